@@ -20,21 +20,21 @@ SHOW_CARD = """
 async (spec) => {
   // The files of this version: the same modules as the page's own, with their words.
   const base = document.querySelector("script[type=module]").src.replace(/[^/]+$/, "");
-  const [{ render }, { Form }, { Context }, { Live }, words] = await Promise.all([
+  const [{ render }, { Form }, { Context }, { keepDrawn }, { Live }, words] = await Promise.all([
     import(base + "vendor/lit-html.js"),
     import(base + "lib/forms/form.js"),
     import(base + "lib/live/context.js"),
+    import(base + "lib/live/drawing.js"),
     import(base + "lib/live/live.js"),
     import(base + "lib/format/words.js"),
   ]);
   const place = document.createElement("div");
   document.body.prepend(place);
-  let form;
-  const context = new Context(new Live(), () => form && render(form.view(), place));
+  const context = new Context(new Live());
   await context.load();
   await Promise.all([context.knowCommands(), words.useCodes()]);
-  form = new Form(context, spec);
-  context.redraw();
+  const form = new Form(context, spec);
+  keepDrawn(() => render(form.view(), place));
 }
 """
 

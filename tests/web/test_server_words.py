@@ -440,7 +440,7 @@ def test_mistakes_of_a_fleet_file_which_a_node_tells_are_translated(tmp_path: Pa
 
 def test_no_entry_is_for_a_sentence_that_nobody_makes() -> None:
     text = "".join(path.read_text("utf-8") for path in SOURCES.rglob("*.py"))
-    text += (SOURCES / "web" / "lib" / "api.js").read_text("utf-8")
+    text += (SOURCES / "web" / "lib" / "live" / "api.js").read_text("utf-8")
     text += "\n".join(whole for wholes in COMPOSED.values() for whole in wholes)
     text += "\n".join(fragments())
     text += "\n".join(controller_keys())

@@ -9,7 +9,7 @@ from leverframe.engine.settings import Rule, ScheduleEntry, Settings
 from leverframe.engine.tree import leaves
 
 WEB = resources.files("leverframe.web")
-TABLES = (WEB / "lib" / "setting_words.js").read_text("utf-8")
+TABLES = (WEB / "lib" / "format" / "setting_words.js").read_text("utf-8")
 
 
 @functools.cache

@@ -1,10 +1,12 @@
 // The frame around every page, and the start of it all.
 
 import { html, nothing, render } from "./vendor/lit-html.js";
+import { signal } from "./vendor/signals-core.js";
 import { zoneNoteOf } from "./lib/format/moments.js";
 import {
   fetchWords,
   followSetting,
+  heedWords,
   nameThings,
   speaking,
   startWords,
@@ -27,7 +29,7 @@ import { address, here, Router } from "./lib/frame/router.js";
 import { SearchDoor } from "./lib/frame/search_door.js";
 import * as api from "./lib/live/api.js";
 import { Context } from "./lib/live/context.js";
-import { keepFocus, watchPresses } from "./lib/live/drawing.js";
+import { keepDrawn, keepFocus } from "./lib/live/drawing.js";
 import { Live } from "./lib/live/live.js";
 import { findingsHere, showFavicon } from "./lib/things/findings.js";
 import { causePatterns } from "./lib/things/signs.js";
@@ -41,38 +43,37 @@ const RETRY_MS = 2000;
 
 class App {
   #live = new Live();
-  #context = new Context(this.#live, () => this.#redraw());
+  #context = new Context(this.#live);
   #router = new Router(
     (route) => this.#open(route),
     {
-      mayLeave: (isPage) =>
-        !this.#drawer?.isChanged && !(isPage && this.#context.hasUnsaved),
+      mayLeave: (isPage) => !this.#drawer.value?.isChanged && !(isPage && this.#context.hasUnsaved),
       held: (proceed) => this.#ask(proceed),
     },
     (thing) => this.#turn(thing),
   );
   // Fetched when the first thing is opened.
-  /** @type {Drawer | null} */
-  #drawer = null;
+  /** @type {Signal<Drawer | null>} */
+  #drawer = signal(null);
   #search = new SearchDoor(this.#context);
-  /** @type {Page | null} */
-  #page = null;
-  /** @type {PageEntry | null} */
-  #entry = null;
+  /** @type {Signal<Page | null>} */
+  #page = signal(null);
+  /** @type {Signal<PageEntry | null>} */
+  #entry = signal(null);
   // Instead of a page: why there is none.
-  /** @type {"unknown" | "forbidden" | "missing" | "broken" | null} */
-  #trouble = null;
+  /** @type {Signal<"unknown" | "forbidden" | "missing" | "broken" | null>} */
+  #trouble = signal(null);
   // The page is there, but not all that it wanted to read.
   #isIncomplete = false;
   #isRecovering = false;
-  /** @type {(() => void) | null} */
-  #proceed = null;
+  /** @type {Signal<(() => void) | null>} */
+  #proceed = signal(null);
   // How many pages have been opened: somebody may go on while one is on its way.
   #openings = 0;
-  #opening = true;
-  // Nothing is drawn before there are words.
-  #drawing = true;
-  #isPressed = watchPresses(() => this.#redraw());
+  #opening = signal(true);
+  // A page that is being opened is drawn when it is there, or with what else has changed.
+  #mayDraw = false;
+  #drawSoon = () => {};
 
   // All that the first page needs is asked for at once, not one after the other, and drawn when it
   // is complete: a frame without a page would cost a slow phone as much as the page itself. Only a
@@ -86,9 +87,13 @@ class App {
     const loaded = this.#load();
     const first = findPage(here().name || "status");
     if (first) fetchAhead(first);
-    await insist(() => startWords(() => this.#redraw()));
+    await insist(() => startWords());
     const isThere = await Promise.race([loaded.then(() => true), passed(PATIENCE_MS)]);
-    this.#drawing = false;
+    // Nothing is drawn before there are words.
+    this.#drawSoon = keepDrawn(
+      () => this.#draw(),
+      () => this.#mayDraw,
+    );
     if (!isThere) this.#live.start();
     await loaded;
     addEventListener("beforeunload", (event) => {
@@ -100,7 +105,7 @@ class App {
   }
 
   get #hasUnsaved() {
-    return this.#context.hasUnsaved || this.#drawer?.isChanged;
+    return this.#context.hasUnsaved || this.#drawer.value?.isChanged;
   }
 
   // What every page but the first view waits for.
@@ -112,21 +117,23 @@ class App {
   async #load() {
     await insist(() => this.#context.load());
     followSetting(this.#context.language);
-    this.#redraw();
   }
 
   #changed() {
     if (this.#live.isHeard) this.#recover();
-    this.#redraw();
+    this.#letDraw();
   }
 
   // What could not be fetched is asked for again by a new start. Only when the controller answers:
   // a browser that starts anew without it has no page left that could recover.
   async #recover() {
-    const isWhole = this.#trouble !== "broken" && !this.#isIncomplete;
+    const isWhole = this.#trouble.value !== "broken" && !this.#isIncomplete;
     if (isWhole || this.#isRecovering || this.#isInUse) return;
     this.#isRecovering = true;
-    const isAnswered = await api.health().then(() => true, () => false);
+    const isAnswered = await api.health().then(
+      () => true,
+      () => false,
+    );
     // Somebody may have begun something meanwhile.
     if (isAnswered && !this.#isInUse) location.reload();
     else this.#isRecovering = false;
@@ -145,14 +152,14 @@ class App {
       return;
     }
     followSetting(this.#context.language);
-    this.#redraw();
   }
 
   /** @param {Route} route */
   async #open({ name, params, thing }) {
+    this.#mayDraw = false;
     this.#close();
     this.#turn(thing);
-    this.#opening = true;
+    this.#opening.value = true;
     const opening = ++this.#openings;
     const isLeft = () => opening !== this.#openings;
     const wanted = name || this.#homepage();
@@ -163,16 +170,16 @@ class App {
       return;
     }
     const entry = findPage(wanted);
-    this.#entry = entry;
-    this.#trouble = null;
+    this.#entry.value = entry;
+    this.#trouble.value = null;
     if (entry) fetchAhead(entry);
     const trouble = entry ? await this.#hindrance(entry) : "unknown";
     if (isLeft()) return;
-    this.#trouble = trouble;
+    this.#trouble.value = trouble;
     if (entry && trouble === null) await this.#show(entry, params, isLeft);
     if (isLeft()) return;
-    this.#opening = false;
-    this.#redraw();
+    this.#opening.value = false;
+    this.#letDraw();
     // Unless somebody has opened a menu of the frame meanwhile, which would close.
     if (!document.activeElement?.closest("details[open], dialog[open]")) {
       document.querySelector("main")?.focus({ preventScroll: true });
@@ -195,7 +202,7 @@ class App {
   /** @param {string | null} thing */
   async #turn(thing) {
     if (thing === null) {
-      this.#drawer?.close();
+      this.#drawer.value?.close();
       return;
     }
     try {
@@ -204,14 +211,14 @@ class App {
         fetchWords("things"),
         this.#complete(),
       ]);
-      this.#drawer ??= new Drawer(this.#context, () => this.#router.closeDrawer());
+      this.#drawer.value ??= new Drawer(this.#context, () => this.#router.closeDrawer());
     } catch (error) {
       // The banner says why nothing opens; it does as soon as the controller answers.
       if (!api.mayPass(error)) throw error;
       this.#isIncomplete = true;
       return;
     }
-    if (here().thing === thing) this.#drawer.open(thing);
+    if (here().thing === thing) this.#drawer.value.open(thing);
   }
 
   // Why a page cannot be opened; null if it can.
@@ -232,12 +239,12 @@ class App {
     const module = await this.#fetch(entry);
     if (isLeft()) return;
     if (module === null) {
-      this.#trouble = "broken";
+      this.#trouble.value = "broken";
       return;
     }
     const page = new module.Page(this.#context);
-    this.#page = page;
-    this.#redraw();
+    this.#page.value = page;
+    this.#letDraw();
     try {
       await page.open?.(params);
     } catch (error) {
@@ -261,10 +268,10 @@ class App {
   }
 
   #close() {
-    this.#page?.close?.();
-    this.#page = null;
+    this.#page.value?.close?.();
+    this.#page.value = null;
     this.#isIncomplete = false;
-    this.#proceed = null;
+    this.#proceed.value = null;
     this.#context.forms.clear();
   }
 
@@ -283,65 +290,60 @@ class App {
 
   /** @param {() => void} proceed */
   #ask(proceed) {
-    this.#proceed = proceed;
-    this.#redraw();
+    this.#proceed.value = proceed;
   }
 
   /** @param {"save" | "leave" | "stay"} choice */
   async #answer(choice) {
-    const proceed = this.#proceed;
+    const proceed = this.#proceed.value;
     if (choice === "save") {
-      for (const form of [...this.#context.forms, ...(this.#drawer?.forms ?? [])]) {
+      for (const form of [...this.#context.forms, ...(this.#drawer.value?.forms ?? [])]) {
         if (form.isChanged && !(await form.save())) choice = "stay";
       }
     }
-    if (choice === "leave") this.#drawer?.forget();
-    this.#proceed = null;
-    this.#redraw();
+    if (choice === "leave") this.#drawer.value?.forget();
+    this.#proceed.value = null;
     if (choice !== "stay") proceed?.();
   }
 
-  // Several changes in one go are drawn once.
-  #redraw() {
-    if (this.#drawing || this.#isPressed()) return;
-    this.#drawing = true;
-    queueMicrotask(() => {
-      this.#drawing = false;
-      this.#draw();
-    });
+  #letDraw() {
+    this.#mayDraw = true;
+    this.#drawSoon();
   }
 
   #draw() {
-    const title = this.#entry ? t(`page_${this.#entry.name}`) : "";
+    heedWords();
+    const title = this.#entry.value ? t(`page_${this.#entry.value.name}`) : "";
     const device = this.#context.overview.deviceName;
     document.title = [title, device || "Leverframe"].filter(Boolean).join(" · ");
     const giveFocusBack = keepFocus();
-    const alone = this.#entry?.alone === true && this.#trouble === null;
+    const alone = this.#entry.value?.alone === true && this.#trouble.value === null;
     render(
       html`
         ${causePatterns()}
-        ${alone ? nothing : header(this.#context, this.#entry, skip(), this.#search.button())}
-        ${lostBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry)}
+        ${alone ? nothing : header(this.#context, this.#entry.value, skip(), this.#search.button())}
+        ${lostBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry.value)}
         <main
           tabindex="-1"
-          aria-busy=${this.#opening ? "true" : "false"}
-          data-page=${this.#entry?.name ?? ""}
+          aria-busy=${this.#opening.value ? "true" : "false"}
+          data-page=${this.#entry.value?.name ?? ""}
         >
           ${title ? this.#head(title) : nothing}
-          ${this.#entry?.timed ? zoneNoteOf(this.#context) : nothing}
-          ${this.#trouble ? nothing : findingsHere(this.#context, this.#entry)} ${this.#content()}
+          ${this.#entry.value?.timed ? zoneNoteOf(this.#context) : nothing}
+          ${this.#trouble.value ? nothing : findingsHere(this.#context, this.#entry.value)}
+          ${this.#content()}
         </main>
-        ${alone ? nothing : phoneBar(this.#context, this.#entry)}
-        ${this.#drawer ? speaking("things", () => this.#drawer?.view()) : nothing}
+        ${alone ? nothing : phoneBar(this.#context, this.#entry.value)}
+        ${this.#drawer.value ? speaking("things", () => this.#drawer.value?.view()) : nothing}
         ${this.#search.view()}
-        ${leaveQuestion(this.#proceed, (choice) => this.#answer(choice))}
+        ${leaveQuestion(this.#proceed.value, (choice) => this.#answer(choice))}
       `,
       document.body,
     );
     giveFocusBack();
     showFavicon(this.#context);
-    this.#page?.drawn?.();
-    this.#drawer?.drawn();
+    this.#page.value?.drawn?.();
+    this.#drawer.value?.drawn();
     this.#search.drawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();
@@ -350,21 +352,24 @@ class App {
   // What a page offers as a whole stands beside its title.
   /** @param {string} title */
   #head(title) {
-    if (this.#entry?.bare) return html`<h1 class="unseen">${title}</h1>`;
-    const tools = this.#trouble ? nothing : this.#page?.tools?.();
-    return html`<div class="head"><h1>${title}</h1>${tools}</div>`;
+    if (this.#entry.value?.bare) return html`<h1 class="unseen">${title}</h1>`;
+    const tools = this.#trouble.value ? nothing : this.#page.value?.tools?.();
+    return html`<div class="head">
+      <h1>${title}</h1>
+      ${tools}
+    </div>`;
   }
 
   #content() {
-    if (this.#trouble) {
+    if (this.#trouble.value) {
       return html`<section class="card trouble">
-        <h2>${t(`trouble_${this.#trouble}`, { name: here().name })}</h2>
+        <h2>${t(`trouble_${this.#trouble.value}`, { name: here().name })}</h2>
         ${here().name === "status"
           ? nothing
           : html`<p><a href=${address("status")}>${t("to_status")}</a></p>`}
       </section>`;
     }
-    return this.#page ? this.#page.view() : html`<p class="note">${t("opening")}</p>`;
+    return this.#page.value ? this.#page.value.view() : html`<p class="note">${t("opening")}</p>`;
   }
 }
 

@@ -7,6 +7,7 @@
 type Context = import("./lib/live/context.js").Context;
 // Of an administrator, who may read the settings: all pages but those for everybody.
 type AdminContext = Context & { settings: Settings };
+type Signal<T> = import("./vendor/signals-core.js").Signal<T>;
 type Live = import("./lib/live/live.js").Live;
 type Overview = import("./lib/live/context.js").Overview;
 type Commands = Pick<import("./lib/live/commands.js").Commands, "all" | "find" | "get">;
@@ -297,7 +298,6 @@ interface FleetPageLike {
   readonly rowNames: string[];
   chooseNone(): void;
   fork(): null;
-  redraw(): void;
 }
 type Certificate = Api.Replies["/api/certificate"];
 type Firmware = Api.Replies["/api/firmware"];

@@ -19,7 +19,8 @@ import { withChange } from "../../../src/leverframe/web/fleet/view.js";
 import { Refused } from "../../../src/leverframe/web/lib/live/api.js";
 import { whyNot } from "../../../src/leverframe/web/lib/forms/action.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
-import { markup, openContext, textOf } from "./helpers.js";
+import { effect as follow } from "../../../src/leverframe/web/vendor/signals-core.js";
+import { markup, openContext, textOf, whenDrawn } from "./helpers.js";
 
 const row = (name, more = {}) => ({
   name,
@@ -234,7 +235,7 @@ test("the operator gives one controller a place, and nobody else does", () => {
   assert.doesNotMatch(textOf(bulk({ tenant: "acme" })), /port/);
   assert.doesNotMatch(textOf(bulk({}, 2)), /port/);
   assert.match(textOf(bulk({})), /Set address and port.*an empty field takes away/);
-  assert.match(markup(bulk({})), /127\.0\.0\.7.*9007.*data-do=place \?disabled=true/s);
+  assert.match(markup(bulk({})), /127\.0\.0\.7.*9007.*data-do=place\s+\?disabled=true/s);
 });
 
 test("of a place only what somebody has typed is set, and nothing takes it away", async () => {
@@ -244,7 +245,7 @@ test("of a place only what somebody has typed is set, and nothing takes it away"
     sent.push(`${target} ${body}`);
     return Response.json({});
   };
-  const place = new PlaceChoice(page, () => {});
+  const place = new PlaceChoice(() => {});
   const type = (at, value) => {
     const field = place.view(row("a", { address: "127.0.0.7", port: 9007 })).values[at];
     field.values.find((one) => typeof one === "function")({ target: { value } });
@@ -308,16 +309,10 @@ test("changes are read for what is looked for, and searched in the reader's word
   };
   location.hash = "";
   const { wanted, looked } = readAddress();
-  let redraw = () => {};
-  const drawn = (look) =>
-    new Promise((resolve) => {
-      redraw = resolve;
-      look();
-    });
-  const shown = new Changes({ ...page, time: NOON, redraw: () => redraw() });
+  const shown = new Changes({ time: NOON });
   const view = (more = {}) =>
     shown.view({ ...wanted, tag: "north", health: "fault" }, { ...looked, ...more }, "", 900, "");
-  await drawn(view);
+  await whenDrawn(view, /Output 0/);
   assert.match(textOf(view()), /a Output 0 · Name: “” → “Pump”/);
   assert.match(textOf(view()), /command · ann · 10\.0\.0\.9/);
   assert.match(textOf(view()), /and 2 more command · bo/);
@@ -326,7 +321,8 @@ test("changes are read for what is looked for, and searched in the reader's word
   assert.match(textOf(view()), new RegExp(`As of ${words.clock(NOON).slice(0, 5)}`));
   assert.doesNotMatch(textOf(view({ text: "pUMP" })), / bo /);
   assert.match(textOf(view({ text: "nothing such" })), /No changes match\./);
-  await drawn(() => view({ by: "bo" }));
+  const ofBo = () => view({ by: "bo" });
+  await whenDrawn(ofBo, /aria-busy=false/);
   globalThis.fetch = asIs;
   assert.deepEqual(asked, [
     "/api/fleet/changes?tag=north&count=200",
@@ -348,20 +344,16 @@ test("what is new is read by itself, and nodes that do not answer are named", as
   location.hash = "";
   const { wanted, looked } = readAddress();
   let news = "1";
-  let drawn = "";
-  let redrawn = () => {};
-  const shown = new Changes({ ...page, redraw: () => redrawn() });
-  const draw = () => (drawn = textOf(shown.view(wanted, looked, "", 900, news)));
-  const next = () => new Promise((resolve) => (redrawn = () => resolve(draw())));
-  draw();
-  await next();
-  assert.match(drawn, /No answer from south, west: what was changed there is missing here\./);
+  const shown = new Changes({ time: NOON });
+  const view = () => shown.view(wanted, looked, "", 900, news);
+  await whenDrawn(view, /No answer/);
+  const missing = /No answer from south, west: what was changed there is missing here\./;
+  assert.match(textOf(view()), missing);
   news = "2";
-  draw();
-  await next();
+  await whenDrawn(view, /· bo/);
   globalThis.fetch = asIs;
-  assert.match(drawn, /b Output 0 .* bo /);
-  assert.doesNotMatch(drawn, /No answer/);
+  assert.match(textOf(view()), /b Output 0 .* bo /);
+  assert.doesNotMatch(textOf(view()), /No answer/);
   // Nothing new, nothing read: there is no answer left for it.
   assert.equal(answers.length, 0);
 });
@@ -397,7 +389,7 @@ const cluster = (nodes, more = {}) => ({
   },
   ...more,
 });
-const page = { redraw() {} };
+const page = {};
 
 test("a node is told by what it does, and what is wrong is counted", () => {
   const nodes = [
@@ -486,16 +478,11 @@ test("roll-outs and dry runs are told by the time of the node, which may be virt
   globalThis.fetch = async () =>
     Response.json({ dry_run: true, done: 1, refused: 0, results: [{ name: "a", status: 200 }] });
   const about = { snapshots: [], role: "administrator", tenant: null, tenants: {} };
-  let bulk;
   const chosen = { node: about, cluster: null, count: 1, choice: { names: ["a"] }, time: noon };
-  // It is drawn when it is asked for, and when the answer has come.
-  await new Promise((answered) => {
-    let drawings = 0;
-    const redraw = () => ++drawings === 2 && answered();
-    bulk = new Bulk({ ...page, ...chosen, redraw });
-    const submit = bulk.view().values.find((value) => typeof value === "function");
-    submit({ preventDefault() {} });
-  });
+  const bulk = new Bulk(chosen);
+  const submit = bulk.view().values.find((value) => typeof value === "function");
+  submit({ preventDefault() {} });
+  await whenDrawn(() => bulk.view(), /class="quiet"/);
   globalThis.fetch = asIs;
   assert.match(textOf(bulk.view()), /12:00:00/);
 });
@@ -505,14 +492,11 @@ test("a step tells whether something was due, and other moves of time do not", a
   const told = async (due, control) => {
     const asIs = globalThis.fetch;
     globalThis.fetch = async () => Response.json({ moved: 3, moved_s: due ? 90 : 0, due });
-    let time;
-    await new Promise((answered) => {
-      let drawings = 0;
-      time = new GroupTime({ node: about, redraw: () => ++drawings === 2 && answered() });
-      // Opens the tools, goes on, goes there, steps.
-      const presses = functionsOf(time.view());
-      presses[control]({ preventDefault() {} });
-    });
+    const time = new GroupTime({ node: about });
+    // Opens the tools, goes on, goes there, steps.
+    const presses = functionsOf(time.view());
+    presses[control]({ preventDefault() {} });
+    await whenDrawn(() => time.view(), /data-do="step"\s+\?disabled=false/);
     globalThis.fetch = asIs;
     return textOf(time.view());
   };
@@ -559,9 +543,7 @@ test("a snapshot that somebody has removed is no longer the one to go back to", 
 
 test("what cannot be taken back is asked for once more, and a refusal stands there", async () => {
   let count = 0;
-  const confirmed = new Confirmed(() => {
-    count += 1;
-  });
+  const confirmed = new Confirmed();
   const asked = [];
   const shown = () =>
     confirmed.button("south", "drain", { word: "Empty", question: "Sure?" }, async () => {
@@ -569,6 +551,7 @@ test("what cannot be taken back is asked for once more, and a refusal stands the
       throw new Refused({ status: 409, detail: "It is the last one." });
     });
   const click = (template, at) => template.values.filter((one) => typeof one === "function")[at]();
+  const end = follow(() => (count += shown().values.length && 1));
   click(shown(), 0);
   assert.deepEqual([asked.length, confirmed.isAsking("south")], [0, true]);
   assert.match(textOf(shown()), /Sure\? Empty Cancel/);
@@ -580,6 +563,7 @@ test("what cannot be taken back is asked for once more, and a refusal stands the
   assert.deepEqual(asked, ["drain"]);
   assert.match(textOf(confirmed.refusal("south")), /It is the last one\./);
   assert.equal(textOf(confirmed.refusal("north")), "");
+  end();
   assert.ok(count > 3);
 });
 

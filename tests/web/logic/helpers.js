@@ -1,6 +1,7 @@
 // What the tests of the pages' logic share.
 
 import { controller, facts } from "./browser.mjs";
+import { effect } from "../../../src/leverframe/web/vendor/signals-core.js";
 import { Commands } from "../../../src/leverframe/web/lib/live/commands.js";
 import { Context } from "../../../src/leverframe/web/lib/live/context.js";
 import { Live } from "../../../src/leverframe/web/lib/live/live.js";
@@ -11,7 +12,7 @@ export const commandsOf = (version) => new Commands(facts("commands")[version]);
 
 // A context as the administrator's pages have it, in English.
 export async function openContext() {
-  const context = new Context(new Live(), () => {});
+  const context = new Context(new Live());
   await context.load();
   await Promise.all([context.knowCommands(), words.startWords(), words.useCodes()]);
   return context;
@@ -34,5 +35,13 @@ export const textOf = (template) =>
     .replace(/<[^>]*>/g, "")
     .replace(/\s+/g, " ")
     .trim();
+
+// Draws again with each change of what is drawn, until its markup is as wanted.
+export const whenDrawn = (view, wanted) =>
+  new Promise((resolve) => {
+    effect(() => {
+      if (wanted.test(markup(view()))) resolve();
+    });
+  });
 
 export const targets = () => controller.sent.map(({ target }) => target);

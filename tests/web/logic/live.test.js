@@ -28,7 +28,7 @@ test("what is followed is read again after a message, not because time passes", 
     return () => {};
   };
   const live = { heard: 1, connection: "live", listen };
-  const followed = new Followed({ live, redraw() {} }, async () => ++reads);
+  const followed = new Followed({ live }, async () => ++reads);
   await followed.open();
   const tick = () => {
     tell();

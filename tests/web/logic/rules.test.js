@@ -53,7 +53,7 @@ import {
   stretched,
 } from "../../../src/leverframe/web/pages/schedule/week.js";
 import { controller } from "./browser.mjs";
-import { commandsOf, markup, openContext, textOf } from "./helpers.js";
+import { commandsOf, markup, openContext, textOf, whenDrawn } from "./helpers.js";
 
 const [NEWEST, MIDDLE, OLDEST] = ["3.9 1.75", "3.5 1.36", "3.0 1.58a"];
 let context;
@@ -459,10 +459,8 @@ test("the picture of a trial is drawn up to now, for a pulse with what was done"
   };
   const rule = { ...HEATING, action: "PULSE OUT2", off_delay: 10, on_delay: 0 };
   const own = await openContext();
-  const picture = await new Promise((resolve) => {
-    own.redraw = () => resolve(shown);
-    const shown = new Trial(own, edited(NEWEST, rule));
-  });
+  const picture = new Trial(own, edited(NEWEST, rule));
+  await whenDrawn(() => picture.view(), /M0/);
   controller.reset();
   assert.match(markup(picture.view()), /M0\.0,[\d.]+H1000\.0/);
   const same = /No difference from the recorded state\. The rule would have acted 1 time, 10 s in/;

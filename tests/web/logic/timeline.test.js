@@ -181,7 +181,7 @@ test("the time rolls with now until a part is chosen, and the address keeps it",
 function followed() {
   const live = { state: { time: 1000, OUT0: 0 }, heard: 1, watchGaps: () => () => false };
   const overview = { isPresent: () => false };
-  const recorded = new Recorded({ live, overview, redraw() {} });
+  const recorded = new Recorded({ live, overview });
   const asked = [];
   controller.answers["/api/timeline"] = () =>
     new Promise((answer) => {

@@ -1,12 +1,21 @@
 // The page "Fleet" of a node: all its controllers, and what is done with many of them.
 
 import { html, nothing, render } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { fullMoment, zoneNote } from "../lib/format/moments.js";
-import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/format/words.js";
+import {
+  clock,
+  heedWords,
+  serverText,
+  startWords,
+  t,
+  useCodes,
+  usePageWords,
+} from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
 import { applyTheme } from "../lib/frame/look.js";
 import { closeMenusOutside } from "../lib/frame/menu.js";
-import { watchPresses } from "../lib/live/drawing.js";
+import { keepDrawn } from "../lib/live/drawing.js";
 import { isSame } from "../lib/live/tree.js";
 import { icon } from "../lib/things/signs.js";
 import { Bulk } from "./bulk.js";
@@ -29,29 +38,29 @@ const MINUTE_S = 60;
 const ROWS_AT_ONCE = 16;
 
 class FleetPage {
-  #stream = new FleetStream(() => this.redraw());
+  #stream = new FleetStream();
   #bulk = new Bulk(this);
   #making = new Making(this);
   #time = new GroupTime(this);
-  #startAgain = new StartAgain(this);
-  #nodes = new Nodes(this);
-  #rollouts = new Rollouts(this);
-  #tenants = new Tenants(this);
+  #startAgain = new StartAgain();
+  #nodes = new Nodes();
+  #rollouts = new Rollouts();
+  #tenants = new Tenants();
   #changes = new Changes(this);
-  /** @type {Set<string>} */
-  #names = new Set();
+  /** @type {Signal<Set<string>>} */
+  #names = signal(new Set());
   // All that are looked for are chosen, also those that are not in view.
-  #isAll = false;
+  #isAll = signal(false);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #typing;
-  #address = readAddress();
+  #address = signal(readAddress());
   // As it was typed, perhaps with a space at its end.
-  #searchText = this.#address.wanted.search;
-  #isStarted = false;
-  #isPressed = watchPresses(() => this.redraw());
-  // How many rows stand on the page, null where it shows no list; and the minute that it shows.
+  #searchText = signal(this.#address.value.wanted.search);
+  // How many rows stand on the page, null where it shows no list.
   /** @type {number | null} */
   #rows = null;
+  // Time that passes is seen by the minute, but where a roll-out waits.
+  #ticks = signal(0);
   #minute = 0;
 
   async start() {
@@ -59,44 +68,42 @@ class FleetPage {
     // The browser's dates take a slow one 0.15 s the first time: not while the list is drawn.
     setTimeout(() => fullMoment(0, { dateStyle: "medium" }));
     // Sentences of the node are in the reader's language as soon as their words have come.
-    const draw = () => this.#isStarted && this.redraw();
-    await Promise.all([startWords(draw), usePageWords("fleet"), useCodes()]);
-    this.#isStarted = true;
+    await Promise.all([startWords(), usePageWords("fleet"), useCodes()]);
     closeMenusOutside();
     addEventListener("hashchange", () => this.#look());
     setInterval(() => this.#tick(), SECOND_MS);
     this.#look();
+    keepDrawn(() => this.#draw());
   }
 
   #look() {
-    const before = this.#address;
-    this.#address = readAddress();
-    if (!isSame(this.#address.wanted, before.wanted)) this.#isAll = false;
-    if (this.#address.view !== before.view) this.#changes.forget();
-    const { search } = this.#address.wanted;
-    if (this.#searchText.trim() !== search) this.#searchText = search;
-    const { wanted, page } = this.#address;
+    const before = this.#address.value;
+    this.#address.value = readAddress();
+    if (!isSame(this.#address.value.wanted, before.wanted)) this.#isAll.value = false;
+    if (this.#address.value.view !== before.view) this.#changes.forget();
+    const { search } = this.#address.value.wanted;
+    if (this.#searchText.value.trim() !== search) this.#searchText.value = search;
+    const { wanted, page } = this.#address.value;
     const isElsewhere = !isSame([wanted, page], [before.wanted, before.page]);
     if (isElsewhere || !this.#stream.view) this.#stream.look({ wanted, page });
-    this.redraw();
   }
 
-  // Time that passes is seen by the minute, but where a roll-out waits.
   #tick() {
     const isWaiting = this.#stream.view?.rollouts.some(({ go_on_at: at }) => at !== null);
-    const isCounted = isWaiting && this.#address.view === "rollouts";
-    if (isCounted || minuteOf(this.#stream.time) !== this.#minute) this.redraw();
+    const isCounted = isWaiting && this.#address.value.view === "rollouts";
+    if (isCounted || minuteOf(this.#stream.time) !== this.#minute) this.#ticks.value++;
   }
 
   // --- what is chosen ---
 
   /** @returns {FleetChoice} */
   get choice() {
-    return this.#isAll ? { wanted: this.#address.wanted } : { names: [...this.#names] };
+    if (this.#isAll.value) return { wanted: this.#address.value.wanted };
+    return { names: [...this.#names.value] };
   }
 
   get count() {
-    return this.#isAll ? (this.#stream.view?.matching ?? 0) : this.#names.size;
+    return this.#isAll.value ? (this.#stream.view?.matching ?? 0) : this.#names.value.size;
   }
 
   get node() {
@@ -121,46 +128,44 @@ class FleetPage {
 
   /** @param {string[]} names @param {boolean} on */
   #choose(names, on) {
-    if (this.#isAll) this.#names = new Set(this.rowNames);
-    this.#isAll = false;
+    const chosen = new Set(this.#isAll.value ? this.rowNames : this.#names.value);
     for (const name of names) {
-      if (on) this.#names.add(name);
-      else this.#names.delete(name);
+      if (on) chosen.add(name);
+      else chosen.delete(name);
     }
+    this.#names.value = chosen;
+    this.#isAll.value = false;
     this.#bulk.forChoice();
-    this.redraw();
   }
 
   chooseNone() {
-    this.#names.clear();
-    this.#isAll = false;
+    this.#names.value = new Set();
+    this.#isAll.value = false;
     this.#bulk.forChoice();
-    this.redraw();
   }
 
   #chooseAll() {
-    this.#isAll = true;
+    this.#isAll.value = true;
     this.#bulk.forChoice();
-    this.redraw();
   }
 
   fork() {
-    const [name] = this.#names;
+    const [name] = this.#names.value;
     this.#making.open(name, []);
     return null;
   }
 
   // --- what is shown ---
 
-  redraw() {
-    if (this.#isPressed()) return;
+  #draw() {
+    heedWords();
+    this.#ticks.value;
     document.title = `${t("fleet")} · Leverframe`;
-    const redraw = () => this.redraw();
-    const top = header(this.#stream, this.#address.view, redraw);
+    const top = header(this.#stream, this.#address.value.view);
     this.#minute = minuteOf(this.#stream.time);
     render(html`${top}${this.#lost()}${this.#main()}`, document.body);
     if (this.#rows !== null && this.#rows < (this.#stream.view?.rows.length ?? 0)) {
-      setTimeout(redraw);
+      setTimeout(() => this.#ticks.value++);
     }
   }
 
@@ -194,7 +199,7 @@ class FleetPage {
     }
     const before = this.#rows ?? 0;
     this.#rows = null;
-    switch (this.#address.view) {
+    switch (this.#address.value.view) {
       case "rollouts":
         return html`<h1>${t("rollouts")}</h1>
           ${problems} ${this.#rollouts.view(view.rollouts, time ?? 0)}`;
@@ -205,8 +210,7 @@ class FleetPage {
           ${problems} ${this.#tenants.view()}`;
       case "nodes":
         return html`<h1>${t("nodes")}</h1>
-          ${problems}
-          ${view.cluster ? this.#nodes.view(view.cluster, time ?? 0) : nothing}`;
+          ${problems} ${view.cluster ? this.#nodes.view(view.cluster, time ?? 0) : nothing}`;
       default:
         this.#rows = Math.min(view.rows.length, before + ROWS_AT_ONCE);
         return this.#controllers(view, problems, this.#rows);
@@ -215,22 +219,22 @@ class FleetPage {
 
   /** @param {FleetView} view @param {Template[]} problems @param {number} time */
   #changed(view, problems, time) {
-    const { wanted, looked } = this.#address;
+    const { wanted, looked } = this.#address.value;
     // A node that falls silent takes its part along, and brings it back.
     const news = JSON.stringify([view.changes, view.node.troubles]);
     return html`<div class="head">
         <h1>${t("changes")}</h1>
         ${this.#search()}
       </div>
-      ${problems}
-      ${this.#changes.view(wanted, looked, this.#choices(view, wanted), time, news)}`;
+      ${problems} ${this.#changes.view(wanted, looked, this.#choices(view, wanted), time, news)}`;
   }
 
   /** @param {FleetView} view @param {Template[]} problems @param {number} shown */
   #controllers(view, problems, shown) {
     const { time, page } = this.#stream;
-    const { wanted } = this.#address;
-    const isChosen = (/** @type {string} */ name) => this.#isAll || this.#names.has(name);
+    const { wanted } = this.#address.value;
+    const isChosen = (/** @type {string} */ name) =>
+      this.#isAll.value || this.#names.value.has(name);
     return html`<div class="head">
         <h1>${t("controllers")}</h1>
         ${sums(view, wanted)} ${this.#search()}
@@ -252,7 +256,7 @@ class FleetPage {
     return html`<button
       type="button"
       data-do="add"
-      @click=${() => this.#making.open(null, this.#isAll ? [] : [...this.#names])}
+      @click=${() => this.#making.open(null, this.#isAll.value ? [] : [...this.#names.value])}
     >
       ${icon("plus")}${t("add")}
     </button>`;
@@ -260,7 +264,7 @@ class FleetPage {
 
   #search() {
     const typed = (/** @type {string} */ text) => {
-      this.#searchText = text;
+      this.#searchText.value = text;
       clearTimeout(this.#typing);
       this.#typing = setTimeout(() => {
         location.replace(addressWith({ search: text.trim(), page: 1 }));
@@ -270,15 +274,14 @@ class FleetPage {
       type="search"
       aria-label=${t("search_for")}
       placeholder=${t("search_for")}
-      .value=${this.#searchText}
+      .value=${this.#searchText.value}
       @input=${(event) => typed(event.target.value)}
     />`;
   }
 
   /** @param {FleetView} view @param {FleetWanted} wanted */
   #choices({ node }, { tag, owner, version }) {
-    return html`${this.#filter("tag", node.tags, tag)}
-    ${this.#filter("owner", node.tenants, owner)}
+    return html`${this.#filter("tag", node.tags, tag)} ${this.#filter("owner", node.tenants, owner)}
     ${this.#filter("version", node.versions, version)}`;
   }
 
@@ -291,7 +294,13 @@ class FleetPage {
         aria-label=${t("order")}
         @change=${(event) => location.assign(addressWith({ order: event.target.value, page: 1 }))}
       >
-        ${optionsOf([["", t("worst_first")], ["name", t("by_name")]], order)}
+        ${optionsOf(
+          [
+            ["", t("worst_first")],
+            ["name", t("by_name")],
+          ],
+          order,
+        )}
       </select>
     </div>`;
   }
@@ -319,7 +328,7 @@ class FleetPage {
 
   /** @param {FleetView} view @param {(name: string) => boolean} isChosen */
   #offerAll({ matching, order }, isChosen) {
-    if (this.#isAll || matching <= order.length || !order.every(isChosen)) return nothing;
+    if (this.#isAll.value || matching <= order.length || !order.every(isChosen)) return nothing;
     return html`<p class="offer">
       <button type="button" data-do="all" @click=${() => this.#chooseAll()}>
         ${t("choose_all", { count: matching })}

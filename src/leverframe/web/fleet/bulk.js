@@ -1,9 +1,11 @@
 // What is done with the controllers that are chosen: tried first where that can be, told for each.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { clock, t } from "../lib/format/words.js";
 import { whyNot } from "../lib/forms/action.js";
 import { optionsOf } from "../lib/forms/controls.js";
+import { observe } from "../lib/live/drawing.js";
 import { OUTPUTS } from "../lib/things/labels.js";
 import { kindName } from "../lib/things/things.js";
 import { PlaceChoice, TemplateChoice } from "./choices.js";
@@ -18,34 +20,34 @@ const HINTED = ["compare", "place"];
 
 export class Bulk {
   #page;
-  #confirmed;
+  #confirmed = new Confirmed();
   what = "switch";
-  #text = "";
+  #text = signal("");
   #groups = "1,10%,rest";
-  #output = 0;
-  #on = 1;
+  #output = signal(0);
+  #on = signal(1);
   // To whom controllers are given; null before somebody has chosen.
-  /** @type {string | null} */
-  #owner = null;
+  /** @type {Signal<string | null>} */
+  #owner = signal(null);
   #template;
   #place;
-  /** @type {MemberDrift[] | null} */
-  #drift = null;
-  #allOrNone = false;
-  #sure = "";
-  /** @type {BulkReport | null} */
-  #report = null;
-  /** @type {string | null} */
-  #refusal = null;
-  #isBusy = false;
-  #triedAt = 0;
+  /** @type {Signal<MemberDrift[] | null>} */
+  #drift = signal(null);
+  #allOrNone = signal(false);
+  #sure = signal("");
+  /** @type {Signal<BulkReport | null>} */
+  #report = signal(null);
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
+  #isBusy = signal(false);
+  #triedAt = signal(0);
 
   /** @param {FleetPageLike} page */
   constructor(page) {
+    observe(this, "what");
     this.#page = page;
-    this.#confirmed = new Confirmed(() => page.redraw());
     this.#template = new TemplateChoice(page, () => this.forget());
-    this.#place = new PlaceChoice(page, () => this.forget());
+    this.#place = new PlaceChoice(() => this.forget());
   }
 
   // Others are chosen: what was said of those before holds no longer.
@@ -56,10 +58,10 @@ export class Bulk {
 
   // What was tried holds for those that were chosen then.
   forget() {
-    this.#report = null;
-    this.#drift = null;
-    this.#refusal = null;
-    this.#sure = "";
+    this.#report.value = null;
+    this.#drift.value = null;
+    this.#refusal.value = null;
+    this.#sure.value = "";
   }
 
   view() {
@@ -71,13 +73,15 @@ export class Bulk {
         ${this.#chooser()} ${this.#fields()} ${this.#isAsking ? nothing : this.#buttons()}
       </form>
       ${this.what === "give" ? this.#consequence(count) : nothing}
-      ${HINTED.includes(this.what)
-        ? html`<p class="quiet">${t(`hint_${this.what}`)}</p>`
+      ${HINTED.includes(this.what) ? html`<p class="quiet">${t(`hint_${this.what}`)}</p>` : nothing}
+      ${this.what === "restore"
+        ? this.#confirmed.refusal(aboutSnapshot(this.#text.value))
         : nothing}
-      ${this.what === "restore" ? this.#confirmed.refusal(aboutSnapshot(this.#text)) : nothing}
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-      ${this.#report ? this.#told(this.#report) : nothing}
-      ${this.#drift ? comparison(this.#drift) : nothing}
+      ${this.#refusal.value
+        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+        : nothing}
+      ${this.#report.value ? this.#told(this.#report.value) : nothing}
+      ${this.#drift.value ? comparison(this.#drift.value) : nothing}
     </section>`;
   }
 
@@ -85,7 +89,7 @@ export class Bulk {
   #told(report) {
     return html`${results(report)}
     ${report.dry_run
-      ? html`<p class="quiet">${t("tried_at", { time: clock(this.#triedAt) })}</p>`
+      ? html`<p class="quiet">${t("tried_at", { time: clock(this.#triedAt.value) })}</p>`
       : nothing}`;
   }
 
@@ -107,9 +111,8 @@ export class Bulk {
       aria-label=${t("do")}
       @change=${(event) => {
         this.what = event.target.value;
-        this.#text = "";
+        this.#text.value = "";
         this.forChoice();
-        this.#page.redraw();
       }}
     >
       ${optionsOf(
@@ -121,33 +124,36 @@ export class Bulk {
 
   #fields() {
     if (this.what === "switch") {
-      return html`${this.#select("output", numbers(), String(this.#output), (value) => {
-        this.#output = Number(value);
+      return html`${this.#select("output", numbers(), String(this.#output.value), (value) => {
+        this.#output.value = Number(value);
       })}
       ${this.#select(
         "state",
-        [["1", t("state_on")], ["0", t("state_off")]],
-        String(this.#on),
+        [
+          ["1", t("state_on")],
+          ["0", t("state_off")],
+        ],
+        String(this.#on.value),
         (value) => {
-          this.#on = Number(value);
+          this.#on.value = Number(value);
         },
       )}`;
     }
     if (this.what === "restore") {
       const labels = this.#page.node?.snapshots ?? [];
       // Also where somebody else has removed it.
-      if (!labels.includes(this.#text)) this.#text = labels[0] ?? "";
+      if (!labels.includes(this.#text.value)) this.#text.value = labels[0] ?? "";
       const options = labels.map((label) => [label, label]);
-      return html`${this.#select("snapshot", options, this.#text, (value) => {
-        this.#text = value;
+      return html`${this.#select("snapshot", options, this.#text.value, (value) => {
+        this.#text.value = value;
       })}
-      ${this.#removeSnapshot(this.#text)}`;
+      ${this.#removeSnapshot(this.#text.value)}`;
     }
     if (this.what === "move") {
       const living = (this.#page.cluster?.nodes ?? []).filter(({ is_alive: alive }) => alive);
       const options = [["", t("any_node")], ...living.map(({ name }) => [name, name])];
-      return this.#select("move", options, this.#text, (value) => {
-        this.#text = value;
+      return this.#select("move", options, this.#text.value, (value) => {
+        this.#text.value = value;
       });
     }
     if (this.what === "compare") {
@@ -159,7 +165,7 @@ export class Bulk {
     if (this.what === "give") {
       const options = [...this.#tenants.map((name) => [name, name]), ["", t("operator_alone")]];
       return this.#select("give", options, this.#toWhom, (value) => {
-        this.#owner = value;
+        this.#owner.value = value;
       });
     }
     if (this.what === "remove") {
@@ -169,27 +175,23 @@ export class Bulk {
         <input
           size="6"
           inputmode="numeric"
-          .value=${this.#sure}
-          @input=${(event) => {
-            this.#sure = event.target.value;
-            this.#page.redraw();
-          }}
+          .value=${this.#sure.value}
+          @input=${(event) => (this.#sure.value = event.target.value)}
       /></label>`;
     }
     if (!TEXT.includes(this.what)) return nothing;
     return html`<input
-      class="words"
-      aria-label=${t(`text_${this.what}`)}
-      placeholder=${["command", "rollout"].includes(this.what) ? "outs.cgi?out0=1" : nothing}
-      autocomplete="off"
-      required
-      .value=${this.#text}
-      @input=${(event) => {
-        this.#text = event.target.value;
-        this.forget();
-        this.#page.redraw();
-      }}
-    />${this.what === "rollout" ? this.#groupSizes() : nothing}`;
+        class="words"
+        aria-label=${t(`text_${this.what}`)}
+        placeholder=${["command", "rollout"].includes(this.what) ? "outs.cgi?out0=1" : nothing}
+        autocomplete="off"
+        required
+        .value=${this.#text.value}
+        @input=${(event) => {
+          this.#text.value = event.target.value;
+          this.forget();
+        }}
+      />${this.what === "rollout" ? this.#groupSizes() : nothing}`;
   }
 
   /** @param {string} label */
@@ -207,9 +209,7 @@ export class Bulk {
         size="14"
         autocomplete="off"
         .value=${this.#groups}
-        @input=${(event) => {
-          this.#groups = event.target.value;
-        }}
+        @input=${(event) => (this.#groups = event.target.value)}
     /></label>`;
   }
 
@@ -225,7 +225,6 @@ export class Bulk {
       @change=${(event) => {
         choose(event.target.value);
         this.forget();
-        this.#page.redraw();
       }}
     >
       ${optionsOf(options, current)}
@@ -242,7 +241,7 @@ export class Bulk {
   }
 
   get #toWhom() {
-    return this.#owner ?? this.#tenants[0] ?? "";
+    return this.#owner.value ?? this.#tenants[0] ?? "";
   }
 
   get #isCommand() {
@@ -265,7 +264,7 @@ export class Bulk {
 
   // A question has buttons of its own.
   get #isAsking() {
-    return this.what === "restore" && this.#confirmed.isAsking(aboutSnapshot(this.#text));
+    return this.what === "restore" && this.#confirmed.isAsking(aboutSnapshot(this.#text.value));
   }
 
   #buttons() {
@@ -276,7 +275,7 @@ export class Bulk {
   }
 
   get #isReady() {
-    if (this.what === "remove") return this.#sure.trim() === String(this.#page.count);
+    if (this.what === "remove") return this.#sure.value.trim() === String(this.#page.count);
     return this.what !== "place" || this.#place.isMade;
   }
 
@@ -284,23 +283,24 @@ export class Bulk {
     const { count } = this.#page;
     if (!this.#isCommand) {
       return html`<span class="gap"></span
-        ><button class="primary" data-do=${this.what} ?disabled=${this.#isBusy || !this.#isReady}>
+        ><button
+          class="primary"
+          data-do=${this.what}
+          ?disabled=${this.#isBusy.value || !this.#isReady}
+        >
           ${this.#now(count)}
         </button>`;
     }
-    const tried = this.#report?.dry_run ? this.#report : null;
-    const would = !tried || (this.#allOrNone && tried.refused > 0) ? 0 : tried.done;
+    const tried = this.#report.value?.dry_run ? this.#report.value : null;
+    const would = !tried || (this.#allOrNone.value && tried.refused > 0) ? 0 : tried.done;
     return html`<label class="toggle"
         ><input
           type="checkbox"
-          .checked=${this.#allOrNone}
-          @change=${(event) => {
-            this.#allOrNone = event.target.checked;
-            this.#page.redraw();
-          }}
+          .checked=${this.#allOrNone.value}
+          @change=${(event) => (this.#allOrNone.value = event.target.checked)}
         />${t("all_or_none")}</label
       >
-      <button data-do="try" ?disabled=${this.#isBusy}>
+      <button data-do="try" ?disabled=${this.#isBusy.value}>
         ${t(tried ? "try_again" : "try")}
       </button>
       <span class="gap"></span>
@@ -309,7 +309,7 @@ export class Bulk {
             type="button"
             class="primary"
             data-do="send"
-            ?disabled=${this.#isBusy || would === 0}
+            ?disabled=${this.#isBusy.value || would === 0}
             @click=${() => this.#act(() => this.#send(tried))}
           >
             ${t("now_send", { count: would })}
@@ -321,7 +321,7 @@ export class Bulk {
   #submit(event) {
     event.preventDefault();
     const { choice } = this.#page;
-    const text = this.#text.trim();
+    const text = this.#text.value.trim();
     /** @type {Record<string, () => Promise<BulkReport | null>>} */
     const work = {
       switch: () => this.#try(),
@@ -329,7 +329,7 @@ export class Bulk {
       tag: () => node.tag(choice, "add", text),
       untag: () => node.tag(choice, "remove", text),
       snapshot: () => node.takeSnapshot(choice, text),
-      restore: () => node.restore(choice, this.#text),
+      restore: () => node.restore(choice, this.#text.value),
       rollout: () => this.#plan(text),
       compare: () => this.#compare(),
       move: () => this.#move(),
@@ -344,25 +344,25 @@ export class Bulk {
 
   /** @param {() => Promise<BulkReport | null>} work */
   async #act(work) {
-    this.#isBusy = true;
-    this.#refusal = null;
-    this.#page.redraw();
+    this.#isBusy.value = true;
+    this.#refusal.value = null;
     try {
-      this.#report = await work();
+      this.#report.value = await work();
     } catch (error) {
-      this.#report = null;
-      this.#refusal = whyNot(error);
+      this.#report.value = null;
+      this.#refusal.value = whyNot(error);
     }
-    this.#isBusy = false;
-    this.#page.redraw();
+    this.#isBusy.value = false;
   }
 
   get #command() {
-    return this.what === "switch" ? `outs.cgi?out${this.#output}=${this.#on}` : this.#text;
+    return this.what === "switch"
+      ? `outs.cgi?out${this.#output.value}=${this.#on.value}`
+      : this.#text.value;
   }
 
   async #try() {
-    this.#triedAt = this.#page.time;
+    this.#triedAt.value = this.#page.time;
     const how = { dryRun: true, allOrNone: false };
     const report = await node.sendCommand(this.#page.choice, this.#command, how);
     await effectWords(report.results.flatMap(({ effects = [] }) => effects));
@@ -373,7 +373,7 @@ export class Bulk {
     const { like, file } = this.#template;
     const drift = await node.drift(this.#page.choice, like, file);
     await effectWords(drift.flatMap(({ settings = [] }) => settings));
-    this.#drift = drift;
+    this.#drift.value = drift;
     return null;
   }
 
@@ -383,7 +383,10 @@ export class Bulk {
     const { choice } = this.#page;
     const would = tried.results.filter(({ status }) => status === 200).map(({ name }) => name);
     const meant = choice.names ? { ...choice, names: would } : choice;
-    return node.sendCommand(meant, this.#command, { dryRun: false, allOrNone: this.#allOrNone });
+    return node.sendCommand(meant, this.#command, {
+      dryRun: false,
+      allOrNone: this.#allOrNone.value,
+    });
   }
 
   // What was planned is started where its groups are shown.
@@ -396,7 +399,7 @@ export class Bulk {
   }
 
   async #move() {
-    await node.move(this.#page.choice.names ?? [], this.#text);
+    await node.move(this.#page.choice.names ?? [], this.#text.value);
     this.#page.chooseNone();
     return null;
   }

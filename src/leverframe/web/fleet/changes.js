@@ -1,6 +1,7 @@
 // Who changed what on the controllers that are looked for, newest first.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { moment } from "../lib/format/moments.js";
 import { contextOf } from "../lib/format/setting_words.js";
 import { clock, fetchWords, speaking, t } from "../lib/format/words.js";
@@ -32,25 +33,25 @@ export class Changes {
   // What they were read for; null before that.
   /** @type {string | null} */
   #readFor = null;
-  /** @type {FleetChange[] | null} */
-  #changes = null;
-  #count = READ;
-  #shown = STEP;
+  /** @type {Signal<FleetChange[] | null>} */
+  #changes = signal(null);
+  #count = signal(READ);
+  #shown = signal(STEP);
   // By the node's clock, not the reader's.
-  #readAt = 0;
+  #readAt = signal(0);
   // Names of nodes whose part is missing.
-  #silent = "";
+  #silent = signal("");
   // What was new when they were read, and when the next news may be.
   #readOf = "";
   #pausedUntil = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #isReading = false;
+  #isReading = signal(false);
   // Whoever was seen to change something, also while changes of one of them are shown.
   /** @type {Set<string>} */
   #accounts = new Set();
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
 
   /** @param {FleetPageLike} page */
   constructor(page) {
@@ -60,8 +61,8 @@ export class Changes {
   // Whoever comes back wants to see what happened meanwhile.
   forget() {
     this.#readFor = null;
-    this.#count = READ;
-    this.#shown = STEP;
+    this.#count.value = READ;
+    this.#shown.value = STEP;
   }
 
   /**
@@ -77,18 +78,24 @@ export class Changes {
       this.forget();
       this.#readFor = JSON.stringify(about);
       this.#read(about, news);
-    } else if (news !== this.#readOf && !this.#isReading) {
+    } else if (news !== this.#readOf && !this.#isReading.value) {
       this.#readSoon(about, news);
     }
     return html`<div class="filters-of-fleet">${choices} ${this.#filters(by, text)}</div>
-      <section class="card list" aria-label=${t("changes")} aria-busy=${String(!this.#changes)}>
-        ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-        ${this.#silent
+      <section
+        class="card list"
+        aria-label=${t("changes")}
+        aria-busy=${String(!this.#changes.value)}
+      >
+        ${this.#refusal.value
+          ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+          : nothing}
+        ${this.#silent.value
           ? html`<p class="told" role="status">
-              ${icon("attention", "s")} ${t("changes_missing", { nodes: this.#silent })}
+              ${icon("attention", "s")} ${t("changes_missing", { nodes: this.#silent.value })}
             </p>`
           : nothing}
-        ${this.#changes ? this.#list(this.#changes, about, text, time) : nothing}
+        ${this.#changes.value ? this.#list(this.#changes.value, about, text, time) : nothing}
       </section>`;
   }
 
@@ -122,18 +129,18 @@ export class Changes {
     const told = speaking("log", () =>
       together(changes).filter((one) => textOf(one).includes(text.toLowerCase())),
     );
-    const hasMore = changes.length === this.#count && this.#count < MAX_READ;
+    const hasMore = changes.length === this.#count.value && this.#count.value < MAX_READ;
     return html`${told.length
         ? html`<ol class="log changes">
-            ${told.slice(0, this.#shown).map((one) => row(one, time))}
+            ${told.slice(0, this.#shown.value).map((one) => row(one, time))}
           </ol>`
         : html`<p class="empty">${t("no_changes")}</p>`}
       <p class="offer">
-        <small>${t("read_at", { time: clock(this.#readAt).slice(0, 5) })}</small>
+        <small>${t("read_at", { time: clock(this.#readAt.value).slice(0, 5) })}</small>
         <button type="button" data-do="read" @click=${() => this.#read(about, this.#readOf)}>
           ${t("read_again")}
         </button>
-        ${told.length > this.#shown || hasMore
+        ${told.length > this.#shown.value || hasMore
           ? html`<button type="button" data-do="older" @click=${() => this.#older(told, about)}>
               ${t("older_changes")}
             </button>`
@@ -143,12 +150,11 @@ export class Changes {
 
   /** @param {Told[]} told @param {FleetChangesOf} about */
   #older(told, about) {
-    this.#shown += STEP;
-    if (told.length >= this.#shown || this.#count === MAX_READ) {
-      this.#page.redraw();
+    this.#shown.value += STEP;
+    if (told.length >= this.#shown.value || this.#count.value === MAX_READ) {
       return;
     }
-    this.#count = Math.min(MAX_READ, this.#count + READ);
+    this.#count.value = Math.min(MAX_READ, this.#count.value + READ);
     this.#read(about, this.#readOf);
   }
 
@@ -169,29 +175,28 @@ export class Changes {
     const begun = performance.now();
     clearTimeout(this.#timer);
     this.#readOf = news;
-    this.#isReading = true;
+    this.#isReading.value = true;
     try {
-      const { changes, silent } = await node.changes(about, this.#count);
+      const { changes, silent } = await node.changes(about, this.#count.value);
       const entries = changes.map(({ entry }) => entry);
       await Promise.all([fetchWords("log"), auditWords(entries)]);
       // Something else may be looked for by now.
       if (this.#readFor !== readFor) return;
-      this.#changes = changes;
-      this.#silent = silent;
-      this.#refusal = null;
-      this.#readAt = this.#page.time;
+      this.#changes.value = changes;
+      this.#silent.value = silent;
+      this.#refusal.value = null;
+      this.#readAt.value = this.#page.time;
       for (const { account } of entries) if (account) this.#accounts.add(account);
     } catch (error) {
       const refusal = whyNot(error);
       if (this.#readFor !== readFor) return;
-      this.#changes = null;
-      this.#silent = "";
-      this.#refusal = refusal;
+      this.#changes.value = null;
+      this.#silent.value = "";
+      this.#refusal.value = refusal;
     } finally {
-      if (this.#readFor === readFor) this.#isReading = false;
+      if (this.#readFor === readFor) this.#isReading.value = false;
       this.#pausedUntil = performance.now() + PAUSE * (performance.now() - begun);
     }
-    this.#page.redraw();
   }
 }
 

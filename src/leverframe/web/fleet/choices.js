@@ -1,6 +1,7 @@
 // Choices in the forms of many controllers: a template, a place.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
 
@@ -13,7 +14,7 @@ export class TemplateChoice {
   #page;
   #changed;
   // A controller, a file, or the factory settings.
-  #begin = FACTORY;
+  #begin = signal(FACTORY);
   /** @type {File | null} */
   #file = null;
 
@@ -25,17 +26,17 @@ export class TemplateChoice {
 
   /** @param {string} begin */
   choose(begin) {
-    this.#begin = begin;
+    this.#begin.value = begin;
     this.#file = null;
   }
 
   // The name of a controller; "" for none.
   get like() {
-    return this.#begin === FILE ? "" : this.#begin;
+    return this.#begin.value === FILE ? "" : this.#begin.value;
   }
 
   get file() {
-    return this.#begin === FILE ? this.#file : null;
+    return this.#begin.value === FILE ? this.#file : null;
   }
 
   /**
@@ -55,7 +56,6 @@ export class TemplateChoice {
           @change=${(event) => {
             this.choose(event.target.value);
             this.#changed();
-            this.#page.redraw();
           }}
         >
           ${optionsOf(
@@ -64,11 +64,11 @@ export class TemplateChoice {
               [FILE, t("from_file")],
               ...others.map((name) => [name, t("like", { name })]),
             ],
-            this.#begin,
+            this.#begin.value,
           )}
         </select>
       </label>
-      ${this.#begin === FILE ? this.#fileField() : nothing}`;
+      ${this.#begin.value === FILE ? this.#fileField() : nothing}`;
   }
 
   #fileField() {
@@ -79,9 +79,7 @@ export class TemplateChoice {
         name="file"
         accept=".json,.toml"
         required
-        @change=${(event) => {
-          this.#file = event.target.files?.[0] ?? null;
-        }}
+        @change=${(event) => (this.#file = event.target.files?.[0] ?? null)}
       /><small>${t("hint_file")}</small></label
     >`;
   }
@@ -95,29 +93,27 @@ const TAKEN_AWAY = { address: "none", port: "0" };
 /** @typedef {keyof typeof TAKEN_AWAY} Part of a place */
 
 export class PlaceChoice {
-  #page;
   #changed;
   // What somebody has typed; a field that nobody has touched stays what it is.
-  /** @type {Partial<Record<Part, string>>} */
-  #typed = {};
+  /** @type {Signal<Partial<Record<Part, string>>>} */
+  #typed = signal({});
 
-  /** @param {FleetPageLike} page @param {() => void} changed */
-  constructor(page, changed) {
-    this.#page = page;
+  /** @param {() => void} changed */
+  constructor(changed) {
     this.#changed = changed;
   }
 
   forget() {
-    this.#typed = {};
+    this.#typed.value = {};
   }
 
   get isMade() {
-    return Object.keys(this.#typed).length > 0;
+    return Object.keys(this.#typed.value).length > 0;
   }
 
   /** @returns {Params} */
   get params() {
-    const typed = /** @type {[Part, string][]} */ (Object.entries(this.#typed));
+    const typed = /** @type {[Part, string][]} */ (Object.entries(this.#typed.value));
     return Object.fromEntries(typed.map(([part, text]) => [part, text.trim() || TAKEN_AWAY[part]]));
   }
 
@@ -136,11 +132,10 @@ export class PlaceChoice {
         size=${size}
         inputmode=${inputmode}
         autocomplete="off"
-        .value=${this.#typed[part] ?? now}
+        .value=${this.#typed.value[part] ?? now}
         @input=${(event) => {
-          this.#typed[part] = event.target.value;
+          this.#typed.value = { ...this.#typed.value, [part]: event.target.value };
           this.#changed();
-          this.#page.redraw();
         }}
     /></label>`;
   }

@@ -2,26 +2,21 @@
 // button; what is refused is said there.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { whyNot } from "../lib/forms/action.js";
 
 export class Confirmed {
-  #redraw;
   // The button that asks, and the one whose work is under way.
-  #asking = "";
-  #busy = "";
+  #asking = signal("");
+  #busy = signal("");
   // What was refused last, by whom it is about.
-  /** @type {{ about: string, why: string } | null} */
-  #refusal = null;
-
-  /** @param {() => void} redraw */
-  constructor(redraw) {
-    this.#redraw = redraw;
-  }
+  /** @type {Signal<{ about: string, why: string } | null>} */
+  #refusal = signal(null);
 
   /** @param {string} about */
   isAsking(about) {
-    return this.#asking.startsWith(`${about} `);
+    return this.#asking.value.startsWith(`${about} `);
   }
 
   /**
@@ -32,12 +27,12 @@ export class Confirmed {
    */
   button(about, what, { word, question, primary = false }, work) {
     const key = `${about} ${what}`;
-    if (this.#asking === key) return this.#question(key, word, question ?? "", work);
+    if (this.#asking.value === key) return this.#question(key, word, question ?? "", work);
     return html`<button
       type="button"
       class=${primary ? "primary" : ""}
       data-do=${what}
-      ?disabled=${this.#busy !== ""}
+      ?disabled=${this.#busy.value !== ""}
       @click=${() => {
         if (question) this.#ask(key);
         else this.#act(key, work);
@@ -49,9 +44,8 @@ export class Confirmed {
 
   /** @param {string} key */
   #ask(key) {
-    this.#asking = key;
-    this.#refusal = null;
-    this.#redraw();
+    this.#asking.value = key;
+    this.#refusal.value = null;
   }
 
   /**
@@ -72,22 +66,20 @@ export class Confirmed {
 
   /** @param {string} about */
   refusal(about) {
-    if (this.#refusal?.about !== about) return nothing;
-    return html`<p class="refusal" role="alert">${this.#refusal.why}</p>`;
+    if (this.#refusal.value?.about !== about) return nothing;
+    return html`<p class="refusal" role="alert">${this.#refusal.value.why}</p>`;
   }
 
   /** @param {string} key @param {() => Promise<unknown>} work */
   async #act(key, work) {
-    this.#asking = "";
-    this.#refusal = null;
-    this.#busy = key;
-    this.#redraw();
+    this.#asking.value = "";
+    this.#refusal.value = null;
+    this.#busy.value = key;
     try {
       await work();
     } catch (error) {
-      this.#refusal = { about: key.slice(0, key.lastIndexOf(" ")), why: whyNot(error) };
+      this.#refusal.value = { about: key.slice(0, key.lastIndexOf(" ")), why: whyNot(error) };
     }
-    this.#busy = "";
-    this.#redraw();
+    this.#busy.value = "";
   }
 }

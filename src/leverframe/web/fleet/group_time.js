@@ -1,6 +1,7 @@
 // The common time of all controllers, where it is virtual: moved by hand, or running.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { exactMoment } from "../lib/format/moments.js";
 import { durationText } from "../lib/format/numbers.js";
 import { t } from "../lib/format/words.js";
@@ -13,14 +14,14 @@ export class GroupTime {
   #page;
   #for = "1h";
   #to = "";
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
   // What became of the last step; null where time was moved otherwise since.
-  /** @type {FleetMoved | null} */
-  #stepped = null;
-  #isBusy = false;
+  /** @type {Signal<FleetMoved | null>} */
+  #stepped = signal(null);
+  #isBusy = signal(false);
   // On a phone the list comes first: the tools open when somebody wants them.
-  #isOpen = false;
+  #isOpen = signal(false);
 
   /** @param {FleetPageLike} page */
   constructor(page) {
@@ -30,7 +31,11 @@ export class GroupTime {
   view() {
     const about = this.#page.node;
     if (!about?.virtual || about.role === "user") return nothing;
-    return html`<section class="time" aria-label=${t("time_of_all")} ?data-open=${this.#isOpen}>
+    return html`<section
+      class="time"
+      aria-label=${t("time_of_all")}
+      ?data-open=${this.#isOpen.value}
+    >
       <p class="common-time">
         <b>${exactMoment(about.time)}</b>
         <small>${about.rate ? t("runs", { rate: about.rate }) : t("stands")}</small>
@@ -39,11 +44,8 @@ export class GroupTime {
       <button
         type="button"
         class="bare fold"
-        aria-expanded=${String(this.#isOpen)}
-        @click=${() => {
-          this.#isOpen = !this.#isOpen;
-          this.#page.redraw();
-        }}
+        aria-expanded=${String(this.#isOpen.value)}
+        @click=${() => (this.#isOpen.value = !this.#isOpen.value)}
       >
         ${t("move_time")}
       </button>
@@ -54,10 +56,8 @@ export class GroupTime {
             size="8"
             required
             .value=${this.#for}
-            @input=${(event) => {
-              this.#for = event.target.value;
-            }}
-          /><button data-do="advance" ?disabled=${this.#isBusy}>${t("advance")}</button>
+            @input=${(event) => (this.#for = event.target.value)}
+          /><button data-do="advance" ?disabled=${this.#isBusy.value}>${t("advance")}</button>
         </form>
         <form class="do" @submit=${(event) => this.#submit(event, { to: this.#to })}>
           <input
@@ -65,20 +65,26 @@ export class GroupTime {
             step="1"
             aria-label=${t("time_to")}
             required
-            @input=${(event) => {
-              this.#to = event.target.value;
-            }}
-          /><button data-do="go" ?disabled=${this.#isBusy}>${t("go_to")}</button>
+            @input=${(event) => (this.#to = event.target.value)}
+          /><button data-do="go" ?disabled=${this.#isBusy.value}>${t("go_to")}</button>
         </form>
         <div class="do">
-          <button data-do="step" ?disabled=${this.#isBusy} @click=${() => this.#move({ step: 1 })}>
+          <button
+            data-do="step"
+            ?disabled=${this.#isBusy.value}
+            @click=${() => this.#move({ step: 1 })}
+          >
             ${t("step")}
           </button>
           ${about.tenant === null && !about.rate ? this.#run() : nothing}
         </div>
       </div>
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-      ${this.#stepped ? html`<p class="quiet" role="status">${toldOf(this.#stepped)}</p>` : nothing}
+      ${this.#refusal.value
+        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+        : nothing}
+      ${this.#stepped.value
+        ? html`<p class="quiet" role="status">${toldOf(this.#stepped.value)}</p>`
+        : nothing}
     </section>`;
   }
 
@@ -107,19 +113,17 @@ export class GroupTime {
 
   /** @param {Params} params */
   async #move(params) {
-    this.#isBusy = true;
-    this.#refusal = null;
-    this.#stepped = null;
-    this.#page.redraw();
+    this.#isBusy.value = true;
+    this.#refusal.value = null;
+    this.#stepped.value = null;
     try {
       const moved = await node.advance(params);
       // Only a step tells for whom something was due.
-      if (moved.due !== null) this.#stepped = moved;
+      if (moved.due !== null) this.#stepped.value = moved;
     } catch (error) {
-      this.#refusal = whyNot(error);
+      this.#refusal.value = whyNot(error);
     }
-    this.#isBusy = false;
-    this.#page.redraw();
+    this.#isBusy.value = false;
   }
 }
 

@@ -8,12 +8,8 @@ import { troublesOf } from "./nodes.js";
 import { underWay } from "./rollouts.js";
 import { addressWith } from "./view.js";
 
-/**
- * @param {import("./view.js").FleetStream} stream
- * @param {string} current
- * @param {() => void} redraw
- */
-export function header({ connection, time, view }, current, redraw) {
+/** @param {import("./view.js").FleetStream} stream @param {string} current */
+export function header({ connection, time, view }, current) {
   const tenant = view?.node.tenant;
   return html`<header class="top">
     <a class="brand" href="#/"
@@ -25,7 +21,7 @@ export function header({ connection, time, view }, current, redraw) {
         >${connection === "lost" ? t("no_connection") : t(`connection_${connection}`)}</span
       >${time && connection === "live" ? html` · <time>${clock(time).slice(0, 5)}</time>` : nothing}
     </p>
-    ${ownMenu(redraw)}
+    ${ownMenu()}
   </header>`;
 }
 

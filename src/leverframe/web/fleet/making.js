@@ -1,10 +1,12 @@
 // New controllers: from a template, or as copies of another one.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { whyNot } from "../lib/forms/action.js";
 import { optionsOf } from "../lib/forms/controls.js";
 import * as api from "../lib/live/api.js";
+import { observe } from "../lib/live/drawing.js";
 import { FACTORY, TemplateChoice } from "./choices.js";
 import * as node from "./node_api.js";
 
@@ -14,18 +16,19 @@ export class Making {
   #page;
   isOpen = false;
   // The controller that is copied; null for new ones.
-  /** @type {string | null} */
-  #of = null;
-  #given = nothingGiven();
+  /** @type {Signal<string | null>} */
+  #of = signal(null);
+  #given = signal(nothingGiven());
   #template;
-  /** @type {MadeReport | null} */
-  #made = null;
-  /** @type {{ field: string, why: string } | null} */
-  #refusal = null;
-  #isBusy = false;
+  /** @type {Signal<MadeReport | null>} */
+  #made = signal(null);
+  /** @type {Signal<{ field: string, why: string } | null>} */
+  #refusal = signal(null);
+  #isBusy = signal(false);
 
   /** @param {FleetPageLike} page */
   constructor(page) {
+    observe(this, "isOpen");
     this.#page = page;
     this.#template = new TemplateChoice(page);
   }
@@ -33,40 +36,37 @@ export class Making {
   /** @param {string | null} of @param {string[]} like */
   open(of, like) {
     this.isOpen = true;
-    this.#of = of;
+    this.#of.value = of;
     this.#template.choose(like.length === 1 ? like[0] : FACTORY);
-    this.#given = { ...nothingGiven(), name: of ? `${of}-{n}` : "" };
-    this.#made = null;
-    this.#refusal = null;
-    this.#page.redraw();
+    this.#given.value = { ...nothingGiven(), name: of ? `${of}-{n}` : "" };
+    this.#made.value = null;
+    this.#refusal.value = null;
   }
 
   #close() {
     this.isOpen = false;
-    this.#page.redraw();
   }
 
   view() {
     if (!this.isOpen) return nothing;
-    const title = this.#of ? t("fork_of", { name: this.#of }) : t("new_controllers");
+    const title = this.#of.value ? t("fork_of", { name: this.#of.value }) : t("new_controllers");
     return html`<section class="card making" aria-label=${title}>
       <h2>${title}</h2>
       <form @submit=${(event) => this.#submit(event)}>
         ${this.#text("name", { required: true, hint: t("hint_name", { n: "{n}" }) })}
         ${this.#text("count", { type: "number", min: 1, max: 1000 })}
-        ${this.#of ? nothing : this.#version()}
-        ${this.#of ? nothing : this.#template.view(t("make_template"), t("factory"))}
+        ${this.#of.value ? nothing : this.#version()}
+        ${this.#of.value ? nothing : this.#template.view(t("make_template"), t("factory"))}
         ${this.#text("tags", { hint: t("hint_tags") })}
         ${this.#text("address", { hint: t("hint_address") })}
         <div class="do">
-          <button class="primary" data-do="make" ?disabled=${this.#isBusy}>
-            ${t("make", { count: Number(this.#given.count) || 1 })}
+          <button class="primary" data-do="make" ?disabled=${this.#isBusy.value}>
+            ${t("make", { count: Number(this.#given.value.count) || 1 })}
           </button>
           <button type="button" class="bare" @click=${() => this.#close()}>${t("close")}</button>
         </div>
       </form>
-      ${this.#refused("")}
-      ${this.#made ? told(this.#made) : nothing}
+      ${this.#refused("")} ${this.#made.value ? told(this.#made.value) : nothing}
     </section>`;
   }
 
@@ -84,11 +84,9 @@ export class Making {
         min=${min ?? nothing}
         max=${max ?? nothing}
         ?required=${required}
-        .value=${this.#given[key]}
-        @input=${(event) => {
-          this.#given[key] = event.target.value;
-          this.#page.redraw();
-        }}
+        .value=${this.#given.value[key]}
+        @input=${(event) =>
+          (this.#given.value = { ...this.#given.value, [key]: event.target.value })}
       />
       ${hint ? html`<small>${hint}</small>` : nothing} ${this.#refused(key)}
     </label>`;
@@ -97,21 +95,20 @@ export class Making {
   // Under the field that it is about; "" is for what is about none.
   /** @param {string} field */
   #refused(field) {
-    if (this.#refusal?.field !== field) return nothing;
-    return html`<p class="refusal" role="alert">${this.#refusal.why}</p>`;
+    if (this.#refusal.value?.field !== field) return nothing;
+    return html`<p class="refusal" role="alert">${this.#refusal.value.why}</p>`;
   }
 
   #version() {
     const newest = this.#page.node?.newest ?? {};
-    const { hw } = this.#given;
+    const { hw } = this.#given.value;
     return html`<label
         ><span>${t("make_hw")}</span>
         <select
           name="hw"
           @change=${(event) => {
-            this.#given.hw = event.target.value;
-            this.#given.sw = newest[event.target.value] ?? "";
-            this.#page.redraw();
+            const chosen = event.target.value;
+            this.#given.value = { ...this.#given.value, hw: chosen, sw: newest[chosen] ?? "" };
           }}
         >
           ${optionsOf(
@@ -128,23 +125,21 @@ export class Making {
   /** @param {SubmitEvent} event */
   async #submit(event) {
     event.preventDefault();
-    this.#isBusy = true;
-    this.#refusal = null;
-    this.#made = null;
-    this.#page.redraw();
+    this.#isBusy.value = true;
+    this.#refusal.value = null;
+    this.#made.value = null;
     try {
-      this.#made = await this.#make();
+      this.#made.value = await this.#make();
     } catch (error) {
-      this.#refusal = fieldOf(error);
+      this.#refusal.value = fieldOf(error);
     }
-    this.#isBusy = false;
-    this.#page.redraw();
+    this.#isBusy.value = false;
   }
 
   #make() {
-    const { name, count, tags, address, hw, sw } = this.#given;
+    const { name, count, tags, address, hw, sw } = this.#given.value;
     const places = { count: Number(count) || 1, tags, address };
-    if (this.#of) return node.make("fork", { name: this.#of, to: name, ...places });
+    if (this.#of.value) return node.make("fork", { name: this.#of.value, to: name, ...places });
     const { like, file } = this.#template;
     return node.make("add", { name, hw, sw: hw ? sw : "", like, ...places }, file);
   }

@@ -38,12 +38,7 @@ export function standbyOf({ standby, standbys }) {
 }
 
 export class Nodes {
-  #confirmed;
-
-  /** @param {FleetPageLike} page */
-  constructor(page) {
-    this.#confirmed = new Confirmed(() => page.redraw());
-  }
+  #confirmed = new Confirmed();
 
   /** @param {FleetCluster} cluster @param {number} time */
   view(cluster, time) {
@@ -100,7 +95,11 @@ export class Nodes {
   /** @param {FleetPeer} peer */
   #refusal({ name }) {
     const refusal = this.#confirmed.refusal(name);
-    return refusal === nothing ? nothing : html`<tr><td colspan="8">${refusal}</td></tr>`;
+    return refusal === nothing
+      ? nothing
+      : html`<tr>
+          <td colspan="8">${refusal}</td>
+        </tr>`;
   }
 
   // The last node that takes controllers has nobody to give them to.

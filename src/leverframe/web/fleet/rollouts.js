@@ -5,6 +5,7 @@ import { moment } from "../lib/format/moments.js";
 import { durationText } from "../lib/format/numbers.js";
 import { serverText, t } from "../lib/format/words.js";
 import * as api from "../lib/live/api.js";
+import { ShownMap } from "../lib/live/drawing.js";
 import { icon } from "../lib/things/signs.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
@@ -20,17 +21,10 @@ export const underWay = (rollouts) =>
   rollouts.filter(({ status }) => UNDER_WAY.includes(status)).length;
 
 export class Rollouts {
-  #page;
-  #confirmed;
+  #confirmed = new Confirmed();
   // Of roll-outs that somebody has opened: what became of it for those that failed.
-  /** @type {Map<string, BulkReport["results"]>} */
-  #failed = new Map();
-
-  /** @param {FleetPageLike} page */
-  constructor(page) {
-    this.#page = page;
-    this.#confirmed = new Confirmed(() => page.redraw());
-  }
+  /** @type {ShownMap<string, BulkReport["results"]>} */
+  #failed = new ShownMap();
 
   /** @param {FleetRollout[]} rollouts @param {number} time */
   view(rollouts, time) {
@@ -109,11 +103,13 @@ export class Rollouts {
   async #fetch(id) {
     try {
       const { results: all } = await node.rollout(id);
-      this.#failed.set(id, all.filter(({ status }) => status !== DONE));
+      this.#failed.set(
+        id,
+        all.filter(({ status }) => status !== DONE),
+      );
     } catch (error) {
       if (!api.mayPass(error)) throw error;
     }
-    this.#page.redraw();
   }
 }
 

@@ -1,6 +1,7 @@
 // Controllers that did not start with their node: tried again by its operator.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
@@ -8,17 +9,10 @@ import * as node from "./node_api.js";
 const ABOUT = "start";
 
 export class StartAgain {
-  #page;
-  #confirmed;
+  #confirmed = new Confirmed();
   // What became of the last try; why some still do not start, the node tells.
-  /** @type {BulkReport | null} */
-  #report = null;
-
-  /** @param {FleetPageLike} page */
-  constructor(page) {
-    this.#page = page;
-    this.#confirmed = new Confirmed(() => page.redraw());
-  }
+  /** @type {Signal<BulkReport | null>} */
+  #report = signal(null);
 
   /** @param {FleetNode} about */
   view({ can_start: names, role }) {
@@ -27,10 +21,13 @@ export class StartAgain {
       ${names.length && role === "administrator"
         ? this.#confirmed.button(ABOUT, "start-again", how, () => this.#start())
         : nothing}
-      ${this.#report
+      ${this.#report.value
         ? html`<p class="note" role="status">
-            ${t("started_sum", { done: this.#report.done, refused: this.#report.refused })}
-            ${passwords(this.#report)}
+            ${t("started_sum", {
+              done: this.#report.value.done,
+              refused: this.#report.value.refused,
+            })}
+            ${passwords(this.#report.value)}
           </p>`
         : nothing}
       ${this.#confirmed.refusal(ABOUT)}
@@ -38,9 +35,8 @@ export class StartAgain {
   }
 
   async #start() {
-    this.#report = null;
-    this.#page.redraw();
-    this.#report = await node.startAgain();
+    this.#report.value = null;
+    this.#report.value = await node.startAgain();
   }
 }
 

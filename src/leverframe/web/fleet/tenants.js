@@ -1,6 +1,7 @@
 // Tenants and their people, for the operator: listed, made and removed.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { whyNot } from "../lib/forms/action.js";
 import { Confirmed } from "./confirmed.js";
@@ -9,31 +10,26 @@ import { passwords } from "./start_again.js";
 import { addressWith } from "./view.js";
 
 export class Tenants {
-  #page;
-  #confirmed;
-  /** @type {{ tenants: FleetTenant[], accounts: FleetAccount[] } | null} */
-  #known = null;
+  #confirmed = new Confirmed();
+  /** @type {Signal<{ tenants: FleetTenant[], accounts: FleetAccount[] } | null>} */
+  #known = signal(null);
   // Passwords are shown once: they stay until the next ones are made.
-  /** @type {AccountMade | null} */
-  #made = null;
-  /** @type {OpenControllers | null} */
-  #open = null;
-  /** @type {{ form: string, why: string } | null} */
-  #refusal = null;
+  /** @type {Signal<AccountMade | null>} */
+  #made = signal(null);
+  /** @type {Signal<OpenControllers | null>} */
+  #open = signal(null);
+  /** @type {Signal<{ form: string, why: string } | null>} */
+  #refusal = signal(null);
   #isAsked = false;
-
-  /** @param {FleetPageLike} page */
-  constructor(page) {
-    this.#page = page;
-    this.#confirmed = new Confirmed(() => page.redraw());
-  }
 
   view() {
     if (!this.#isAsked) {
       this.#isAsked = true;
       this.#attempt("", () => this.#fetch());
     }
-    const owners = this.#known ? ["", ...this.#known.tenants.map(({ name }) => name)] : [];
+    const owners = this.#known.value
+      ? ["", ...this.#known.value.tenants.map(({ name }) => name)]
+      : [];
     return html`${this.#refused("")}
       <section class="card tenants" aria-label=${t("tenants")}>
         ${owners.map((owner) => this.#tenant(owner))}
@@ -43,7 +39,8 @@ export class Tenants {
         </form>
         ${this.#refused("tenant")}
       </section>
-      ${this.#made ? told(this.#made) : nothing} ${this.#open ? openShown(this.#open) : nothing}
+      ${this.#made.value ? told(this.#made.value) : nothing}
+      ${this.#open.value ? openShown(this.#open.value) : nothing}
       <section class="card tenants" aria-label=${t("account_add")}>
         <form class="do" data-form="account" @submit=${(event) => this.#addAccount(event)}>
           <label>${t("account_name")} <input name="name" required autocomplete="off" /></label>
@@ -63,7 +60,7 @@ export class Tenants {
 
   /** @param {string} owner "" for the operator */
   #tenant(owner) {
-    const { tenants = [], accounts = [] } = this.#known ?? {};
+    const { tenants = [], accounts = [] } = this.#known.value ?? {};
     const about = tenants.find(({ name }) => name === owner);
     const people = accounts.filter(({ tenant }) => tenant === owner);
     return html`<article class="tenant-of" data-tenant=${owner}>
@@ -120,8 +117,7 @@ export class Tenants {
   #addTenant(event) {
     const given = taken(event);
     this.#attempt("tenant", async () => {
-      this.#open = await node.addTenant(String(given.get("tenant")));
-      this.#page.redraw();
+      this.#open.value = await node.addTenant(String(given.get("tenant")));
       given.form.reset();
       await this.#fetch();
     });
@@ -132,8 +128,7 @@ export class Tenants {
     const given = taken(event);
     this.#attempt("account", async () => {
       const [name, tenant, role] = ["name", "tenant", "role"].map((key) => String(given.get(key)));
-      this.#made = this.#open = await node.addAccount(name, tenant, role);
-      this.#page.redraw();
+      this.#made.value = this.#open.value = await node.addAccount(name, tenant, role);
       given.form.reset();
       await this.#fetch();
     });
@@ -141,24 +136,23 @@ export class Tenants {
 
   async #fetch() {
     const [tenants, accounts] = await Promise.all([node.tenants(), node.accounts()]);
-    this.#known = { tenants, accounts };
+    this.#known.value = { tenants, accounts };
   }
 
   /** @param {string} form @param {() => Promise<void>} work */
   async #attempt(form, work) {
-    this.#refusal = null;
+    this.#refusal.value = null;
     try {
       await work();
     } catch (error) {
-      this.#refusal = { form, why: whyNot(error) };
+      this.#refusal.value = { form, why: whyNot(error) };
     }
-    this.#page.redraw();
   }
 
   /** @param {string} form */
   #refused(form) {
-    if (this.#refusal?.form !== form) return nothing;
-    return html`<p class="refusal" role="alert">${this.#refusal.why}</p>`;
+    if (this.#refusal.value?.form !== form) return nothing;
+    return html`<p class="refusal" role="alert">${this.#refusal.value.why}</p>`;
   }
 }
 

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { t } from "../lib/format/words.js";
 import { useZone } from "../lib/format/zone.js";
+import { observe } from "../lib/live/drawing.js";
 import { stream } from "./node_api.js";
 
 // What the node tells of the controllers in view, by one stream.
@@ -20,7 +21,6 @@ export class FleetStream {
   // The page of the list that the view is of, and whether another one is on its way.
   page = 1;
   isStale = true;
-  #redraw;
   /** @type {EventSource | null} */
   #stream = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -29,9 +29,8 @@ export class FleetStream {
   #place = null;
   #heardAt = 0;
 
-  /** @param {() => void} redraw */
-  constructor(redraw) {
-    this.#redraw = redraw;
+  constructor() {
+    observe(this, "view", "connection", "lostSince", "page", "isStale");
     // A tab that nobody looks at needs no stream.
     document.addEventListener("visibilitychange", () => this.#listen());
   }
@@ -75,7 +74,6 @@ export class FleetStream {
     useZone(view.node.timezone);
     this.connection = "live";
     this.lostSince = null;
-    this.#redraw();
   }
 
   #lose() {
@@ -83,7 +81,6 @@ export class FleetStream {
     this.connection = "lost";
     this.lostSince ??= this.time ?? Date.now() / 1000;
     this.#timer = setTimeout(() => this.#listen(), RETRY_MS);
-    this.#redraw();
   }
 }
 

@@ -2,6 +2,7 @@
 // time and the cursor, which a press leaves where it is, here and on the timeline.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { shortMoment } from "../lib/format/moments.js";
 import { t } from "../lib/format/words.js";
 import { ownZone, shownZone } from "../lib/format/zone.js";
@@ -30,19 +31,19 @@ const PHONE = matchMedia("(max-width: 640px)");
 export class Page {
   #context;
   #overview;
-  #view = new View(new URLSearchParams());
+  #view = signal(new View(new URLSearchParams()));
   #course = new Course();
   #picker;
   #legend;
   #stop;
   // Unit, or "" with states -> the chart and its labels.
-  /** @type {Map<string, { chart: Bars | Lines, labels: string[] }>} */
-  #charts = new Map();
-  /** @type {string | null} */
-  #refusal = null;
-  #reading = false;
+  /** @type {Signal<Map<string, { chart: Bars | Lines, labels: string[] }>>} */
+  #charts = signal(new Map());
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
+  #reading = signal(false);
   #hasGap;
-  #height = TALL_PX;
+  #height = signal(TALL_PX);
   #isPointing = false;
   #isMarking = false;
   // Where a double click returns to.
@@ -61,9 +62,9 @@ export class Page {
 
   /** @param {URLSearchParams} params */
   async open(params) {
-    this.#view = new View(params);
-    this.#lastRange = this.#view.range ?? this.#lastRange;
-    this.#view.labels ??= this.#picker.suggested();
+    this.#view.value = new View(params);
+    this.#lastRange = this.#view.value.range ?? this.#lastRange;
+    this.#view.value.labels ??= this.#picker.suggested();
     const at = Number(params.get("at"));
     if (at > 0) pointAt(at);
     this.#legend.point(pointedAt());
@@ -73,11 +74,11 @@ export class Page {
   close() {
     this.#stop();
     this.#course.leave();
-    for (const { chart } of this.#charts.values()) chart.close();
+    for (const { chart } of this.#charts.value.values()) chart.close();
   }
 
   get #labels() {
-    return this.#view.labels ?? [];
+    return this.#view.value.labels ?? [];
   }
 
   get #now() {
@@ -85,27 +86,26 @@ export class Page {
   }
 
   get #span() {
-    return this.#view.span(this.#now);
+    return this.#view.value.span(this.#now);
   }
 
   async #read() {
     const labels = this.#labels.filter((label) => this.#overview.isKnown(label));
     this.#arrange(labels);
-    this.#reading = true;
+    this.#reading.value = true;
     const { live } = this.#context;
     const { heard } = live;
     try {
-      const before = this.#view.behind ? BEHIND[this.#view.behind] : 0;
+      const before = this.#view.value.behind ? BEHIND[this.#view.value.behind] : 0;
       if (!(await this.#course.read(labels, this.#span, before))) return;
-      this.#refusal = null;
+      this.#refusal.value = null;
       await this.#draw();
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#reading = false;
+    this.#reading.value = false;
     // The answer may be older than what was heard meanwhile.
     if (live.heard !== heard) this.#follow();
-    this.#context.redraw();
   }
 
   // A chart for each unit and one for all states; those that stay are kept.
@@ -114,33 +114,33 @@ export class Page {
     const groups = Map.groupBy(labels, (label) =>
       isState(label) ? "states" : `in ${this.#overview.unit(label)}`,
     );
-    for (const [key, { chart, labels: drawn }] of this.#charts) {
+    for (const [key, { chart, labels: drawn }] of this.#charts.value) {
       const stays = groups.has(key) && (key !== "states" || same(drawn, groups.get(key) ?? []));
       if (stays) continue;
       chart.close();
-      this.#charts.delete(key);
+      this.#charts.value.delete(key);
     }
     const states = groups.get("states");
     groups.delete("states");
     const wanted = [...groups];
     const height = PHONE.matches ? PHONE_PX : wanted.length > 1 ? SHARED_PX : TALL_PX;
-    if (height !== this.#height) this.#forgetLines();
-    this.#height = height;
+    if (height !== this.#height.value) this.#forgetLines();
+    this.#height.value = height;
     if (states) wanted.push(["states", states]);
-    this.#charts = new Map(
+    this.#charts.value = new Map(
       wanted.map(([key, own]) => [
         key,
-        { chart: this.#charts.get(key)?.chart ?? this.#make(key, own, height), labels: own },
+        { chart: this.#charts.value.get(key)?.chart ?? this.#make(key, own, height), labels: own },
       ]),
     );
   }
 
   // Charts of another height are made anew.
   #forgetLines() {
-    for (const [key, { chart }] of this.#charts) {
+    for (const [key, { chart }] of this.#charts.value) {
       if (!(chart instanceof Lines)) continue;
       chart.close();
-      this.#charts.delete(key);
+      this.#charts.value.delete(key);
     }
   }
 
@@ -149,13 +149,16 @@ export class Page {
     /** @type {Moves} */
     const moves = {
       sync: CURSOR,
-      zoom: (from, to) => this.#move(() => this.#view.zoom(from, to, this.#now)),
+      zoom: (from, to) => this.#move(() => this.#view.value.zoom(from, to, this.#now)),
       back: () => this.#backToNow(),
       point: (time) => this.#point(time),
       press: (time) => this.#press(time),
     };
     if (key !== "states") return new Lines(moves, height);
-    return new Bars(labels.map((label) => thingName(this.#context, label)), moves);
+    return new Bars(
+      labels.map((label) => thingName(this.#context, label)),
+      moves,
+    );
   }
 
   async #draw() {
@@ -163,7 +166,7 @@ export class Page {
     if (history === null) return;
     const [from, to] = this.#span;
     await Promise.all(
-      [...this.#charts.values()].map(({ chart, labels }) => {
+      [...this.#charts.value.values()].map(({ chart, labels }) => {
         if (chart instanceof Lines) {
           const before = behind && tableOf(behind, labels);
           return chart.draw(tableOf(history, labels), from, to, before);
@@ -184,8 +187,7 @@ export class Page {
     const at = time !== null && Number.isFinite(time) ? time : null;
     this.#isPointing = at !== null;
     if (at === null) this.#mark();
-    if (!this.#legend.point(at ?? pointedAt())) return;
-    this.#context.redraw();
+    this.#legend.point(at ?? pointedAt());
   }
 
   // The line stays; pressed again, it goes.
@@ -200,7 +202,7 @@ export class Page {
   #mark() {
     if (this.#isMarking || this.#isPointing) return;
     this.#isMarking = true;
-    for (const { chart } of this.#charts.values()) chart.mark(pointedAt());
+    for (const { chart } of this.#charts.value.values()) chart.mark(pointedAt());
     this.#isMarking = false;
     this.#isPointing = false;
   }
@@ -208,16 +210,16 @@ export class Page {
   #backToNow() {
     pointAt(null);
     this.#legend.point(null);
-    this.#move(() => this.#view.choose(this.#lastRange));
+    this.#move(() => this.#view.value.choose(this.#lastRange));
   }
 
   #follow() {
-    if (!this.#view.labels || this.#reading) return;
+    if (!this.#view.value.labels || this.#reading.value) return;
     if (this.#hasGap()) {
       this.#read();
       return;
     }
-    if (!this.#view.isLive || this.#course.history === null) return;
+    if (!this.#view.value.isLive || this.#course.history === null) return;
     const goesOn = this.#course.extend(this.#context.live.state, this.#span);
     (goesOn ? this.#draw() : this.#read()).catch(() => {});
   }
@@ -225,22 +227,23 @@ export class Page {
   /** @param {() => void} change */
   #move(change) {
     change();
-    if (this.#view.range) this.#lastRange = this.#view.range;
-    this.#context.redraw();
+    if (this.#view.value.range) this.#lastRange = this.#view.value.range;
     this.#read();
   }
 
   /** @param {string} label @param {boolean} wanted */
   #toggle(label, wanted) {
-    this.#move(() => this.#view.toggle(label, wanted));
+    this.#move(() => this.#view.value.toggle(label, wanted));
   }
 
   view() {
-    if (!this.#view.labels) return html`<p class="note">${t("opening")}</p>`;
-    return html`<div class="charts" aria-busy=${this.#reading ? "true" : "false"}>
+    if (!this.#view.value.labels) return html`<p class="note">${t("opening")}</p>`;
+    return html`<div class="charts" aria-busy=${this.#reading.value ? "true" : "false"}>
       <div class="plots">
-        ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-        ${[...this.#charts].map(([key, { chart, labels }]) => this.#card(key, chart, labels))}
+        ${this.#refusal.value
+          ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+          : nothing}
+        ${[...this.#charts.value].map(([key, { chart, labels }]) => this.#card(key, chart, labels))}
         ${this.#advice()}
       </div>
       ${this.#picker.view(this.#labels)}
@@ -248,7 +251,7 @@ export class Page {
   }
 
   tools() {
-    if (!this.#view.labels) return nothing;
+    if (!this.#view.value.labels) return nothing;
     return html`${this.#ways()} ${this.#behind()} ${this.#ranges()} ${this.#steps()}`;
   }
 
@@ -262,13 +265,16 @@ export class Page {
   }
 
   #behind() {
-    const { behind } = this.#view;
+    const { behind } = this.#view.value;
     const names = /** @type {(keyof typeof BEHIND)[]} */ (Object.keys(BEHIND));
     return html`<span class="behind"
       ><small>${t("behind")}</small>${choices(
         t("behind"),
-        names.map((name) => [t(`behind_${name}`), behind === name, () =>
-          this.#move(() => this.#view.putBehind(behind === name ? null : name))]),
+        names.map((name) => [
+          t(`behind_${name}`),
+          behind === name,
+          () => this.#move(() => this.#view.value.putBehind(behind === name ? null : name)),
+        ]),
       )}</span
     >`;
   }
@@ -277,8 +283,11 @@ export class Page {
     const ranges = /** @type {Range[]} */ (Object.keys(RANGES));
     return choices(
       t("range"),
-      ranges.map((range) => [t(`range_${range}`), this.#view.range === range, () =>
-        this.#move(() => this.#view.choose(range))]),
+      ranges.map((range) => [
+        t(`range_${range}`),
+        this.#view.value.range === range,
+        () => this.#move(() => this.#view.value.choose(range)),
+      ]),
     );
   }
 
@@ -289,22 +298,22 @@ export class Page {
         ${sign}
       </button>`;
     return html`<span class="group" role="group" aria-label=${t("move")}>
-      ${step(t("earlier"), () => this.#view.shift(-SHIFT, this.#now), "←")}
-      ${this.#view.isLive
+      ${step(t("earlier"), () => this.#view.value.shift(-SHIFT, this.#now), "←")}
+      ${this.#view.value.isLive
         ? nothing
         : html`<button type="button" @click=${() => this.#backToNow()}>
             ${t("back_to_now")}
           </button>`}
-      ${step(t("later"), () => this.#view.shift(SHIFT, this.#now), "→")}
-      ${step(t("zoom_in"), () => this.#view.scale(1 / ZOOM, this.#now), "+")}
-      ${step(t("zoom_out"), () => this.#view.scale(ZOOM, this.#now), "−")}
+      ${step(t("later"), () => this.#view.value.shift(SHIFT, this.#now), "→")}
+      ${step(t("zoom_in"), () => this.#view.value.scale(1 / ZOOM, this.#now), "+")}
+      ${step(t("zoom_out"), () => this.#view.value.scale(ZOOM, this.#now), "−")}
     </span>`;
   }
 
   /** @returns {Params} */
   #sameTime() {
     const [from, to] = this.#span.map(Math.round);
-    return this.#view.range === DEFAULT_RANGE ? { span: DEFAULT_RANGE } : { from, to };
+    return this.#view.value.range === DEFAULT_RANGE ? { span: DEFAULT_RANGE } : { from, to };
   }
 
   // With the words of whoever looks, and the times of the place.
@@ -332,21 +341,22 @@ export class Page {
     const unit = key === "states" ? t("states") : this.#overview.unit(labels[0]);
     return html`<section class="card" data-unit=${unit}>
       <h2>${unit || t("without_unit")}</h2>
-      ${chart.element} ${this.#legend.view(labels, key === "states", this.#view.behind)}
+      ${chart.element} ${this.#legend.view(labels, key === "states", this.#view.value.behind)}
     </section>`;
   }
 }
 
 // Buttons of which one is pressed, or none.
 /** @param {string} label @param {[string, boolean, () => void][]} offered */
-const choices = (label, offered) => html`<span class="group" role="group" aria-label=${label}>
-  ${offered.map(
-    ([text, isPressed, act]) =>
-      html`<button type="button" aria-pressed=${isPressed ? "true" : "false"} @click=${act}>
-        ${text}
-      </button>`,
-  )}
-</span>`;
+const choices = (label, offered) =>
+  html`<span class="group" role="group" aria-label=${label}>
+    ${offered.map(
+      ([text, isPressed, act]) =>
+        html`<button type="button" aria-pressed=${isPressed ? "true" : "false"} @click=${act}>
+          ${text}
+        </button>`,
+    )}
+  </span>`;
 
 /** @param {string[]} one @param {string[]} other */
 const same = (one, other) => one.join() === other.join();

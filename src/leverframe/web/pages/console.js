@@ -1,9 +1,11 @@
 // The console: every command and every path that can be read, each with the exact request it makes.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { folded, t } from "../lib/format/words.js";
 import { note } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
+import { observed } from "../lib/live/drawing.js";
 import { described, useDescriptions } from "../lib/live/commands.js";
 import { CommandCard, ReadingCard } from "./console/cards.js";
 import { fieldName } from "./console/fields.js";
@@ -26,9 +28,9 @@ import { fieldName } from "./console/fields.js";
 export class Page {
   #context;
   // What is listed, in the order of the list.
-  /** @type {Entry[]} */
-  #entries = [];
-  #query = "";
+  /** @type {Signal<Entry[]>} */
+  #entries = signal([]);
+  #query = signal("");
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -37,15 +39,14 @@ export class Page {
 
   /** @param {URLSearchParams} params */
   async open(params) {
-    this.#query = params.get("q") ?? "";
+    this.#query.value = params.get("q") ?? "";
     const row = params.get("row");
     const [openApi] = await Promise.all([api.openApi(), useDescriptions()]);
     const readings = readingsOf(openApi, this.#context.commands.all);
-    this.#entries = [
-      ...this.#context.commands.all.map((command, at) => this.#commandEntry(command, at)),
-      ...readings.map((reading, at) => this.#readingEntry(reading, at)),
-    ];
-    const wanted = this.#entries.find(({ line }) => line === row);
+    const commands = this.#context.commands.all.map((one, at) => this.#commandEntry(one, at));
+    const entries = [...commands, ...readings.map((one, at) => this.#readingEntry(one, at))];
+    this.#entries.value = entries.map((entry) => observed(/** @type {Entry} */ (entry)));
+    const wanted = this.#entries.value.find(({ line }) => line === row);
     if (wanted) await this.#reveal(wanted);
   }
 
@@ -53,7 +54,6 @@ export class Page {
   /** @param {Entry} entry */
   async #reveal(entry) {
     this.#toggled(entry, true);
-    this.#context.redraw();
     await new Promise(requestAnimationFrame);
     const row = document.querySelector("details.row[open]");
     setTimeout(() => row?.scrollIntoView({ block: "start" }));
@@ -79,8 +79,10 @@ export class Page {
   }
 
   view() {
-    const wanted = folded(this.#query).split(/\s+/).filter(Boolean);
-    const found = this.#entries.filter(({ words }) => wanted.every((word) => words.includes(word)));
+    const wanted = folded(this.#query.value).split(/\s+/).filter(Boolean);
+    const found = this.#entries.value.filter(({ words }) =>
+      wanted.every((word) => words.includes(word)),
+    );
     const sections = [...Map.groupBy(found, (entry) => entry.section)];
     return html`<p class="note">${t("intro")}</p>
       <div class="field search">
@@ -89,7 +91,7 @@ export class Page {
           id="console-search"
           type="search"
           autocomplete="off"
-          .value=${this.#query}
+          .value=${this.#query.value}
           @input=${(event) => this.#search(event.target.value)}
         />
         <small role="status">${t("found", { count: found.length })}</small>
@@ -113,9 +115,7 @@ export class Page {
       .open=${entry.isOpen === true}
       @toggle=${(event) => this.#toggled(entry, event.target.open)}
     >
-      <summary>
-        <span>${entry.doc.replaceAll("`", "")}</span><code>${entry.line}</code>
-      </summary>
+      <summary><span>${entry.doc.replaceAll("`", "")}</span><code>${entry.line}</code></summary>
       ${entry.isOpen ? entry.card?.view() : nothing}
     </details>`;
   }
@@ -125,14 +125,12 @@ export class Page {
     if (entry.isOpen === isOpen) return;
     entry.isOpen = isOpen;
     if (isOpen) entry.card ??= entry.make();
-    this.#context.redraw();
   }
 
   /** @param {string} query */
   #search(query) {
-    this.#query = query;
+    this.#query.value = query;
     note("console", query ? { q: query } : {});
-    this.#context.redraw();
   }
 }
 

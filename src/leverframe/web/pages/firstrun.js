@@ -2,6 +2,7 @@
 // the controller, so it can be left at any time and goes on in any browser.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { connectionWord } from "../lib/frame/frame.js";
 import { address, go } from "../lib/frame/router.js";
@@ -39,10 +40,10 @@ const IS_THERE = {
 export class Page {
   #context;
   #index;
-  /** @type {Step} */
+  /** @type {Signal<Step>} */
   #step;
   #stop;
-  #busy = false;
+  #busy = signal(false);
   // Names of the steps that were saved here: a bus that was scanned may have nothing on it.
   /** @type {Set<string>} */
   #saved = new Set();
@@ -50,9 +51,9 @@ export class Page {
   /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
-    this.#index = this.#reached;
-    this.#step = this.#made();
-    this.#stop = context.live.listen(() => this.#step.follow());
+    this.#index = signal(this.#reached);
+    this.#step = signal(this.#made());
+    this.#stop = context.live.listen(() => this.#step.value.follow());
   }
 
   close() {
@@ -63,7 +64,10 @@ export class Page {
   // begins anew.
   get #reached() {
     const stored = this.#context.settings.ui.first_run;
-    return Math.max(0, STEPS.findIndex(([name]) => name === stored));
+    return Math.max(
+      0,
+      STEPS.findIndex(([name]) => name === stored),
+    );
   }
 
   /** @returns {[string, StepKind][]} */
@@ -73,15 +77,15 @@ export class Page {
 
   /** @param {string} name @param {number} index @returns {StepKind} */
   #kindOf(name, index) {
-    if (index === this.#index) return "now";
-    if (index > Math.max(this.#reached, this.#index)) return "to_come";
+    if (index === this.#index.value) return "now";
+    if (index > Math.max(this.#reached, this.#index.value)) return "to_come";
     const isDone = this.#saved.has(name) || IS_THERE[name](this.#context.settings);
     if (isDone) return "done";
     return index === this.#reached ? "to_come" : "skipped";
   }
 
   #made() {
-    const [, StepClass] = STEPS[this.#index];
+    const [, StepClass] = STEPS[this.#index.value];
     const step = new StepClass(this.#context);
     // What is there already is the first that it sees.
     step.follow();
@@ -99,19 +103,21 @@ export class Page {
       </p>
       ${progress(this.#kinds)} ${this.#skipped()}
       <form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
-        <h2>${t(this.#step.title)}</h2>
-        ${this.#step.view()} ${this.#step.refusalView()}
+        <h2>${t(this.#step.value.title)}</h2>
+        ${this.#step.value.view()} ${this.#step.value.refusalView()}
         <footer>
-          <button class="primary" ?disabled=${this.#busy}>${t(this.#step.button)}</button>
-          ${this.#index === 0
+          <button class="primary" ?disabled=${this.#busy.value}>
+            ${t(this.#step.value.button)}
+          </button>
+          ${this.#index.value === 0
             ? nothing
-            : html`<button type="button" @click=${() => this.#show(this.#index - 1)}>
+            : html`<button type="button" @click=${() => this.#show(this.#index.value - 1)}>
                 ${t("back")}
               </button>`}
           <button
             type="button"
             class="bare"
-            ?disabled=${this.#busy}
+            ?disabled=${this.#busy.value}
             @click=${() => this.#attempt(() => this.#note())}
           >
             ${t("skip_step")}
@@ -149,14 +155,13 @@ export class Page {
 
   // Who does an earlier step after all goes on where they were.
   get #next() {
-    return STEPS[Math.max(this.#index + 1, this.#reached)]?.[0] ?? DONE;
+    return STEPS[Math.max(this.#index.value + 1, this.#reached)]?.[0] ?? DONE;
   }
 
   /** @param {number} index */
   #show(index) {
-    this.#index = index;
-    this.#step = this.#made();
-    this.#context.redraw();
+    this.#index.value = index;
+    this.#step.value = this.#made();
   }
 
   #note(step = this.#next) {
@@ -170,15 +175,14 @@ export class Page {
   /** @param {Event} event */
   #submitted(event) {
     event.preventDefault();
-    if (this.#busy) return;
-    if (!this.#step.check()) {
-      this.#context.redraw();
+    if (this.#busy.value) return;
+    if (!this.#step.value.check()) {
       return;
     }
     const note = this.#context.commands.get("firstrun").query({ A: this.#next });
-    const [name] = STEPS[this.#index];
+    const [name] = STEPS[this.#index.value];
     this.#attempt(async () => {
-      const outcome = await this.#step.send(note, () => this.#note());
+      const outcome = await this.#step.value.send(note, () => this.#note());
       if (outcome !== "stay") this.#saved.add(name);
       return outcome;
     });
@@ -187,18 +191,16 @@ export class Page {
   // What was typed stays where it is when the controller refuses or cannot be reached.
   /** @param {() => Promise<unknown>} act */
   async #attempt(act) {
-    this.#busy = true;
-    this.#step.refusals = {};
-    this.#context.redraw();
+    this.#busy.value = true;
+    this.#step.value.refusals = {};
     try {
       const outcome = await act();
       await this.#context.readSettings();
       if (outcome !== "stay") this.#goOn();
     } catch (error) {
-      this.#step.refuse(error);
+      this.#step.value.refuse(error);
     }
-    this.#busy = false;
-    this.#context.redraw();
+    this.#busy.value = false;
   }
 
   #goOn() {

@@ -1,6 +1,7 @@
 // The journal: what happened and why, by day; and who changed what, from where.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { moment } from "../lib/format/moments.js";
 import { t } from "../lib/format/words.js";
 import { chooser } from "../lib/forms/controls.js";
@@ -26,16 +27,16 @@ const STEP = 100;
 export class Page {
   #context;
   #journal = new JournalReader();
-  /** @type {AuditEntries} */
-  #changes = [];
-  /** @type {Followed<unknown> | null} */
-  #followed = null;
-  #list = "log";
+  /** @type {Signal<AuditEntries>} */
+  #changes = signal([]);
+  /** @type {Signal<Followed<unknown> | null>} */
+  #followed = signal(null);
+  #list = signal("log");
   // The label of a thing; "thing" is the drawer's own word in an address.
-  #about = "";
-  #cause = "";
-  #text = "";
-  #shown = STEP;
+  #about = signal("");
+  #cause = signal("");
+  #text = signal("");
+  #shown = signal(STEP);
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -44,33 +45,33 @@ export class Page {
 
   /** @param {URLSearchParams} params */
   async open(params) {
-    this.#list = params.get("list") === "audit" ? "audit" : "log";
-    this.#about = params.get("about") ?? "";
-    this.#cause = params.get("cause") ?? "";
-    this.#text = params.get("text") ?? "";
+    this.#list.value = params.get("list") === "audit" ? "audit" : "log";
+    this.#about.value = params.get("about") ?? "";
+    this.#cause.value = params.get("cause") ?? "";
+    this.#text.value = params.get("text") ?? "";
     await this.#follow();
   }
 
   close() {
-    this.#followed?.close();
+    this.#followed.value?.close();
   }
 
   async #follow() {
-    this.#followed?.close();
+    this.#followed.value?.close();
     const read = async () => {
-      if (this.#list === "log") return this.#journal.read();
-      this.#changes = await api.audit();
-      return auditWords(this.#changes);
+      if (this.#list.value === "log") return this.#journal.read();
+      this.#changes.value = await api.audit();
+      return auditWords(this.#changes.value);
     };
-    this.#followed = new Followed(this.#context, read);
-    await this.#followed.open();
+    this.#followed.value = new Followed(this.#context, read);
+    await this.#followed.value.open();
   }
 
   view() {
     return html`<section class="card">
-      <h2 class="unseen">${t(`list_${this.#list}`)}</h2>
-      <p class="note">${t(`about_${this.#list}`)}</p>
-      ${this.#list === "audit" ? this.#audit() : this.#told()}
+      <h2 class="unseen">${t(`list_${this.#list.value}`)}</h2>
+      <p class="note">${t(`about_${this.#list.value}`)}</p>
+      ${this.#list.value === "audit" ? this.#audit() : this.#told()}
     </section>`;
   }
 
@@ -80,39 +81,38 @@ export class Page {
     const { entries } = this.#journal;
     const wanted = entries.filter((entry) => this.#isWanted(entry));
     const labels = new Set(entries.flatMap(thingsOf));
-    if (this.#about) labels.add(this.#about);
+    if (this.#about.value) labels.add(this.#about.value);
     const things = this.#offered([...labels], (label) => thingName(this.#context, label));
     const groups = this.#offered([...new Set(entries.map(groupOf))], groupName);
     return html`${this.#filters([
-        this.#chooser("about", things, this.#about),
-        this.#chooser("cause", groups, this.#cause),
-      ])}
-      ${wanted.length === 0
-        ? html`<p class="empty">${t("nothing_found")}</p>`
-        : journalList(this.#context, wanted, this.#shown)}
-      ${wanted.length > this.#shown || this.#journal.hasOlder
-        ? html`<button type="button" @click=${() => this.#older(wanted.length)}>
-            ${t("older")}
-          </button>`
-        : nothing}`;
+      this.#chooser("about", things, this.#about.value),
+      this.#chooser("cause", groups, this.#cause.value),
+    ])}
+    ${wanted.length === 0
+      ? html`<p class="empty">${t("nothing_found")}</p>`
+      : journalList(this.#context, wanted, this.#shown.value)}
+    ${wanted.length > this.#shown.value || this.#journal.hasOlder
+      ? html`<button type="button" @click=${() => this.#older(wanted.length)}>
+          ${t("older")}
+        </button>`
+      : nothing}`;
   }
 
   /** @param {JournalEntry} entry */
   #isWanted(entry) {
-    if (this.#about && !thingsOf(entry).includes(this.#about)) return false;
-    if (this.#cause && groupOf(entry) !== this.#cause) return false;
-    if (!this.#text) return true;
+    if (this.#about.value && !thingsOf(entry).includes(this.#about.value)) return false;
+    if (this.#cause.value && groupOf(entry) !== this.#cause.value) return false;
+    if (!this.#text.value) return true;
     const text = plainText(this.#context, entry, this.#journal.entries);
-    return text.toLowerCase().includes(this.#text.toLowerCase());
+    return text.toLowerCase().includes(this.#text.value.toLowerCase());
   }
 
   /** @param {number} count */
   async #older(count) {
-    this.#shown += STEP;
-    if (this.#shown > count && this.#journal.hasOlder) {
+    this.#shown.value += STEP;
+    if (this.#shown.value > count && this.#journal.hasOlder) {
       await this.#journal.readOlder().catch(() => {});
     }
-    this.#context.redraw();
   }
 
   // ---- filters -------------------------------------------------------------------------------
@@ -142,14 +142,13 @@ export class Page {
     /** @type {[string, string][]} */
     const lists = ["log", "audit"].map((list) => [list, t(`list_${list}`)]);
     return html`<div class="filters">
-      ${this.#chooser("list", lists, this.#list)}
-      ${choosers}
+      ${this.#chooser("list", lists, this.#list.value)} ${choosers}
       <div class="field">
         <label for="log-text">${t("text")}</label>
         <input
           id="log-text"
           type="search"
-          .value=${this.#text}
+          .value=${this.#text.value}
           @input=${(event) => this.#choose("text", event.target.value)}
         />
       </div>
@@ -158,48 +157,51 @@ export class Page {
 
   /** @param {"list" | "about" | "cause" | "text"} part @param {string} value */
   #choose(part, value) {
-    this.#shown = STEP;
+    this.#shown.value = STEP;
     if (part === "list") {
-      this.#list = value;
-      this.#about = this.#cause = "";
+      this.#list.value = value;
+      this.#about.value = this.#cause.value = "";
       this.#follow().catch(() => {});
-    } else if (part === "about") this.#about = value;
-    else if (part === "cause") this.#cause = value;
-    else this.#text = value;
-    const chosen = { list: this.#list, about: this.#about, cause: this.#cause, text: this.#text };
+    } else if (part === "about") this.#about.value = value;
+    else if (part === "cause") this.#cause.value = value;
+    else this.#text.value = value;
+    const chosen = {
+      list: this.#list.value,
+      about: this.#about.value,
+      cause: this.#cause.value,
+      text: this.#text.value,
+    };
     note("log", Object.fromEntries(Object.entries(chosen).filter(([, one]) => one)));
-    this.#context.redraw();
   }
 
   // ---- who changed what ----------------------------------------------------------------------
 
   #audit() {
-    const entries = asEntries(this.#context, this.#changes);
+    const entries = asEntries(this.#context, this.#changes.value);
     const causes = this.#offered([...new Set(entries.map(({ cause }) => cause))], causeName);
     const wanted = entries.filter((entry) => this.#isAuditWanted(entry));
     const { time: now } = this.#context.live.state;
-    return html`${this.#filters([
-        this.#chooser("cause", causes, this.#cause),
-      ])}
+    return html`${this.#filters([this.#chooser("cause", causes, this.#cause.value)])}
       ${wanted.length === 0 ? html`<p class="empty">${t("nothing_found")}</p>` : nothing}
       <ol class="log">
-        ${wanted.slice(0, this.#shown).map(
-          ({ time, cause, who, lines }) => html`<li>
-            <time>${moment(time, now)}</time>
-            <span>${lines.map((line) => html`<span class="happened">${line}</span>`)}</span>
-            ${why({ cause, who })}
-          </li>`,
+        ${wanted.slice(0, this.#shown.value).map(
+          ({ time, cause, who, lines }) =>
+            html`<li>
+              <time>${moment(time, now)}</time>
+              <span>${lines.map((line) => html`<span class="happened">${line}</span>`)}</span>
+              ${why({ cause, who })}
+            </li>`,
         )}
       </ol>
-      ${wanted.length > this.#shown
+      ${wanted.length > this.#shown.value
         ? html`<button type="button" @click=${() => this.#older(Infinity)}>${t("older")}</button>`
         : nothing}`;
   }
 
   /** @param {Entry} entry */
   #isAuditWanted({ cause, who, lines }) {
-    if (this.#cause && cause !== this.#cause) return false;
-    const wanted = this.#text.toLowerCase();
+    if (this.#cause.value && cause !== this.#cause.value) return false;
+    const wanted = this.#text.value.toLowerCase();
     return [causeName(cause), who, ...lines].join(" ").toLowerCase().includes(wanted);
   }
 }

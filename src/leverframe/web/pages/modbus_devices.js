@@ -1,6 +1,7 @@
 // Modbus devices of one's own: how each speaks, and the table of its readings.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { Form } from "../lib/forms/form.js";
 import { address, note } from "../lib/frame/router.js";
@@ -13,7 +14,7 @@ export class Page {
   #context;
   // { line, table } of every device: what is typed in one stays while another is looked at.
   #devices;
-  #shown = 0;
+  #shown = signal(0);
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -27,11 +28,11 @@ export class Page {
   /** @param {URLSearchParams} params */
   async open(params) {
     const wanted = Number(params.get("device")) - 1;
-    if (this.#devices[wanted]) this.#shown = wanted;
+    if (this.#devices[wanted]) this.#shown.value = wanted;
   }
 
   view() {
-    const { line, table } = this.#devices[this.#shown];
+    const { line, table } = this.#devices[this.#shown.value];
     return html`<div class="group devices" role="group" aria-label=${t("devices")}>
         ${this.#devices.map((_, index) => this.#chooser(index))}
       </div>
@@ -46,7 +47,7 @@ export class Page {
     const isChanged = line.isChanged || table.isChanged;
     return html`<button
       type="button"
-      aria-pressed=${index === this.#shown}
+      aria-pressed=${index === this.#shown.value}
       @click=${() => this.#show(index)}
     >
       ${title(index, name)}${isChanged ? ` · ${t("changed")}` : nothing}
@@ -55,13 +56,12 @@ export class Page {
 
   /** @param {number} index */
   #show(index) {
-    this.#shown = index;
+    this.#shown.value = index;
     note("modbus_devices", { device: index + 1 });
-    this.#context.redraw();
   }
 
   #slots() {
-    const slots = slotsOf(this.#context.settings, this.#shown);
+    const slots = slotsOf(this.#context.settings, this.#shown.value);
     return html`<section class="card">
       <h2>${t("in_use")}</h2>
       <p>${slots.length ? t("in_slots", { slots: slots.join(", ") }) : t("in_no_slot")}</p>

@@ -1,6 +1,7 @@
 // Panel, the "Status for user": a picture with outputs, inputs and readings where they are.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
 import * as api from "../lib/live/api.js";
@@ -16,11 +17,11 @@ export class Page {
   #switches;
   #layout;
   #stage;
-  /** @type {string | null} */
-  #picture = null;
+  /** @type {Signal<string | null>} */
+  #picture = signal(null);
   #removal;
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
 
   /** @param {Context} context */
   constructor(context) {
@@ -28,7 +29,7 @@ export class Page {
     this.#overview = context.overview;
     this.#switches = new Switches(context);
     this.#layout = new Layout(context);
-    this.#stage = new Stage(context, this.#layout, (labels) => this.#element(labels));
+    this.#stage = new Stage(this.#layout, (labels) => this.#element(labels));
     this.#removal = new Action(context, {
       label: "remove_picture",
       danger: "remove_danger",
@@ -49,9 +50,8 @@ export class Page {
 
   async #readPicture() {
     const { picture } = await api.panel();
-    this.#picture = picture;
+    this.#picture.value = picture;
     this.#stage.picture = picture;
-    this.#context.redraw();
   }
 
   async #removePicture() {
@@ -63,20 +63,19 @@ export class Page {
   async #upload(event) {
     const [file] = event.target.files ?? [];
     if (!file) return;
-    this.#refusal = null;
+    this.#refusal.value = null;
     try {
       await api.uploadPicture(file);
       await this.#readPicture();
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_sent");
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_sent");
     }
     event.target.value = "";
-    this.#context.redraw();
   }
 
   view() {
     const isArranged = this.#layout.isArranged;
-    const isEmpty = this.#layout.placed.length === 0 && this.#picture === null;
+    const isEmpty = this.#layout.placed.length === 0 && this.#picture.value === null;
     return html`<div class="panel">
       ${isArranged ? this.#advice() : nothing}
       ${isEmpty && !isArranged
@@ -99,7 +98,7 @@ export class Page {
           @change=${(event) => this.#upload(event)}
         />
       </label>
-      ${this.#picture === null ? nothing : this.#removal.view()}
+      ${this.#picture.value === null ? nothing : this.#removal.view()}
       <button type="button" class="primary" @click=${() => this.#layout.save()}>
         ${t("save")}
       </button>
@@ -110,7 +109,7 @@ export class Page {
   }
 
   #advice() {
-    const refusal = this.#layout.refusal ?? this.#refusal;
+    const refusal = this.#layout.refusal ?? this.#refusal.value;
     return html`${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
       <p class="note" id="arrange-keys">
         ${t("arrange_note")} <span class="keys">${t("arrange_keys")}</span>
@@ -119,12 +118,10 @@ export class Page {
 
   #arrange() {
     this.#layout.begin();
-    this.#context.redraw();
   }
 
   #undo() {
     this.#layout.undo();
-    this.#context.redraw();
   }
 
   // The key that undoes everywhere.
@@ -137,7 +134,6 @@ export class Page {
 
   #stop() {
     this.#layout.end();
-    this.#context.redraw();
   }
 
   // Empty places teach.
@@ -216,8 +212,9 @@ export class Page {
     const since = this.#overview.absentSince(label);
     const isOneOfMany = labels.length > 2;
     return html`<span class="value" ?data-absent=${absent}>
-        ${isOneOfMany ? html`<small>${label}</small>` : nothing}
-        ${text}<small>${absent ? "" : unit}</small>
+        ${isOneOfMany ? html`<small>${label}</small>` : nothing} ${text}<small
+          >${absent ? "" : unit}</small
+        >
       </span>
       ${absent && since
         ? html`<small class="gone">

@@ -1,6 +1,7 @@
 // The PID regulator: its setting, what it does at this moment, and how the last minutes went.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { numberOf, numberText } from "../lib/format/numbers.js";
 import { decimal, t } from "../lib/format/words.js";
 import { optionsOf, reading } from "../lib/forms/controls.js";
@@ -24,8 +25,8 @@ export class Page {
   #course = new Course();
   #step;
   #switches;
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
   // The input and output whose course is shown.
   #shown = "";
 
@@ -33,7 +34,10 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#form = settingCard(context);
-    this.#step = new StepCard(context, () => this.#gains(), () => this.#typedUnit);
+    this.#step = new StepCard(
+      () => this.#gains(),
+      () => this.#typedUnit,
+    );
     this.#switches = new Switches(context);
     this.#hasGap = context.live.watchGaps();
     this.#stop = context.live.listen(() => this.#follow());
@@ -54,23 +58,25 @@ export class Page {
     if (this.#isOther) this.#read();
     return html`<div class="regulator">
       <div class="drawn-side">
-      <section class="card">
-        <h2>${t("now")}</h2>
-        <div class="levers">
-          ${this.#lever()} ${this.#switches.lever(`PWM${this.#context.settings.pid.pwm}`)}
-        </div>
-        ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-        ${this.#present()}
-        <p class="legend">
-          <span class="drawn input">${thingName(this.#context, this.#source)}</span>
-          <span class="drawn target">${t("target")}</span>
-          <span class="drawn driven">${this.#dutyName}</span>
-        </p>
-        <div role="img" aria-label=${t("trend", { minutes: SPAN_S / 60 })}>
-          ${this.#trend.element}
-        </div>
-      </section>
-      ${this.#step.view()}
+        <section class="card">
+          <h2>${t("now")}</h2>
+          <div class="levers">
+            ${this.#lever()} ${this.#switches.lever(`PWM${this.#context.settings.pid.pwm}`)}
+          </div>
+          ${this.#refusal.value
+            ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+            : nothing}
+          ${this.#present()}
+          <p class="legend">
+            <span class="drawn input">${thingName(this.#context, this.#source)}</span>
+            <span class="drawn target">${t("target")}</span>
+            <span class="drawn driven">${this.#dutyName}</span>
+          </p>
+          <div role="img" aria-label=${t("trend", { minutes: SPAN_S / 60 })}>
+            ${this.#trend.element}
+          </div>
+        </section>
+        ${this.#step.view()}
       </div>
       ${this.#form.view()}
     </div>`;
@@ -90,18 +96,17 @@ export class Page {
 
   /** @param {boolean} on */
   async #regulate(on) {
-    this.#refusal = outOfReach(this.#context);
-    if (this.#refusal) return this.#context.redraw();
+    this.#refusal.value = outOfReach(this.#context);
+    if (this.#refusal.value) return;
     const { source, target, kp, ki, kd, pwm } = this.#context.settings.pid;
     const values = { A: on, B: source, C: target, D: kp, E: ki, F: kd, G: pwm };
     try {
       await api.send(this.#context.commands.get("pidvalue").request(values).target);
-      this.#refusal = null;
+      this.#refusal.value = null;
       await this.#context.readSettings();
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#context.redraw();
   }
 
   // The gains as they are typed, so that they can be tried before they are saved.

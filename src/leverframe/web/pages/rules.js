@@ -1,6 +1,7 @@
 // Rules: a line each, opened in place as a sentence with blanks and a picture of what it would do.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { toast } from "../lib/forms/draft_form.js";
 import { go, leave, note, step } from "../lib/frame/router.js";
@@ -20,15 +21,15 @@ const COUNT_MS = 1000;
 export class Page {
   #context;
   #stop;
-  /** @type {Api.RuleReport[] | null} */
-  #reports = null;
+  /** @type {Signal<Api.RuleReport[] | null>} */
+  #reports = signal(null);
   // What is being edited: one at a time.
-  /** @type {Editor | null} */
-  #editor = null;
-  #isAdding = false;
-  #filter = "";
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<Editor | null>} */
+  #editor = signal(null);
+  #isAdding = signal(false);
+  #filter = signal("");
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #due = Infinity;
@@ -86,24 +87,25 @@ export class Page {
 
   async #read() {
     try {
-      this.#reports = await api.rules();
+      this.#reports.value = await api.rules();
     } catch {
       // The frame says that the connection is lost; what was read last stays.
     }
-    const counting = this.#reports?.some(({ explanation }) => explanation.pending !== null);
+    const counting = this.#reports.value?.some(({ explanation }) => explanation.pending !== null);
     if (counting) this.#readAfter(COUNT_MS);
-    this.#context.redraw();
   }
 
   // What was read about the rule at a place.
   /** @param {number} index */
   #report(index) {
-    return this.#reports?.find(({ number }) => number === index + 1);
+    return this.#reports.value?.find(({ number }) => number === index + 1);
   }
 
   // The rules by number, as people call them.
   #names() {
-    return Object.fromEntries((this.#reports ?? []).map((one) => [one.number, ruleName(one)]));
+    return Object.fromEntries(
+      (this.#reports.value ?? []).map((one) => [one.number, ruleName(one)]),
+    );
   }
 
   /** @param {number} index */
@@ -123,7 +125,7 @@ export class Page {
     const offer = { sources: draft.offered("B"), actions: draft.actions, state, source };
     const rule = ruleFrom(template, offer);
     const name = template && template in TEMPLATES ? t(`template_${template}`) : "";
-    this.#isAdding = false;
+    this.#isAdding.value = false;
     this.#open(new Draft(commands, index, null, { ...rule, name }, settings));
   }
 
@@ -141,7 +143,7 @@ export class Page {
   // about first; false then.
   /** @param {Params} params */
   #step(params) {
-    const isFree = !this.#editor?.isChanged;
+    const isFree = !this.#editor.value?.isChanged;
     (isFree ? step : go)("rules", params);
     return isFree;
   }
@@ -158,7 +160,7 @@ export class Page {
 
   /** @param {Draft} draft */
   #open(draft) {
-    this.#editor?.drop();
+    this.#editor.value?.drop();
     const editor = new Editor(this.#context, draft, {
       names: () => this.#names(),
       left: () => this.#left(),
@@ -167,16 +169,14 @@ export class Page {
       remove: () => this.#delete(draft),
       notes: () => this.#notes(draft),
     });
-    this.#editor = editor;
-    this.#context.redraw();
+    this.#editor.value = editor;
     setTimeout(() => document.getElementById(editor.id(draft.isNew ? "name" : "B"))?.focus());
   }
 
   #left() {
-    this.#editor = null;
+    this.#editor.value = null;
     leave("rules", {});
     this.#readAfter(0);
-    this.#context.redraw();
   }
 
   // Where the rule stands: since when it is met, what it did, what keeps it from acting.
@@ -192,12 +192,12 @@ export class Page {
   /** @param {Draft} draft */
   async #delete(draft) {
     const { index } = draft;
-    const [{ settings }, reports] = [this.#context, this.#reports ?? []];
+    const [{ settings }, reports] = [this.#context, this.#reports.value ?? []];
     const name = this.#names()[index + 1];
     const back = restoration(this.#context, reports, index);
     const done = await this.#send(deletion(this.#context, settings, index));
     if (!done) return;
-    this.#editor?.leave();
+    this.#editor.value?.leave();
     toast(t("rule_deleted", { name }), { label: t("undo"), act: () => this.#send(back) });
   }
 
@@ -220,7 +220,7 @@ export class Page {
   async #moveOpened(from, by) {
     const to = this.#neighbour(from, by);
     await this.#move(from, to);
-    if (to === undefined || this.#refusal !== null) return;
+    if (to === undefined || this.#refusal.value !== null) return;
     this.#edit(to);
     note("rules", { edit: to + 1 });
   }
@@ -245,37 +245,43 @@ export class Page {
     try {
       await act();
       await this.#context.readSettings();
-      this.#refusal = null;
+      this.#refusal.value = null;
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
     await this.#read();
-    return this.#refusal === null;
+    return this.#refusal.value === null;
   }
 
   view() {
-    if (this.#reports === null) return html`<p class="note">${t("reading")}</p>`;
-    const count = this.#reports.length;
-    const editor = this.#editor;
+    if (this.#reports.value === null) return html`<p class="note">${t("reading")}</p>`;
+    const count = this.#reports.value.length;
+    const editor = this.#editor.value;
     // What is being saved is what changes the rules.
     if (editor && !editor.saving) editor.draft.keepPlace(this.#context.settings.rules);
-    const shown = this.#shown(this.#reports);
+    const shown = this.#shown(this.#reports.value);
     return html`
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-      ${this.#isAdding || (count === 0 && !editor) ? this.#templates(count) : nothing}
+      ${this.#refusal.value
+        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+        : nothing}
+      ${this.#isAdding.value || (count === 0 && !editor) ? this.#templates(count) : nothing}
       <ul class="rules card" role="list" ?hidden=${count === 0 && !editor}>
         ${shown.map((report) => this.#rule(report))}
         ${count > 0 && shown.length === 0
           ? html`<li class="empty">${t("no_such_rule")}</li>`
           : nothing}
         ${editor && !this.#report(editor.draft.index)
-          ? html`<li class="open"><h2>${t("add_rule")}</h2>
-              ${editor.view()}</li>`
+          ? html`<li class="open">
+              <h2>${t("add_rule")}</h2>
+              ${editor.view()}
+            </li>`
           : nothing}
       </ul>
-      ${count > 1 ? html`<p class="note order">
+      ${count > 1
+        ? html`<p class="note order">
             ${t("order_note")} <span class="keys">${t("order_keys")}</span>
-          </p>` : nothing}
+          </p>`
+        : nothing}
       <details class="further all">
         <summary>${t("what_if_title")}</summary>
         ${this.#whatIf.view()}
@@ -284,7 +290,7 @@ export class Page {
   }
 
   tools() {
-    const reports = this.#reports;
+    const reports = this.#reports.value;
     if (reports === null) return nothing;
     const met = reports.filter((report) => this.#explanation(report).met).length;
     return html`<small>${t("rules_counted", { count: reports.length, met })}</small>
@@ -292,7 +298,7 @@ export class Page {
         type="search"
         aria-label=${t("filter")}
         placeholder=${t("filter")}
-        .value=${this.#filter}
+        .value=${this.#filter.value}
         @input=${(event) => this.#sift(event.target.value)}
       />
       ${this.#newButton(reports.length)}`;
@@ -300,8 +306,7 @@ export class Page {
 
   /** @param {string} typed */
   #sift(typed) {
-    this.#filter = typed;
-    this.#context.redraw();
+    this.#filter.value = typed;
   }
 
   /** @param {number} count */
@@ -311,7 +316,7 @@ export class Page {
     return html`<button
       type="button"
       class="primary"
-      aria-expanded=${this.#isAdding ? "true" : "false"}
+      aria-expanded=${this.#isAdding.value ? "true" : "false"}
       @click=${() => this.#offer()}
     >
       ${icon("plus", "s")} ${t("add_rule")}
@@ -319,14 +324,13 @@ export class Page {
   }
 
   #offer() {
-    this.#isAdding = !this.#isAdding;
-    this.#context.redraw();
+    this.#isAdding.value = !this.#isAdding.value;
   }
 
   // What is typed stands in the name or in the sentence.
   /** @param {Api.RuleReport[]} reports */
   #shown(reports) {
-    const typed = this.#filter.trim().toLowerCase();
+    const typed = this.#filter.value.trim().toLowerCase();
     if (!typed) return reports;
     return reports.filter((report) => {
       const told = `${ruleName(report)} ${shortSentence(this.#context, report.settings)}`;
@@ -336,7 +340,7 @@ export class Page {
 
   /** @param {Api.RuleReport} report */
   #isOpen({ number }) {
-    return this.#editor !== null && this.#editor.draft.index === number - 1;
+    return this.#editor.value !== null && this.#editor.value.draft.index === number - 1;
   }
 
   /** @param {Api.RuleReport} report */
@@ -360,7 +364,7 @@ export class Page {
       isOpen,
     );
     return html`<li class=${isOpen ? "open" : ""} @click=${(event) => this.#pressed(event, report)}>
-      ${row} ${isOpen ? this.#editor?.view() : nothing}
+      ${row} ${isOpen ? this.#editor.value?.view() : nothing}
     </li>`;
   }
 
@@ -377,9 +381,9 @@ export class Page {
   /** @param {MouseEvent} event @param {Element | null} name */
   #closeByName(event, name) {
     const isElsewhere = event.ctrlKey || event.metaKey || event.shiftKey;
-    if (!name || isElsewhere || this.#editor?.isChanged) return;
+    if (!name || isElsewhere || this.#editor.value?.isChanged) return;
     event.preventDefault();
-    this.#editor?.leave();
+    this.#editor.value?.leave();
   }
 
   /** @param {number} count */

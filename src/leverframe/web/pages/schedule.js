@@ -1,12 +1,14 @@
 // Schedule: the week as a picture, or every entry as a sentence, with its next and its last run.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { shortMoment } from "../lib/format/moments.js";
 import { t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
 import { toast } from "../lib/forms/draft_form.js";
 import { go, leave, note, step } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
+import { ShownMap } from "../lib/live/drawing.js";
 import { icon } from "../lib/things/signs.js";
 import { watchers, windowOf, WORKDAYS } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
@@ -20,23 +22,23 @@ import { WeekGrid } from "./schedule/week_grid.js";
 export class Page {
   #context;
   // One at a time: each is a step of the history, and Back closes the one that is seen.
-  /** @type {EntryEditor | null} */
-  #editor = null;
+  /** @type {Signal<EntryEditor | null>} */
+  #editor = signal(null);
   // By the first place: what was refused.
-  /** @type {Map<number, string>} */
-  #refusals = new Map();
+  /** @type {ShownMap<number, string>} */
+  #refusals = new ShownMap();
   // The buttons that delete, by what they would: a question is about these entries alone.
   /** @type {Map<string, Action>} */
   #removers = new Map();
-  #isList = false;
+  #isList = signal(false);
   // Entries that were written last: they stay beside the week.
-  /** @type {Set<number>} */
-  #written = new Set();
+  /** @type {Signal<number[]>} */
+  #written = signal([]);
   // What stands beside the week, and on which day it was chosen.
-  /** @type {Chosen | null} */
-  #chosen = null;
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<Chosen | null>} */
+  #chosen = signal(null);
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
   #grid;
 
   /** @param {AdminContext} context */
@@ -45,13 +47,13 @@ export class Page {
     this.#grid = new WeekGrid(context, {
       choose: (chosen) => this.#choose(chosen),
       store: (piece) => this.#store(piece),
-      chosen: () => this.#chosen,
+      chosen: () => this.#chosen.value,
     });
   }
 
   /** @param {URLSearchParams} params */
   async open(params) {
-    this.#isList = params.get("view") === "list";
+    this.#isList.value = params.get("view") === "list";
     const edited = Number(params.get("edit"));
     if (params.has("edit") && this.#entries()[edited]) this.#edit(edited);
     if (params.has("new")) this.#add();
@@ -83,10 +85,9 @@ export class Page {
 
   /** @param {Chosen} chosen */
   #choose(chosen) {
-    this.#chosen = chosen;
-    this.#written.clear();
-    this.#refusal = null;
-    this.#context.redraw();
+    this.#chosen.value = chosen;
+    this.#written.value = [];
+    this.#refusal.value = null;
   }
 
   // Both entries of a span in one request; the way back is offered.
@@ -95,21 +96,18 @@ export class Page {
     const name = piece.name || t("unnamed");
     const entries = entriesOf(this.#entries(), piece);
     if (!(await this.#storedWithWayBack(entries, t("entry_moved", { name })))) return;
-    if (this.#chosen) this.#chosen = { ...this.#chosen, piece };
-    this.#context.redraw();
+    if (this.#chosen.value) this.#chosen.value = { ...this.#chosen.value, piece };
   }
 
   /** @param {string} from @param {string} to */
   async #copyDay(from, to) {
     const entries = dayCopied(this.#entries(), from, to);
     if (entries === null) {
-      this.#refusal = t("no_room_for_day", { day: dayName(from) });
-      this.#context.redraw();
+      this.#refusal.value = t("no_room_for_day", { day: dayName(from) });
       return;
     }
     const done = t("day_copied", { day: dayName(from), to: dayName(to) });
-    if (await this.#storedWithWayBack(entries, done)) this.#chosen = null;
-    this.#context.redraw();
+    if (await this.#storedWithWayBack(entries, done)) this.#chosen.value = null;
   }
 
   /** @param {Stored[]} entries @param {string} done */
@@ -125,12 +123,11 @@ export class Page {
   async #stored(entries) {
     try {
       await this.#send(this.#requestOfAll(entries));
-      this.#refusal = null;
+      this.#refusal.value = null;
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#context.redraw();
-    return this.#refusal === null;
+    return this.#refusal.value === null;
   }
 
   /** @param {number[]} places */
@@ -172,20 +169,20 @@ export class Page {
   /** @param {number} [index] */
   #begin(index) {
     const isNew = index === undefined;
-    if (isNew && this.#editor?.draft.isNew) return;
-    const isFree = !this.#editor?.isChanged;
+    if (isNew && this.#editor.value?.draft.isNew) return;
+    const isFree = !this.#editor.value?.isChanged;
     const params = { ...this.#viewed, ...(isNew ? { new: 1 } : { edit: index }) };
     (isFree ? step : go)("schedule", params);
     if (!isFree) return;
-    this.#editor?.drop();
-    this.#editor = null;
+    this.#editor.value?.drop();
+    this.#editor.value = null;
     if (isNew) this.#add();
     else this.#edit(index);
   }
 
   /** @returns {Params} */
   get #viewed() {
-    return this.#isList ? { view: "list" } : {};
+    return this.#isList.value ? { view: "list" } : {};
   }
 
   #add() {
@@ -198,7 +195,7 @@ export class Page {
 
   // Places that neither entries nor the draft have.
   #free() {
-    const draft = this.#editor?.draft;
+    const draft = this.#editor.value?.draft;
     const drafted = [draft?.index, draft?.ending.place];
     return this.#entries().flatMap((entry, place) =>
       entry || drafted.includes(place) ? [] : [place],
@@ -207,8 +204,8 @@ export class Page {
 
   // Others may take the places of what is new here: it gets others.
   #keepPlaces() {
-    if (!this.#editor || this.#editor.saving) return;
-    const { draft } = this.#editor;
+    if (!this.#editor.value || this.#editor.value.saving) return;
+    const { draft } = this.#editor.value;
     const held = this.#entries();
     const { ending } = draft;
     const isEndTaken = !ending.entry && ending.place !== null && held[ending.place];
@@ -219,22 +216,20 @@ export class Page {
 
   // The place that is being edited, as a list.
   get #edited() {
-    return this.#editor ? [this.#editor.draft.index] : [];
+    return this.#editor.value ? [this.#editor.value.draft.index] : [];
   }
 
   /** @param {EntryDraft} draft */
   #openEditor(draft) {
-    this.#editor = new EntryEditor(this.#context, draft, {
+    this.#editor.value = new EntryEditor(this.#context, draft, {
       send: (request) => this.#sendDraft(draft, request),
       request: () => this.#requestOfAll(storedOf(draft)),
       left: () => {
-        this.#editor = null;
-        this.#written.add(draft.index);
+        this.#editor.value = null;
+        this.#written.value = [...this.#written.value, draft.index];
         leave("schedule", this.#viewed);
-        this.#context.redraw();
       },
     });
-    this.#context.redraw();
     setTimeout(() => {
       const first = document.querySelector(`#edit-entry-${draft.index} input`);
       /** @type {HTMLElement | null} */ (first)?.focus();
@@ -243,9 +238,10 @@ export class Page {
 
   view() {
     this.#keepPlaces();
-    return html`
-    ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-    ${this.#isList ? this.#list() : this.#week()}`;
+    return html` ${this.#refusal.value
+      ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+      : nothing}
+    ${this.#isList.value ? this.#list() : this.#week()}`;
   }
 
   tools() {
@@ -255,7 +251,7 @@ export class Page {
     const choice = (isList, key) =>
       html`<button
         type="button"
-        aria-pressed=${this.#isList === isList ? "true" : "false"}
+        aria-pressed=${this.#isList.value === isList ? "true" : "false"}
         @click=${() => this.#look(isList)}
       >
         ${t(key)}
@@ -277,9 +273,8 @@ export class Page {
 
   /** @param {boolean} isList */
   #look(isList) {
-    this.#isList = isList;
+    this.#isList.value = isList;
     note("schedule", this.#viewed);
-    this.#context.redraw();
   }
 
   #list() {
@@ -294,14 +289,16 @@ export class Page {
   /** @param {number} first */
   #cardOrEditor(first) {
     const entry = this.#entries()[first];
-    if (this.#edited.includes(first)) return this.#editor?.view();
+    if (this.#edited.includes(first)) return this.#editor.value?.view();
     return entry ? this.#card(this.#group(first), entry) : nothing;
   }
 
   // Beside the week stands what is chosen, and what is being written.
   #week() {
-    const places = (this.#chosen?.piece.places ?? []).filter((place) => this.#entries()[place]);
-    const written = [...this.#written].filter((place) => this.#entries()[place]);
+    const places = (this.#chosen.value?.piece.places ?? []).filter(
+      (place) => this.#entries()[place],
+    );
+    const written = this.#written.value.filter((place) => this.#entries()[place]);
     const firsts = [...written, ...places].map((place) => this.#group(place)[0]);
     const shown = [...new Set([...this.#edited, ...firsts])];
     return html`<div class="week-sheet">
@@ -316,7 +313,7 @@ export class Page {
   }
 
   #copying() {
-    const chosen = this.#chosen;
+    const chosen = this.#chosen.value;
     if (!chosen) return nothing;
     const { piece, day } = chosen;
     const after = WEEKDAYS[(WEEKDAYS.indexOf(day) + 1) % WEEKDAYS.length];
@@ -458,6 +455,5 @@ export class Page {
       const refused = error instanceof api.Refused;
       this.#refusals.set(index, refused ? error.message : t("not_reached"));
     }
-    this.#context.redraw();
   }
 }

@@ -40,11 +40,11 @@ export class Page {
   /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
-    this.#bench = new Bench(context);
-    this.#time = new Passing(context, this.#bench);
+    this.#bench = new Bench();
+    this.#time = new Passing(this.#bench);
     this.#plants = plantsCard(context, this.#bench);
     this.#faults = faultsCard(context, this.#bench);
-    this.#snapshots = new Snapshots(context, this.#bench);
+    this.#snapshots = new Snapshots(this.#bench);
     this.#asks = asksOf(context, this.#bench);
   }
 
@@ -78,8 +78,10 @@ export class Page {
 
   /** @param {string} label */
   #pin(label) {
-    return kept(this.#pins, label, () =>
-      new Pin(this.#context, this.#bench, label, () => thingName(this.#context, label)),
+    return kept(
+      this.#pins,
+      label,
+      () => new Pin(this.#context, this.#bench, label, () => thingName(this.#context, label)),
     );
   }
 
@@ -108,11 +110,14 @@ export class Page {
 
   /** @param {string} label */
   #knob(label) {
-    return kept(this.#knobs, label, () =>
-      new Knob(this.#context, this.#bench, label, {
-        read: (report) => report.readings[label],
-        called: () => thingName(this.#context, label),
-      }),
+    return kept(
+      this.#knobs,
+      label,
+      () =>
+        new Knob(this.#context, this.#bench, label, {
+          read: (report) => report.readings[label],
+          called: () => thingName(this.#context, label),
+        }),
     );
   }
 
@@ -120,10 +125,7 @@ export class Page {
     const { found, sensors } = this.#bench.report.i2c;
     return html`<div class="field">
       <label for="i2c-found">${t("i2c_answers")}</label>
-      <select
-        id="i2c-found"
-        @change=${(event) => this.#bench.send(["i2c", event.target.value])}
-      >
+      <select id="i2c-found" @change=${(event) => this.#bench.send(["i2c", event.target.value])}>
         ${optionsOf([["none", t("none")], ...sensors.map((name) => [name, name])], found ?? "none")}
       </select>
     </div>`;
@@ -132,7 +134,7 @@ export class Page {
   #scan() {
     const { scanned } = this.#bench.report.barcode;
     return html`${this.#asks.scan.view()}
-      ${scanned === null ? nothing : html`<p class="note">${t("scanned", { code: scanned })}</p>`}`;
+    ${scanned === null ? nothing : html`<p class="note">${t("scanned", { code: scanned })}</p>`}`;
   }
 
   #onewire() {
@@ -152,11 +154,14 @@ export class Page {
 
   /** @param {string} id */
   #sensor(id) {
-    return kept(this.#knobs, id, () =>
-      new Knob(this.#context, this.#bench, id, {
-        // It measures what any 1-Wire thermometer can.
-        read: ({ onewire, readings }) => ({ ...readings.DS1, value: onewire[id] ?? null }),
-      }),
+    return kept(
+      this.#knobs,
+      id,
+      () =>
+        new Knob(this.#context, this.#bench, id, {
+          // It measures what any 1-Wire thermometer can.
+          read: ({ onewire, readings }) => ({ ...readings.DS1, value: onewire[id] ?? null }),
+        }),
     );
   }
 
@@ -168,10 +173,11 @@ export class Page {
       ${this.#asks.sms.view()}
       <ul class="log">
         ${received.toReversed().map(
-          ({ sender, text, answer }) => html`<li>
-            <span>${sender}</span><span>${text}</span>
-            <small>${answer === null ? t("sms_unanswered") : answer}</small>
-          </li>`,
+          ({ sender, text, answer }) =>
+            html`<li>
+              <span>${sender}</span><span>${text}</span>
+              <small>${answer === null ? t("sms_unanswered") : answer}</small>
+            </li>`,
         )}
       </ul>
     </section>`;
@@ -183,12 +189,13 @@ export class Page {
       <h2>${t("hosts_title")}</h2>
       <p class="note">${t(isVirtual ? "hosts_note" : "hosts_real")}</p>
       ${Object.entries(hosts).map(
-        ([host, milliseconds]) => html`<div class="pin">
-          <span class="name">${t("answers_after", { host, milliseconds })}</span>
-          <button type="button" @click=${() => this.#bench.send(["ping", `${host}:none`])}>
-            ${t("fall_silent")}
-          </button>
-        </div>`,
+        ([host, milliseconds]) =>
+          html`<div class="pin">
+            <span class="name">${t("answers_after", { host, milliseconds })}</span>
+            <button type="button" @click=${() => this.#bench.send(["ping", `${host}:none`])}>
+              ${t("fall_silent")}
+            </button>
+          </div>`,
       )}
       ${isVirtual ? this.#asks.host.view() : nothing}
     </section>`;
@@ -222,20 +229,18 @@ function kept(map, key, make) {
 function asksOf(context, bench) {
   const watched = context.settings.watchdog.find(({ host }) => host)?.host ?? "";
   return {
-    attach: new Ask(context, bench, {
+    attach: new Ask(bench, {
       button: "plug_in",
       fields: [{ name: "id", label: "onewire_id", initial: "28:FF:64:1E:8C:16:03:5A" }],
       items: ({ id }) => [["onewire", id.trim().toUpperCase()]],
     }),
-    scan: new Ask(context, bench, {
+    scan: new Ask(bench, {
       button: "scan",
-      fields: [
-        { name: "code", label: "scan_code", most: () => bench.report.barcode.max_letters },
-      ],
+      fields: [{ name: "code", label: "scan_code", most: () => bench.report.barcode.max_letters }],
       items: ({ code }) => [["barcode", code]],
       isEmptiedAfter: true,
     }),
-    sms: new Ask(context, bench, {
+    sms: new Ask(bench, {
       button: "receive",
       fields: [
         { name: "sender", label: "sms_sender", initial: "+48601000000" },
@@ -243,7 +248,7 @@ function asksOf(context, bench) {
       ],
       items: ({ sender, message }) => [["sms", `${sender.trim()}:${message}`]],
     }),
-    host: new Ask(context, bench, {
+    host: new Ask(bench, {
       button: "let_answer",
       fields: [
         { name: "host", label: "host", initial: watched },

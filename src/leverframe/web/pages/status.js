@@ -4,6 +4,7 @@
 // when they can be pressed.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { indexOf, OUTPUTS, PWMS } from "../lib/things/labels.js";
 import { Duty, Switches } from "../lib/things/switches.js";
@@ -21,8 +22,8 @@ export class Page {
   #duties;
   /** @type {Map<string, PulseMenu>} */
   #pulses;
-  /** @type {Beside | null} */
-  #beside = null;
+  /** @type {Signal<Beside | null>} */
+  #beside = signal(null);
   #isClosed = false;
 
   /** @param {Context} context */
@@ -46,13 +47,13 @@ export class Page {
     await drawn();
     const { Beside } = await import("./status/beside.js");
     if (this.#isClosed) return;
-    this.#beside = new Beside(this.#context, this.#switches);
-    this.#beside.read();
+    this.#beside.value = new Beside(this.#context, this.#switches);
+    this.#beside.value.read();
   }
 
   close() {
     this.#isClosed = true;
-    this.#beside?.close();
+    this.#beside.value?.close();
   }
 
   view() {
@@ -60,12 +61,12 @@ export class Page {
       (label) => this.#overview.isVisible(label) && this.#overview.isPresent(label),
     );
     return html`${glance(this.#context)}
-      ${levers.length === 0
-        ? nothing
-        : html`<ul class="frame card" role="list" aria-label=${t("part_outputs")}>
-            ${levers.map((label) => this.#post(label))}
-          </ul>`}
-      ${this.#beside?.view() ?? nothing} ${this.#beside?.dialogs() ?? nothing}`;
+    ${levers.length === 0
+      ? nothing
+      : html`<ul class="frame card" role="list" aria-label=${t("part_outputs")}>
+          ${levers.map((label) => this.#post(label))}
+        </ul>`}
+    ${this.#beside.value?.view() ?? nothing} ${this.#beside.value?.dialogs() ?? nothing}`;
   }
 
   /** @param {string} label */

@@ -2,6 +2,7 @@
 // tells by colour and texture who caused it, and when it is chosen, its whole chain of causes.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import * as api from "../lib/live/api.js";
 import { SIMULATED } from "../lib/live/context.js";
@@ -33,34 +34,34 @@ function keepInSight(clientY) {
 
 export class Page {
   #context;
-  #stretch = new Stretch(new URLSearchParams());
+  #stretch = signal(new Stretch(new URLSearchParams()));
   #recorded;
-  /** @type {Chosen | null} */
-  #chosen = null;
+  /** @type {Signal<Chosen | null>} */
+  #chosen = signal(null);
   // The row that the keys move on.
-  #row = 0;
-  /** @type {[number, number] | null} */
-  #selected = null;
-  #isLivingOn = false;
+  #row = signal(0);
+  /** @type {Signal<[number, number] | null>} */
+  #selected = signal(null);
+  #isLivingOn = signal(false);
   #stop;
-  #width = USUAL_WIDTH_PX;
+  #width = signal(USUAL_WIDTH_PX);
   #resized = new ResizeObserver(([{ contentRect }]) => this.#fit(contentRect.width));
   // On a phone the picture is wider than the screen: it opens at the cursor.
-  #isPlaced = false;
+  #isPlaced = signal(false);
 
   /** @param {Context} context */
   constructor(context) {
     this.#context = context;
     this.#recorded = new Recorded(context);
-    this.#stop = context.live.listen(() => this.#recorded.follow(this.#stretch));
+    this.#stop = context.live.listen(() => this.#recorded.follow(this.#stretch.value));
   }
 
   /** @param {URLSearchParams} params */
   async open(params) {
-    this.#stretch = new Stretch(params);
+    this.#stretch.value = new Stretch(params);
     const at = Number(params.get("at"));
     if (at > 0) pointAt(at);
-    await this.#recorded.read(this.#stretch);
+    await this.#recorded.read(this.#stretch.value);
     if (at > 0) this.#chooseWhatBegan(at);
   }
 
@@ -82,7 +83,7 @@ export class Page {
   }
 
   get #bounds() {
-    return this.#stretch.bounds(this.#context.live.state.time);
+    return this.#stretch.value.bounds(this.#context.live.state.time);
   }
 
   get #isVirtual() {
@@ -104,25 +105,24 @@ export class Page {
       to: timeline.to,
       now: timeline.now,
       cursor: this.#cursor ?? timeline.now,
-      width: this.#width,
-      chosen: this.#chosen,
+      width: this.#width.value,
+      chosen: this.#chosen.value,
       linked: lanesOf(steps),
       decided: decidedBy(steps),
-      selected: this.#selected,
+      selected: this.#selected.value,
       isOn: (label, level) => (level === 1) !== overview.isInverted(label),
     };
   }
 
   /** @param {Timeline} timeline */
   #steps(timeline) {
-    return this.#chosen ? stepsOf(timeline, this.#chosen) : [];
+    return this.#chosen.value ? stepsOf(timeline, this.#chosen.value) : [];
   }
 
   view() {
     const { timeline, isReading, refusal } = this.#recorded;
     return html`<div class="timeline" aria-busy=${isReading ? "true" : "false"}>
-      ${this.#head()}
-      ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
+      ${this.#head()} ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
       ${timeline ? this.#sheet(timeline) : html`<p class="note">${t("opening")}</p>`}
     </div>`;
   }
@@ -130,7 +130,7 @@ export class Page {
   #head() {
     const [from, to] = this.#bounds;
     const moments = { now: this.#context.live.state.time, around: this.#cursor ?? (from + to) / 2 };
-    return head(this.#stretch, moments, (change, isNow) => this.#move(change, isNow));
+    return head(this.#stretch.value, moments, (change, isNow) => this.#move(change, isNow));
   }
 
   /** @param {Timeline} timeline */
@@ -138,9 +138,9 @@ export class Page {
     const scene = this.#scene(timeline);
     const story = new Story(this.#context, timeline, this.#recorded.history);
     return sheet(scene, story, {
-      aimed: this.#row,
+      aimed: this.#row.value,
       foot: html`${keptSince(timeline)} ${this.#future(scene)}`,
-      pick: story.pick(this.#chosen, this.#steps(timeline), () => this.#forget()),
+      pick: story.pick(this.#chosen.value, this.#steps(timeline), () => this.#forget()),
       press: (event) => this.#press(event, scene),
       drag: (event) => this.#drag(event),
       begin: (event) => this.#begin(event, scene),
@@ -151,15 +151,15 @@ export class Page {
   /** @param {Scene} scene */
   #future(scene) {
     const isAhead = this.#isVirtual && scene.cursor > scene.now + 1;
-    if (!isAhead && !this.#isLivingOn) return nothing;
+    if (!isAhead && !this.#isLivingOn.value) return nothing;
     return html`<p class="note">
       <button
         class="primary"
         type="button"
-        ?disabled=${this.#isLivingOn}
+        ?disabled=${this.#isLivingOn.value}
         @click=${() => this.#liveOn()}
       >
-        ${t(this.#isLivingOn ? "lives_on" : "live_on", { time: flagText(scene) })}
+        ${t(this.#isLivingOn.value ? "lives_on" : "live_on", { time: flagText(scene) })}
       </button>
     </p>`;
   }
@@ -170,8 +170,7 @@ export class Page {
   #move(change, isNow = false) {
     change();
     if (isNow) pointAt(null);
-    this.#context.redraw();
-    this.#recorded.read(this.#stretch);
+    this.#recorded.read(this.#stretch.value);
   }
 
   /** @param {KeyboardEvent} event @param {Scene} scene */
@@ -188,7 +187,7 @@ export class Page {
       End: () => this.#point(to),
       ArrowUp: () => this.#aim(rows, -1),
       ArrowDown: () => this.#aim(rows, 1),
-      Enter: () => this.#chooseAt(scene, rows[this.#row], cursor),
+      Enter: () => this.#chooseAt(scene, rows[this.#row.value], cursor),
       Escape: () => this.#forget(),
     };
     const act = keys[event.key];
@@ -196,8 +195,7 @@ export class Page {
     event.preventDefault();
     act();
     // Where the picture is wider than the screen, the cursor stays in sight.
-    this.#isPlaced = false;
-    this.#context.redraw();
+    this.#isPlaced.value = false;
   }
 
   /** @param {number} time */
@@ -208,9 +206,9 @@ export class Page {
 
   /** @param {Row[]} rows @param {number} by */
   #aim(rows, by) {
-    let next = this.#row + by;
+    let next = this.#row.value + by;
     while (rows[next] && rows[next].kind === "group") next += by;
-    if (rows[next]) this.#row = next;
+    if (rows[next]) this.#row.value = next;
   }
 
   /** @param {Element} place @param {number} clientX */
@@ -226,7 +224,6 @@ export class Page {
     const place = /** @type {Element} */ (event.currentTarget);
     const moved = (/** @type {number} */ clientX) => {
       this.#point(this.#timeAt(place, clientX));
-      this.#context.redraw();
     };
     const ended = () => {
       if (this.#isVirtual && (this.#cursor ?? 0) > this.#recorded.now + 1) this.#liveOn();
@@ -241,65 +238,59 @@ export class Page {
     const began = this.#timeAt(place, event.clientX);
     drawing(event, {
       drawn: (clientX) => {
-        this.#selected = clientX === null ? null : [began, this.#timeAt(place, clientX)];
-        this.#context.redraw();
+        this.#selected.value = clientX === null ? null : [began, this.#timeAt(place, clientX)];
       },
       ended: () => this.#zoomToSelected(),
       pressed: () => {
         const y = event.clientY - place.getBoundingClientRect().top;
         const row = scene.rows.find(({ top, height }) => top <= y && y < top + height);
         this.#point(began);
-        if (row) this.#row = scene.rows.indexOf(row);
+        if (row) this.#row.value = scene.rows.indexOf(row);
         this.#chooseAt(scene, row, began);
-        if (this.#chosen && matchMedia(NARROW).matches) keepInSight(event.clientY);
+        if (this.#chosen.value && matchMedia(NARROW).matches) keepInSight(event.clientY);
       },
     });
   }
 
   #forget() {
-    this.#chosen = null;
-    this.#context.redraw();
+    this.#chosen.value = null;
   }
 
   #zoomToSelected() {
-    const selected = this.#selected ?? [0, 0];
-    this.#selected = null;
-    this.#move(() => this.#stretch.zoom(Math.min(...selected), Math.max(...selected)));
+    const selected = this.#selected.value ?? [0, 0];
+    this.#selected.value = null;
+    this.#move(() => this.#stretch.value.zoom(Math.min(...selected), Math.max(...selected)));
   }
 
   /** @param {Scene} scene @param {Row | undefined} row @param {number} time */
   #chooseAt({ timeline, from, to, width }, row, time) {
     const near = ((to - from) / width) * NEAR_PX;
-    this.#chosen = row ? meantAt(timeline, row.label, time, near) : null;
-    this.#context.redraw();
+    this.#chosen.value = row ? meantAt(timeline, row.label, time, near) : null;
   }
 
   // Whoever comes from the journal wants to know about that moment.
   /** @param {number} at */
   #chooseWhatBegan(at) {
-    this.#chosen = this.#timeline ? begunAt(this.#timeline, at) : null;
-    this.#context.redraw();
+    this.#chosen.value = this.#timeline ? begunAt(this.#timeline, at) : null;
   }
 
   async #liveOn() {
     const seconds = Math.ceil((this.#cursor ?? 0) - this.#context.live.state.time);
-    if (seconds <= 0 || this.#isLivingOn) return;
-    this.#isLivingOn = true;
-    this.#context.redraw();
+    if (seconds <= 0 || this.#isLivingOn.value) return;
+    this.#isLivingOn.value = true;
     try {
       await api.send(api.benchTarget([["advance", String(seconds)]]));
       pointAt(null);
     } catch (error) {
       this.#recorded.refuse(error);
     }
-    this.#isLivingOn = false;
-    await this.#recorded.read(this.#stretch);
+    this.#isLivingOn.value = false;
+    await this.#recorded.read(this.#stretch.value);
   }
 
   /** @param {number} width */
   #fit(width) {
-    this.#width = width;
-    this.#context.redraw();
+    this.#width.value = width;
   }
 
   // Called when the picture is on the page.
@@ -308,10 +299,10 @@ export class Page {
     if (!board) return;
     this.#resized.observe(board);
     const scroll = board.closest(".scroll");
-    if (this.#isPlaced || !scroll || scroll.scrollWidth <= scroll.clientWidth) return;
+    if (this.#isPlaced.value || !scroll || scroll.scrollWidth <= scroll.clientWidth) return;
     const { from, to, now } = /** @type {Timeline} */ (this.#timeline);
     const share = ((this.#cursor ?? now) - from) / (to - from);
     scroll.scrollLeft = share * board.clientWidth - scroll.clientWidth / 2;
-    this.#isPlaced = true;
+    this.#isPlaced.value = true;
   }
 }

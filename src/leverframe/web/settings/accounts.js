@@ -1,11 +1,13 @@
 // Accounts: one's own password for everybody; for the administrator all accounts and what they may.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { known, t } from "../lib/format/words.js";
 import { Form } from "../lib/forms/form.js";
 import { allowed } from "../lib/forms/schema.js";
 import { leave } from "../lib/frame/frame.js";
 import * as api from "../lib/live/api.js";
+import { observe } from "../lib/live/drawing.js";
 import { UsersForm } from "./accounts/users.js";
 
 /** @type {PartOf} */
@@ -85,55 +87,51 @@ export class OwnPassword {
   /** @type {{ name: string, role: string, trusted?: string[], trusted_role?: string }} */
   account = { name: "", role: "" };
   #context;
-  #typed = { ...EMPTY };
+  #typed = signal({ ...EMPTY });
   // By field; "" for what is about none of them.
-  /** @type {Record<string, string>} */
-  #refusals = {};
-  #busy = false;
+  /** @type {Signal<Record<string, string>>} */
+  #refusals = signal({});
+  #busy = signal(false);
 
   /** @param {Context} context */
   constructor(context) {
+    observe(this, "account");
     this.#context = context;
     context.forms.add(this);
   }
 
   async open() {
     this.account = await api.account();
-    this.#context.redraw();
   }
 
   get isChanged() {
-    return Object.values(this.#typed).some((typed) => typed !== "");
+    return Object.values(this.#typed.value).some((typed) => typed !== "");
   }
 
   restore() {
-    this.#typed = { ...EMPTY };
-    this.#refusals = {};
-    this.#context.redraw();
+    this.#typed.value = { ...EMPTY };
+    this.#refusals.value = {};
   }
 
   // All sessions of the account end, this one too: what follows is the sign-in page.
   async save() {
-    const { present, wanted, again } = this.#typed;
+    const { present, wanted, again } = this.#typed.value;
     if (wanted !== again) {
-      this.#refusals = { again: known("accounts", "not_the_same") ?? "" };
-      this.#context.redraw();
+      this.#refusals.value = { again: known("accounts", "not_the_same") ?? "" };
       return false;
     }
-    this.#busy = true;
-    this.#refusals = {};
-    this.#context.redraw();
+    this.#busy.value = true;
+    this.#refusals.value = {};
     try {
       await api.changePassword({ username: this.account.name, password: present, new: wanted });
-      this.#typed = { ...EMPTY };
+      this.#typed.value = { ...EMPTY };
       api.goToSignIn();
       return true;
     } catch (error) {
       this.#refuse(error);
       return false;
     } finally {
-      this.#busy = false;
-      this.#context.redraw();
+      this.#busy.value = false;
     }
   }
 
@@ -141,23 +139,23 @@ export class OwnPassword {
   #refuse(error) {
     const isWrong = error instanceof api.Refused && error.problem.status === 401;
     const wrong = known("accounts", "present_wrong") ?? "";
-    if (!(error instanceof api.Refused)) this.#refusals = { "": t("not_sent") };
-    else if (isWrong) this.#refusals = { present: wrong };
-    else if (error.problem.field === "new") this.#refusals = { wanted: error.message };
-    else this.#refusals = { "": error.message };
+    if (!(error instanceof api.Refused)) this.#refusals.value = { "": t("not_sent") };
+    else if (isWrong) this.#refusals.value = { present: wrong };
+    else if (error.problem.field === "new") this.#refusals.value = { wanted: error.message };
+    else this.#refusals.value = { "": error.message };
   }
 
   view() {
     const { name, role } = this.account;
     if (!name) return nothing;
-    const isComplete = Object.values(this.#typed).every((typed) => typed !== "");
+    const isComplete = Object.values(this.#typed.value).every((typed) => typed !== "");
     return html`<form
       class="card"
       novalidate
       ?data-changed=${this.isChanged}
       @submit=${(event) => {
         event.preventDefault();
-        if (isComplete && !this.#busy) this.save();
+        if (isComplete && !this.#busy.value) this.save();
       }}
     >
       <h2>${t("own")}</h2>
@@ -166,11 +164,11 @@ export class OwnPassword {
       ${this.#field("present", t("present"), "current-password")}
       ${this.#field("wanted", t("wanted"), "new-password", this.#limits())}
       ${this.#field("again", t("again"), "new-password")}
-      ${this.#refusals[""]
-        ? html`<p class="refusal" role="alert">${this.#refusals[""]}</p>`
+      ${this.#refusals.value[""]
+        ? html`<p class="refusal" role="alert">${this.#refusals.value[""]}</p>`
         : nothing}
       <footer>
-        <button class="primary" ?disabled=${!isComplete || this.#busy}>${t("change")}</button>
+        <button class="primary" ?disabled=${!isComplete || this.#busy.value}>${t("change")}</button>
         <button type="button" @click=${leave}>${t("sign_out")}</button>
       </footer>
     </form>`;
@@ -184,7 +182,7 @@ export class OwnPassword {
 
   /** @param {keyof typeof EMPTY} part @param {string} label @param {AutoFill} autocomplete */
   #field(part, label, autocomplete, hint = "") {
-    const refusal = this.#refusals[part];
+    const refusal = this.#refusals.value[part];
     return html`<div class="field" ?data-wrong=${refusal}>
       <label for="own-${part}">${label}</label>
       <input
@@ -192,11 +190,10 @@ export class OwnPassword {
         type="password"
         autocomplete=${autocomplete}
         aria-describedby="own-${part}-hint"
-        .value=${this.#typed[part]}
+        .value=${this.#typed.value[part]}
         @input=${(event) => {
-          this.#typed[part] = event.target.value;
-          this.#refusals = {};
-          this.#context.redraw();
+          this.#typed.value = { ...this.#typed.value, [part]: event.target.value };
+          this.#refusals.value = {};
         }}
       />
       <small class="hint" id="own-${part}-hint">${hint}</small>

@@ -1,6 +1,7 @@
 // Backup, restore, reset and restart. Whatever loses something says what, and wants the name typed.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { isoDay } from "../lib/format/moments.js";
 import { settingName, settingWords, valueText } from "../lib/format/setting_words.js";
 import { serverText, t } from "../lib/format/words.js";
@@ -8,15 +9,15 @@ import { dayOf } from "../lib/format/zone.js";
 import { Action } from "../lib/forms/action.js";
 import { download, FileChoice } from "../lib/forms/files.js";
 import * as api from "../lib/live/api.js";
+import { observe } from "../lib/live/drawing.js";
 
 /** @type {PartOf} */
 export function partOf(context) {
-  let name = "";
-  const typed = () => name;
+  const name = signal("");
+  const typed = () => name.value;
   const report = new Report(context);
   const readName = async () => {
-    name = (await api.names()).sname;
-    context.redraw();
+    name.value = (await api.names()).sname;
   };
   return [
     { ...downloadCard(context, typed), open: readName },
@@ -30,7 +31,7 @@ export function partOf(context) {
 // A backup to be kept: the browser saves it as a file.
 /** @param {AdminContext} context @param {() => string} name that of the controller */
 function downloadCard(context, name) {
-  const passphrase = new Passphrase(context, "download-passphrase", {
+  const passphrase = new Passphrase("download-passphrase", {
     hint: "passphrase_hint",
     isNew: true,
   });
@@ -57,7 +58,7 @@ function downloadCard(context, name) {
 /** @param {AdminContext} context @param {() => string} typed @param {() => Promise<void>} done */
 function restoreCard(context, typed, done) {
   const secrets = new FileSecrets(context);
-  const choice = new FileChoice(context, {
+  const choice = new FileChoice({
     id: "backup-file",
     label: "file",
     accept: ".bin",
@@ -132,8 +133,8 @@ function restartCard(context) {
 // What the last restore, or the last change of the version, could not carry over.
 class Report {
   #context;
-  /** @type {NotRestored} */
-  #missing = [];
+  /** @type {Signal<NotRestored>} */
+  #missing = signal([]);
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -143,12 +144,11 @@ class Report {
   async open() {
     const missing = await api.restoreReport();
     await settingWords(missing.map(({ path }) => path));
-    this.#missing = missing;
-    this.#context.redraw();
+    this.#missing.value = missing;
   }
 
   view() {
-    if (this.#missing.length === 0) return nothing;
+    if (this.#missing.value.length === 0) return nothing;
     return html`<section class="card across">
       <h2>${t("report")}</h2>
       <p class="note">${t("report_note")}</p>
@@ -162,14 +162,15 @@ class Report {
             </tr>
           </thead>
           <tbody>
-            ${this.#missing.map(
-              ({ path, value, reason }) => html`<tr>
-                <td>
-                  ${path === "settings" ? t("all_settings") : settingName(this.#context, path)}
-                </td>
-                <td>${valueText(this.#context, path, value)}</td>
-                <td>${serverText(reason)}</td>
-              </tr>`,
+            ${this.#missing.value.map(
+              ({ path, value, reason }) =>
+                html`<tr>
+                  <td>
+                    ${path === "settings" ? t("all_settings") : settingName(this.#context, path)}
+                  </td>
+                  <td>${valueText(this.#context, path, value)}</td>
+                  <td>${serverText(reason)}</td>
+                </tr>`,
             )}
           </tbody>
         </table>
@@ -207,42 +208,42 @@ export async function secretsIn(file) {
 export class FileSecrets {
   #context;
   #passphrase;
-  /** @type {Secrets | null} */
-  #secrets = null;
-  #isReading = false;
-  #doesWithout = false;
+  /** @type {Signal<Secrets | null>} */
+  #secrets = signal(null);
+  #isReading = signal(false);
+  #doesWithout = signal(false);
 
   /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
-    this.#passphrase = new Passphrase(context, "restore-passphrase", { hint: "passphrase_needed" });
+    this.#passphrase = new Passphrase("restore-passphrase", { hint: "passphrase_needed" });
   }
 
   // Whether the file can be sent: nothing is sealed in it, or it is clear what becomes of that.
   get isDecided() {
-    if (this.#isReading) return false;
-    return !this.#secrets?.isSealed || this.#doesWithout || this.#passphrase.typed !== "";
+    if (this.#isReading.value) return false;
+    return (
+      !this.#secrets.value?.isSealed || this.#doesWithout.value || this.#passphrase.typed !== ""
+    );
   }
 
   // What opens the file; empty where it is restored without its secrets.
   get passphrase() {
-    return this.#secrets?.isSealed && !this.#doesWithout ? this.#passphrase.typed : "";
+    return this.#secrets.value?.isSealed && !this.#doesWithout.value ? this.#passphrase.typed : "";
   }
 
   /** @param {File | null} file */
   async read(file) {
-    this.#secrets = null;
-    this.#doesWithout = false;
+    this.#secrets.value = null;
+    this.#doesWithout.value = false;
     this.#passphrase.typed = "";
-    this.#isReading = file !== null;
-    this.#context.redraw();
+    this.#isReading.value = file !== null;
     if (!file) return;
     const found = await secretsIn(file);
     const known = (found?.paths ?? []).filter((path) => this.#isKnown(path));
     await settingWords(known);
-    this.#secrets = found && { ...found, paths: known };
-    this.#isReading = false;
-    this.#context.redraw();
+    this.#secrets.value = found && { ...found, paths: known };
+    this.#isReading.value = false;
   }
 
   // A file may name anything; only what is a setting has words.
@@ -252,8 +253,8 @@ export class FileSecrets {
   }
 
   view() {
-    if (!this.#secrets) return nothing;
-    const { isSealed, paths } = this.#secrets;
+    if (!this.#secrets.value) return nothing;
+    const { isSealed, paths } = this.#secrets.value;
     const list = paths.map((path) => settingName(this.#context, path)).join(", ");
     if (!isSealed) {
       return list ? html`<p class="note">${t("restore_unsealed", { list })}</p>` : nothing;
@@ -261,7 +262,7 @@ export class FileSecrets {
     return html`<p class="note">
         ${list ? t("restore_sealed", { list }) : t("restore_sealed_all")}
       </p>
-      ${this.#doesWithout ? nothing : this.#passphrase.view()} ${this.#choice()}`;
+      ${this.#doesWithout.value ? nothing : this.#passphrase.view()} ${this.#choice()}`;
   }
 
   #choice() {
@@ -270,11 +271,8 @@ export class FileSecrets {
         <input
           type="checkbox"
           role="switch"
-          .checked=${this.#doesWithout}
-          @change=${(event) => {
-            this.#doesWithout = event.target.checked;
-            this.#context.redraw();
-          }}
+          .checked=${this.#doesWithout.value}
+          @change=${(event) => (this.#doesWithout.value = event.target.checked)}
         />
         <span>${t("restore_without")}</span>
       </label>
@@ -288,33 +286,38 @@ export class FileSecrets {
 
 export class Passphrase {
   typed = "";
-  #again = "";
-  #context;
+  #again = signal("");
   #id;
   #spec;
 
-  /** @param {AdminContext} context @param {string} id @param {PassphraseSpec} spec */
-  constructor(context, id, spec) {
-    this.#context = context;
+  /** @param {string} id @param {PassphraseSpec} spec */
+  constructor(id, spec) {
+    observe(this, "typed");
     this.#id = id;
     this.#spec = spec;
   }
 
   // A mistyped passphrase would seal the passwords for ever.
   get isConfirmed() {
-    return !this.#spec.isNew || this.typed === "" || this.typed === this.#again;
+    return !this.#spec.isNew || this.typed === "" || this.typed === this.#again.value;
   }
 
   view() {
     const { hint, isNew } = this.#spec;
-    const again = this.#again === "" || this.isConfirmed ? "" : t("passphrases_differ");
+    const again = this.#again.value === "" || this.isConfirmed ? "" : t("passphrases_differ");
     return html`${this.#field(this.#id, t("passphrase"), this.typed, t(hint), (text) => {
       this.typed = text;
     })}
     ${isNew && this.typed
-      ? this.#field(`${this.#id}-again`, t("passphrase_again"), this.#again, again, (text) => {
-          this.#again = text;
-        })
+      ? this.#field(
+          `${this.#id}-again`,
+          t("passphrase_again"),
+          this.#again.value,
+          again,
+          (text) => {
+            this.#again.value = text;
+          },
+        )
       : nothing}`;
   }
 
@@ -331,10 +334,7 @@ export class Passphrase {
         autocomplete=${this.#spec.isNew ? "new-password" : "off"}
         aria-describedby="${id}-hint"
         .value=${value}
-        @input=${(event) => {
-          keep(event.target.value);
-          this.#context.redraw();
-        }}
+        @input=${(event) => keep(event.target.value)}
       />
       <small class="hint" id="${id}-hint">${hint}</small>
     </div>`;

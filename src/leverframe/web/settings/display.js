@@ -1,6 +1,7 @@
 // The display: what its screens show, a helper for reading codes, and a picture of it as it is now.
 
 import { html } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { NEVER } from "../lib/forms/bound_field.js";
 import { Form } from "../lib/forms/form.js";
@@ -27,7 +28,7 @@ class Picture {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   // A new number makes the browser fetch the picture anew.
-  #look = 0;
+  #look = signal(0);
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -46,14 +47,13 @@ class Picture {
     return html`<section class="card">
       <h2>${t("picture")}</h2>
       <p class="note">${t("picture_note")}</p>
-      <img class="oled" src="${api.oledPicture}?${this.#look}" alt=${t("picture_alt")} />
+      <img class="oled" src="${api.oledPicture}?${this.#look.value}" alt=${t("picture_alt")} />
     </section>`;
   }
 
   #lookAgain() {
     if (this.#context.live.connection === "lost") return;
-    this.#look++;
-    this.#context.redraw();
+    this.#look.value++;
   }
 }
 

@@ -1,6 +1,7 @@
 // Firmware: what is installed, what is newer, the bootloader; and the web site that people upload.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { moment } from "../lib/format/moments.js";
 import { serverText, t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
@@ -29,15 +30,14 @@ function heard({ live }, { on, checked, newest, is_newer: isNewer, notes, troubl
   return html`<p class=${isNewer || trouble ? "attention" : "note"} role="status">
     ${trouble ? serverText(trouble) : ""}
     ${!trouble && newest ? t(isNewer ? "is_newer" : "is_newest", { newest }) : ""}
-    ${trouble || newest ? "" : t("not_checked")}
-    ${time ? t("checked_at", { time }) : nothing}
+    ${trouble || newest ? "" : t("not_checked")} ${time ? t("checked_at", { time }) : nothing}
     ${isNewer && notes ? html`<a href=${notes} rel="noreferrer">${t("notes")}</a>` : nothing}
   </p>`;
 }
 
 /** @param {AdminContext} context */
 function siteCard(context) {
-  const choice = new FileChoice(context, { id: "site-file", label: "site_file" });
+  const choice = new FileChoice({ id: "site-file", label: "site_file" });
   const upload = new Action(context, {
     label: "upload_site",
     danger: "site_danger",
@@ -73,14 +73,14 @@ export class Update {
   #start;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #name = "";
+  #name = signal("");
   // Seconds that the bootloader goes on waiting; null while it does not.
-  /** @type {number | null} */
-  #seconds = null;
-  #max = 0;
+  /** @type {Signal<number | null>} */
+  #seconds = signal(null);
+  #max = signal(0);
   // { before, after } once the controller is back.
-  /** @type {{ before: string | null, after: string } | null} */
-  #outcome = null;
+  /** @type {Signal<{ before: string | null, after: string } | null>} */
+  #outcome = signal(null);
 
   /** @param {AdminContext} context @param {Followed<Firmware>} news what is installed */
   constructor(context, news) {
@@ -90,13 +90,13 @@ export class Update {
       label: "start",
       danger: "start_danger",
       done: "started",
-      typed: () => this.#name,
+      typed: () => this.#name.value,
       perform: () => this.#begin(),
     });
   }
 
   async open() {
-    this.#name = (await api.names()).sname;
+    this.#name.value = (await api.names()).sname;
     if (sessionStorage.getItem(BEFORE) !== null) this.#watch();
   }
 
@@ -109,7 +109,7 @@ export class Update {
     const { target } = this.#context.commands.get("upgrade=devstart3").request({});
     await api.send(target);
     sessionStorage.setItem(BEFORE, installed);
-    this.#outcome = null;
+    this.#outcome.value = null;
     this.#watch();
   }
 
@@ -118,20 +118,19 @@ export class Update {
     try {
       const seconds = await api.bootloaderWait();
       if (seconds === null && (await this.#isBack())) return;
-      this.#seconds = seconds;
-      this.#max = Math.max(this.#max, seconds ?? 0);
+      this.#seconds.value = seconds;
+      this.#max.value = Math.max(this.#max.value, seconds ?? 0);
     } catch (error) {
       if (!api.isLoss(error)) throw error;
     }
-    this.#context.redraw();
     this.#timer = setTimeout(() => this.#watch(), LOOK_AGAIN_MS);
   }
 
   async #isBack() {
     const { installed } = await api.firmware();
-    this.#outcome = { before: sessionStorage.getItem(BEFORE), after: installed };
+    this.#outcome.value = { before: sessionStorage.getItem(BEFORE), after: installed };
     sessionStorage.removeItem(BEFORE);
-    this.#seconds = null;
+    this.#seconds.value = null;
     await this.#news.look();
     return true;
   }
@@ -152,24 +151,24 @@ export class Update {
         <li>${t("step_send")}</li>
       </ol>
       <pre tabindex="0">tftp -m binary ${location.hostname} -c put new.img</pre>
-      ${this.#seconds === null ? this.#start.view() : this.#countDown()} ${this.#told()}
+      ${this.#seconds.value === null ? this.#start.view() : this.#countDown()} ${this.#told()}
     </section>`;
   }
 
   #countDown() {
     return html`<p class="count-down" role="timer">
       <progress
-        max=${this.#max}
-        value=${this.#seconds}
-        aria-label=${t("bootloader_waits", { seconds: this.#seconds })}
+        max=${this.#max.value}
+        value=${this.#seconds.value}
+        aria-label=${t("bootloader_waits", { seconds: this.#seconds.value })}
       ></progress>
-      <strong>${t("bootloader_waits", { seconds: this.#seconds })}</strong>
+      <strong>${t("bootloader_waits", { seconds: this.#seconds.value })}</strong>
     </p>`;
   }
 
   #told() {
-    if (this.#outcome === null) return nothing;
-    const { before, after } = this.#outcome;
+    if (this.#outcome.value === null) return nothing;
+    const { before, after } = this.#outcome.value;
     const isNew = before !== after;
     return html`<p class=${isNew ? "fine" : "attention"} role="status">
       ${t(isNew ? "now_installed" : "same_version", { before, after })}

@@ -1,6 +1,7 @@
 // GSM: how the modem is doing, who may command it, what SMS1-SMS4 say and to whom.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
 import { reading } from "../lib/forms/controls.js";
@@ -95,12 +96,12 @@ const READ_AGAIN_MS = 1000;
 export class ModemCommands {
   #context;
   #command;
-  #typed = "";
-  /** @type {string | null} */
-  #problem = null;
+  #typed = signal("");
+  /** @type {Signal<string | null>} */
+  #problem = signal(null);
   // As /api/modem tells: { command, answer, unasked }.
-  /** @type {Partial<Modem>} */
-  #heard = {};
+  /** @type {Signal<Partial<Modem>>} */
+  #heard = signal({});
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #stop = () => {};
@@ -124,23 +125,23 @@ export class ModemCommands {
   }
 
   view() {
-    const { unasked = [] } = this.#heard;
+    const { unasked = [] } = this.#heard.value;
     return html`<form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
       <h2>${t("by_hand")}</h2>
       <p class="note">${t("by_hand_note")}</p>
-      <div class="field" ?data-wrong=${this.#problem !== null}>
+      <div class="field" ?data-wrong=${this.#problem.value !== null}>
         <label for="gsmcmd">${t("command")}</label>
         <input
           id="gsmcmd"
           autocomplete="off"
           autocapitalize="characters"
-          aria-describedby=${this.#problem ? "gsmcmd-wrong" : nothing}
-          aria-invalid=${this.#problem ? "true" : "false"}
-          .value=${this.#typed}
+          aria-describedby=${this.#problem.value ? "gsmcmd-wrong" : nothing}
+          aria-invalid=${this.#problem.value ? "true" : "false"}
+          .value=${this.#typed.value}
           @input=${(event) => this.#type(event.target.value)}
         />
-        ${this.#problem
-          ? html`<p class="wrong" id="gsmcmd-wrong" role="alert">${this.#problem}</p>`
+        ${this.#problem.value
+          ? html`<p class="wrong" id="gsmcmd-wrong" role="alert">${this.#problem.value}</p>`
           : nothing}
       </div>
       <footer><button class="primary">${t("send")}</button></footer>
@@ -153,7 +154,7 @@ export class ModemCommands {
   }
 
   #conversation() {
-    const { command, answer } = this.#heard;
+    const { command, answer } = this.#heard.value;
     if (!command) return nothing;
     return html`<pre class="answer">
 ${[`> ${command}`, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
@@ -162,26 +163,24 @@ ${[`> ${command}`, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
 
   /** @param {string} typed */
   #type(typed) {
-    this.#typed = typed;
-    this.#problem = null;
-    this.#context.redraw();
+    this.#typed.value = typed;
+    this.#problem.value = null;
   }
 
   /** @param {Event} event */
   async #submitted(event) {
     event.preventDefault();
-    this.#problem = problemOf(this.#command.schema("A"), this.#typed);
-    if (this.#problem === null) await this.#send();
-    this.#context.redraw();
+    this.#problem.value = problemOf(this.#command.schema("A"), this.#typed.value);
+    if (this.#problem.value === null) await this.#send();
   }
 
   async #send() {
     try {
-      await api.send(this.#command.request({ A: this.#typed }).target);
-      this.#typed = "";
+      await api.send(this.#command.request({ A: this.#typed.value }).target);
+      this.#typed.value = "";
       await this.#read();
     } catch (error) {
-      this.#problem = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#problem.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
   }
 
@@ -196,14 +195,13 @@ ${[`> ${command}`, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
   // An answer is no part of the stream: it is looked for until it is there.
   async #read() {
     try {
-      this.#heard = await api.modem();
+      this.#heard.value = await api.modem();
     } catch {
       this.#readSoon();
       return;
     }
-    const { command, answer } = this.#heard;
+    const { command, answer } = this.#heard.value;
     if (command && !answer) this.#readSoon();
-    this.#context.redraw();
   }
 }
 
@@ -236,7 +234,7 @@ const word = (words, said) => (words[said] ? t(words[said]) : said);
 
 /** @param {State} live @param {Settings} settings */
 export function modemStatus({ modem }, { serial }) {
-  const { sim, registration, operator, signal_dbm: signal } = modem ?? {};
+  const { sim, registration, operator, signal_dbm: dbm } = modem ?? {};
   const state = modem?.state ?? "not connected";
   return html`<section class="card modem" data-state=${state}>
     <h2>${t("modem")}</h2>
@@ -246,7 +244,7 @@ export function modemStatus({ modem }, { serial }) {
           ${t("not_chosen")} <a href=${thingAddress("all-sensors")}>${t("to_serial")}</a>
         </p>`}
     ${reading({ name: t("state"), value: word(STATES, state), absent: state === "silent" })}
-    ${reading({ name: t("signal"), ...strength(signal) })}
+    ${reading({ name: t("signal"), ...strength(dbm) })}
     ${reading({
       name: t("network"),
       value: operator ?? "–",
@@ -256,9 +254,9 @@ export function modemStatus({ modem }, { serial }) {
   </section>`;
 }
 
-/** @param {number | null | undefined} signal */
-function strength(signal) {
-  if (signal === null || signal === undefined) return { value: "–" };
-  const judged = signal >= GOOD ? "signal_good" : signal >= FAIR ? "signal_fair" : "signal_weak";
-  return { value: String(signal), unit: "dBm", absent: signal < FAIR, detail: t(judged) };
+/** @param {number | null | undefined} dbm */
+function strength(dbm) {
+  if (dbm === null || dbm === undefined) return { value: "–" };
+  const judged = dbm >= GOOD ? "signal_good" : dbm >= FAIR ? "signal_fair" : "signal_weak";
+  return { value: String(dbm), unit: "dBm", absent: dbm < FAIR, detail: t(judged) };
 }

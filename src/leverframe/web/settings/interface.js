@@ -1,6 +1,7 @@
 // How the pages behave, and the clock.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { exactMoment, zoneNote } from "../lib/format/moments.js";
 import { inOneUnit } from "../lib/format/numbers.js";
 import { t } from "../lib/format/words.js";
@@ -12,11 +13,7 @@ import * as api from "../lib/live/api.js";
 import { Followed } from "../lib/live/live.js";
 
 /** @type {PartOf} */
-export const partOf = (context) => [
-  pagesCard(context),
-  new ClockCard(context),
-  zoneCard(context),
-];
+export const partOf = (context) => [pagesCard(context), new ClockCard(context), zoneCard(context)];
 
 /** @param {AdminContext} context */
 const zoneCard = (context) =>
@@ -57,7 +54,7 @@ const TOLERATED_S = 3;
 
 export class ClockCard {
   #context;
-  #typed = "";
+  #typed = signal("");
   // What the clock showed, and this browser's at the same moment.
   #clock;
   #toBrowser;
@@ -77,9 +74,9 @@ export class ClockCard {
     });
     this.#toTyped = new Action(context, {
       label: "set_to_typed",
-      perform: () => this.#set(Date.parse(`${this.#typed}Z`) / 1000),
+      perform: () => this.#set(Date.parse(`${this.#typed.value}Z`) / 1000),
       done: "clock_set",
-      isReady: () => this.#typed !== "",
+      isReady: () => this.#typed.value !== "",
     });
   }
 
@@ -120,11 +117,8 @@ export class ClockCard {
           id="clock"
           type="datetime-local"
           step="1"
-          .value=${this.#typed}
-          @input=${(event) => {
-            this.#typed = event.target.value;
-            this.#context.redraw();
-          }}
+          .value=${this.#typed.value}
+          @input=${(event) => (this.#typed.value = event.target.value)}
         />
       </div>
       ${this.#toTyped.view()}

@@ -1,10 +1,12 @@
 // 1-Wire: find the thermometers on the bus and give them to DS1-DS8; name and correct each.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
 import { Form } from "../lib/forms/form.js";
 import * as api from "../lib/live/api.js";
+import { ShownMap } from "../lib/live/drawing.js";
 import { idsOnBus, NO_ID } from "../lib/things/buses.js";
 import { thingName } from "../lib/things/things.js";
 
@@ -66,15 +68,15 @@ function extraCard(context, sensor, more) {
 export class BusScan {
   #context;
   // The IDs of the last scan; null before the first.
-  /** @type {string[] | null} */
-  #found = null;
-  #scanning = false;
+  /** @type {Signal<string[] | null>} */
+  #found = signal(null);
+  #scanning = signal(false);
   #stopped = false;
-  /** @type {string | null} */
-  #trouble = null;
+  /** @type {Signal<string | null>} */
+  #trouble = signal(null);
   // By ID: the position that is chosen and not yet given.
-  /** @type {Map<string, string>} */
-  #chosen = new Map();
+  /** @type {ShownMap<string, string>} */
+  #chosen = new ShownMap();
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -89,13 +91,15 @@ export class BusScan {
     return html`<div>
       <h2>${t("scan_title")}</h2>
       <p class="note">${t("scan_note")}</p>
-      ${this.#found === null ? nothing : this.#findings(this.#found)}
-      ${this.#trouble ? html`<p class="refusal" role="alert">${this.#trouble}</p>` : nothing}
+      ${this.#found.value === null ? nothing : this.#findings(this.#found.value)}
+      ${this.#trouble.value
+        ? html`<p class="refusal" role="alert">${this.#trouble.value}</p>`
+        : nothing}
       <footer>
         <button
           type="button"
           class="primary"
-          ?disabled=${this.#scanning}
+          ?disabled=${this.#scanning.value}
           @click=${() => this.#attempt(() => this.#scan())}
         >
           ${t("scan")}
@@ -106,15 +110,15 @@ export class BusScan {
   }
 
   #progress() {
-    if (this.#found === null) return "";
-    const count = this.#found.length;
-    return t(this.#scanning ? "scanning" : "scanned", { count });
+    if (this.#found.value === null) return "";
+    const count = this.#found.value.length;
+    return t(this.#scanning.value ? "scanning" : "scanned", { count });
   }
 
   /** @param {string[]} found */
   #findings(found) {
     if (found.length === 0) {
-      return this.#scanning ? nothing : html`<p class="empty">${t("nothing_found")}</p>`;
+      return this.#scanning.value ? nothing : html`<p class="empty">${t("nothing_found")}</p>`;
     }
     return html`<ul class="found">
       ${found.map((id) => this.#finding(id))}
@@ -141,9 +145,10 @@ export class BusScan {
         @change=${(event) => this.#chosen.set(id, event.target.value)}
       >
         ${this.#positions().map(
-          ([label, { id: taken }]) => html`<option value=${label} .selected=${label === chosen}>
-            ${taken === NO_ID ? this.#shown(label) : t("taken", { label: this.#shown(label) })}
-          </option>`,
+          ([label, { id: taken }]) =>
+            html`<option value=${label} .selected=${label === chosen}>
+              ${taken === NO_ID ? this.#shown(label) : t("taken", { label: this.#shown(label) })}
+            </option>`,
         )}
       </select>
       <button type="button" @click=${() => this.#attempt(() => this.#assign(id))}>
@@ -169,29 +174,27 @@ export class BusScan {
     const positions = this.#positions();
     const free = positions.filter(([, one]) => one.id === NO_ID);
     const given = new Set(positions.map(([, one]) => one.id));
-    const waiting = (this.#found ?? []).filter((one) => !given.has(one));
+    const waiting = (this.#found.value ?? []).filter((one) => !given.has(one));
     const [offered] = free[waiting.indexOf(id)] ?? positions[0];
     return this.#chosen.get(id) ?? offered;
   }
 
   /** @param {() => Promise<void>} work */
   async #attempt(work) {
-    this.#trouble = null;
+    this.#trouble.value = null;
     try {
       await work();
     } catch (error) {
-      this.#trouble = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#trouble.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#scanning = false;
-    this.#context.redraw();
+    this.#scanning.value = false;
   }
 
   async #scan() {
-    this.#scanning = true;
+    this.#scanning.value = true;
     for await (const found of idsOnBus(this.#context.commands)) {
       if (this.#stopped) return;
-      this.#found = found;
-      this.#context.redraw();
+      this.#found.value = found;
     }
   }
 

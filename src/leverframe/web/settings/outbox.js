@@ -1,6 +1,7 @@
 // The outbox: what waits, what was sent, what failed and why.
 
 import { html, nothing } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { durationText } from "../lib/format/numbers.js";
 import { serverText, t } from "../lib/format/words.js";
 import { chooser } from "../lib/forms/controls.js";
@@ -19,8 +20,8 @@ export const partOf = (context) => [new OutboxCards(context)];
 class OutboxCards {
   #context;
   #outbox;
-  #channel = "";
-  #state = "";
+  #channel = signal("");
+  #state = signal("");
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -30,8 +31,8 @@ class OutboxCards {
 
   /** @param {URLSearchParams} [params] */
   async open(params) {
-    this.#channel = params?.get("channel") ?? "";
-    this.#state = params?.get("state") ?? "";
+    this.#channel.value = params?.get("channel") ?? "";
+    this.#state.value = params?.get("state") ?? "";
     await this.#outbox.open();
   }
 
@@ -77,11 +78,12 @@ class OutboxCards {
       </thead>
       <tbody>
         ${used.map(
-          ([name, figures]) => html`<tr>
-            <td>${channelName(name)}</td>
-            <td>${condition(figures, isSetUp(this.#context.settings, name))}</td>
-            ${STATES.map((state) => html`<td class="number">${figures[state]}</td>`)}
-          </tr>`,
+          ([name, figures]) =>
+            html`<tr>
+              <td>${channelName(name)}</td>
+              <td>${condition(figures, isSetUp(this.#context.settings, name))}</td>
+              ${STATES.map((state) => html`<td class="number">${figures[state]}</td>`)}
+            </tr>`,
         )}
       </tbody>
     </table>`;
@@ -96,12 +98,18 @@ class OutboxCards {
     /** @type {[string, string]} */
     const all = ["", t("all")];
     return html`<div class="filters">
-      ${chooser("filter-channel", t("channel"), [all, ...channels], this.#channel, (chosen) => {
-        this.#channel = chosen;
-        this.#noted();
-      })}
-      ${chooser("filter-state", t("became"), [all, ...states], this.#state, (chosen) => {
-        this.#state = chosen;
+      ${chooser(
+        "filter-channel",
+        t("channel"),
+        [all, ...channels],
+        this.#channel.value,
+        (chosen) => {
+          this.#channel.value = chosen;
+          this.#noted();
+        },
+      )}
+      ${chooser("filter-state", t("became"), [all, ...states], this.#state.value, (chosen) => {
+        this.#state.value = chosen;
         this.#noted();
       })}
     </div>`;
@@ -109,15 +117,14 @@ class OutboxCards {
 
   // What is shown has an address.
   #noted() {
-    const chosen = { open: "outbox", channel: this.#channel, state: this.#state };
+    const chosen = { open: "outbox", channel: this.#channel.value, state: this.#state.value };
     note("messages", Object.fromEntries(Object.entries(chosen).filter(([, value]) => value)));
-    this.#context.redraw();
   }
 
   /** @param {Outbox} outbox */
   #messages(outbox) {
-    const messages = messagesOf(outbox, this.#channel).filter(
-      ({ state }) => !this.#state || state === this.#state,
+    const messages = messagesOf(outbox, this.#channel.value).filter(
+      ({ state }) => !this.#state.value || state === this.#state.value,
     );
     if (messages.length === 0) return html`<p class="empty">${t("no_messages")}</p>`;
     const hidden = messages.length - SHOWN;

@@ -1,13 +1,23 @@
 // The page of units that `unit watch` serves: their health, versions and drift.
 
 import { html, nothing, render } from "../vendor/lit-html.js";
+import { signal } from "../vendor/signals-core.js";
 import { moment, shortMoment } from "../lib/format/moments.js";
 import { contextOf } from "../lib/format/setting_words.js";
-import { clock, serverText, startWords, t, useCodes, usePageWords } from "../lib/format/words.js";
+import {
+  clock,
+  heedWords,
+  serverText,
+  startWords,
+  t,
+  useCodes,
+  usePageWords,
+} from "../lib/format/words.js";
 import { whyNot } from "../lib/forms/action.js";
 import { applyTheme } from "../lib/frame/look.js";
 import { closeMenusOutside, ownMenu } from "../lib/frame/menu.js";
 import * as api from "../lib/live/api.js";
+import { keepDrawn, ShownMap } from "../lib/live/drawing.js";
 import { findingSaid } from "../lib/things/findings.js";
 import { icon, mark } from "../lib/things/signs.js";
 import { driftLine, pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
@@ -17,18 +27,18 @@ const SHOWN_DRIFT = 20;
 const SHOWN_FINDINGS = 8;
 
 class UnitsPage {
-  /** @type {WatchedUnits | null} */
-  #watched = null;
-  /** @type {number | null} */
-  #lostSince = null;
+  /** @type {Signal<WatchedUnits | null>} */
+  #watched = signal(null);
+  /** @type {Signal<number | null>} */
+  #lostSince = signal(null);
   // What is being done with which unit, and what was refused.
-  /** @type {Map<string, string>} */
-  #doing = new Map();
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {ShownMap<string, string>} */
+  #doing = new ShownMap();
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
   // What is shown below a unit: how it differs from its file, or a plan.
-  /** @type {Map<string, { differences?: UnitDifference[], plan?: UnitPlan }>} */
-  #below = new Map();
+  /** @type {ShownMap<string, { differences?: UnitDifference[], plan?: UnitPlan }>} */
+  #below = new ShownMap();
   // A part of the table for each unit, which moves with it as units get better and worse.
   /** @type {Map<string, HTMLElement>} */
   #bodies = new Map();
@@ -36,9 +46,9 @@ class UnitsPage {
   async start() {
     applyTheme();
     closeMenusOutside();
-    const redraw = () => this.#watched && this.#draw();
-    await Promise.all([startWords(redraw), usePageWords("units"), useCodes()]);
+    await Promise.all([startWords(), usePageWords("units"), useCodes()]);
     await this.#read();
+    keepDrawn(() => this.#draw());
     setInterval(() => this.#read(), EVERY_MS);
   }
 
@@ -46,43 +56,44 @@ class UnitsPage {
     try {
       const watched = await api.units();
       await wordsFor(watched.units.flatMap((unit) => (unit.differences ?? []).map(pathOf)));
-      this.#watched = watched;
-      this.#lostSince = null;
+      this.#watched.value = watched;
+      this.#lostSince.value = null;
     } catch (error) {
       if (!api.mayPass(error)) throw error;
-      this.#lostSince ??= Date.now() / 1000;
+      this.#lostSince.value ??= Date.now() / 1000;
     }
-    this.#draw();
   }
 
   /** @param {string} what @param {string} name @param {(name: string) => Promise<unknown>} send */
   async #do(what, name, send) {
     this.#doing.set(name, what);
-    this.#refusal = null;
-    this.#draw();
+    this.#refusal.value = null;
     try {
       await send(name);
     } catch (error) {
-      this.#refusal = whyNot(error);
+      this.#refusal.value = whyNot(error);
     }
     this.#doing.delete(name);
     await this.#read();
   }
 
   #draw() {
+    heedWords();
     document.title = `${t("units")} · Leverframe`;
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     render(
       html`${this.#header()}
-        ${this.#lostSince === null
+        ${this.#lostSince.value === null
           ? nothing
           : html`<p class="lost" role="alert">
-              ${t("connection_lost", { time: clock(this.#lostSince) })}
+              ${t("connection_lost", { time: clock(this.#lostSince.value) })}
             </p>`}
         <main>
           <h1>${t("units")}</h1>
-          ${this.#refusal ? html`<p class="problem" role="alert">${this.#refusal}</p>` : nothing}
-          ${this.#watched ? this.#list(this.#watched) : nothing}
+          ${this.#refusal.value
+            ? html`<p class="problem" role="alert">${this.#refusal.value}</p>`
+            : nothing}
+          ${this.#watched.value ? this.#list(this.#watched.value) : nothing}
         </main>`,
       document.body,
     );
@@ -91,8 +102,8 @@ class UnitsPage {
   }
 
   #header() {
-    const isLost = this.#lostSince !== null;
-    const time = this.#watched && !isLost ? clock(this.#watched.time).slice(0, 5) : "";
+    const isLost = this.#lostSince.value !== null;
+    const time = this.#watched.value && !isLost ? clock(this.#watched.value.time).slice(0, 5) : "";
     return html`<header class="top">
       <p class="brand">${mark()}<span>${t("units")}</span></p>
       <p class="connection" data-kind=${isLost ? "lost" : "live"}>
@@ -100,7 +111,7 @@ class UnitsPage {
           ? html` · <time>${time}</time>`
           : nothing}
       </p>
-      ${ownMenu(() => this.#draw())}
+      ${ownMenu()}
     </header>`;
   }
 
@@ -153,14 +164,14 @@ class UnitsPage {
         ${linked(unit, "", unit.name, "unit-name")}
         <small>${[unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
       </td>
-      <td class="unit-findings">${findings(unit, this.#watched?.time ?? 0)}</td>
+      <td class="unit-findings">${findings(unit, this.#watched.value?.time ?? 0)}</td>
       <td data-word=${t("drift")}>${drift(unit)}</td>
       <td data-word=${unit.hardware ? t("version") : nothing}>
         ${unit.hardware ? `HW\u00a0${unit.hardware} SW\u00a0${unit.software}` : nothing}
       </td>
-      <td data-word=${t("heard")}>${
-          unit.seen === null ? t("never") : moment(unit.seen, this.#watched?.time)
-        }</td>
+      <td data-word=${t("heard")}>
+        ${unit.seen === null ? t("never") : moment(unit.seen, this.#watched.value?.time)}
+      </td>
       <td>
         <div class="doings">
           ${this.#button(unit, "look", t("look"), api.lookAtUnit)}
@@ -222,11 +233,11 @@ class UnitsPage {
     };
     const steps = plan.steps.length;
     return html`${planView(contextOf(unit.names), plan)}
-      ${steps === 0
-        ? nothing
-        : this.#watched?.may_apply
-          ? this.#button(unit, "apply", t("apply", { steps }), apply)
-          : html`<p class="note">${t("apply_needs_password")}</p>`}`;
+    ${steps === 0
+      ? nothing
+      : this.#watched.value?.may_apply
+        ? this.#button(unit, "apply", t("apply", { steps }), apply)
+        : html`<p class="note">${t("apply_needs_password")}</p>`}`;
   }
 }
 

@@ -2,6 +2,7 @@
 // what all pages share, PAGE.json for one page, codes.json for the words of code lists,
 // findings.json for the sentences of findings by their kind, parts.json for the parts in trouble.
 
+import { signal } from "../../vendor/signals-core.js";
 import * as api from "../live/api.js";
 import { secondOfDay } from "./zone.js";
 
@@ -39,8 +40,8 @@ let page = {};
 /** @type {string | null} */
 let pageWanted = null;
 let language = chosen() ?? preferred();
-// Draws again when words have come that something on the page may wait for.
-let redraw = () => {};
+// How often words have come that something on the page may wait for, or others were chosen.
+const changes = signal(0);
 // A text of the controller with the names of things instead of their labels.
 let withNames = (/** @type {string} */ text) => text;
 
@@ -63,12 +64,15 @@ function preferred() {
 function use(name) {
   language = name;
   document.documentElement.lang = name;
+  changes.value++;
 }
+
+// What draws is drawn again when there are other words.
+export const heedWords = () => changes.value;
 
 export const currentLanguage = () => language;
 
-export async function startWords(draw = () => {}) {
-  redraw = draw;
+export async function startWords() {
   use(language);
   api.tellRefusals(refusalText);
   [frame, findings] = await Promise.all([fetchWords("frame"), fetchWords("findings")]);
@@ -80,6 +84,7 @@ export async function startWords(draw = () => {}) {
 // No part of the first view.
 export async function useCodes() {
   codes = await fetchWords("codes");
+  changes.value++;
 }
 
 // Each file comes once; one that could not be fetched is asked for again the next time.
@@ -90,7 +95,7 @@ export function fetchWords(name) {
     coming.then(
       (words) => {
         come.set(name, words);
-        redraw();
+        changes.value++;
       },
       () => fetched.delete(name),
     );
@@ -136,7 +141,9 @@ export function chooseLanguage(name) {
 // The controller's own language setting holds until somebody chooses another in this browser.
 /** @param {string} setting */
 export function followSetting(setting) {
-  const name = Object.keys(LANGUAGES).filter(isLanguage).find((key) => LANGUAGES[key] === setting);
+  const name = Object.keys(LANGUAGES)
+    .filter(isLanguage)
+    .find((key) => LANGUAGES[key] === setting);
   if (chosen() === null && setting !== UNDECIDED && name) use(name);
 }
 
@@ -316,7 +323,9 @@ function wordOf(words, whole) {
 /** @param {number} value @param {number} digits */
 export function decimal(value, digits) {
   // Without the sign of what rounds to zero.
-  const written = Number(value).toFixed(digits).replace(/^-(?=0(\.0*)?$)/, "");
+  const written = Number(value)
+    .toFixed(digits)
+    .replace(/^-(?=0(\.0*)?$)/, "");
   return language === "en" ? written : written.replace(".", ",");
 }
 

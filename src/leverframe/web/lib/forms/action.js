@@ -10,25 +10,24 @@
 // A command that this version does not have has no button.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t, text } from "../format/words.js";
 import * as api from "../live/api.js";
 import { isLoss, Refused } from "../live/api.js";
 
 export class Action {
-  #context;
   #spec;
   /** @type {Command | null} */
   #command;
-  #asking = false;
-  #typed = "";
-  #busy = false;
+  #asking = signal(false);
+  #typed = signal("");
+  #busy = signal(false);
   // { refused } of the last press: why it was; null where it was done.
-  /** @type {{ refused: string | null } | null} */
-  #outcome = null;
+  /** @type {Signal<{ refused: string | null } | null>} */
+  #outcome = signal(null);
 
   /** @param {Context} context @param {ActionSpec} spec */
   constructor(context, spec) {
-    this.#context = context;
     this.#spec = spec;
     this.#command = spec.command ? context.commands.find(spec.command) : null;
   }
@@ -40,9 +39,9 @@ export class Action {
   view() {
     if (!this.isOffered) return nothing;
     return html`<div class="action">
-      ${this.#asking ? this.#question() : this.#button()}
-      <p class=${this.#outcome?.refused ? "refusal" : "saved"} role="status">
-        ${this.#outcome ? this.#outcome.refused ?? this.#done() : ""}
+      ${this.#asking.value ? this.#question() : this.#button()}
+      <p class=${this.#outcome.value?.refused ? "refusal" : "saved"} role="status">
+        ${this.#outcome.value ? (this.#outcome.value.refused ?? this.#done()) : ""}
       </p>
     </div>`;
   }
@@ -60,7 +59,7 @@ export class Action {
     return html`<button
       type="button"
       class=${isQuiet ? "bare" : isMain ? "primary" : ""}
-      ?disabled=${this.#busy || this.#spec.isReady?.() === false}
+      ?disabled=${this.#busy.value || this.#spec.isReady?.() === false}
       @click=${() => (this.#spec.danger ? this.#ask(true) : this.#run())}
     >
       ${this.#label()}
@@ -76,7 +75,7 @@ export class Action {
         <button
           type="button"
           class="danger"
-          ?disabled=${this.#busy || (wanted && this.#typed !== wanted)}
+          ?disabled=${this.#busy.value || (wanted && this.#typed.value !== wanted)}
           @click=${() => this.#run()}
         >
           ${this.#label()}
@@ -92,34 +91,31 @@ export class Action {
       ${t("type_to_confirm", { wanted })}
       <input
         autocomplete="off"
-        .value=${this.#typed}
-        @input=${(event) => {
-          this.#typed = event.target.value;
-          this.#context.redraw();
-        }}
+        .value=${this.#typed.value}
+        @input=${(event) => (this.#typed.value = event.target.value)}
       />
     </label>`;
   }
 
   /** @param {boolean} asking */
   #ask(asking) {
-    this.#asking = asking;
-    this.#typed = "";
-    this.#outcome = null;
-    this.#context.redraw();
+    this.#asking.value = asking;
+    this.#typed.value = "";
+    this.#outcome.value = null;
   }
 
   async #run() {
     this.#ask(false);
-    this.#busy = true;
+    this.#busy.value = true;
     try {
       await this.#perform();
-      this.#outcome = { refused: null };
+      this.#outcome.value = { refused: null };
     } catch (error) {
-      this.#outcome = { refused: error instanceof api.Refused ? error.message : t("not_reached") };
+      this.#outcome.value = {
+        refused: error instanceof api.Refused ? error.message : t("not_reached"),
+      };
     }
-    this.#busy = false;
-    this.#context.redraw();
+    this.#busy.value = false;
   }
 
   #perform() {

@@ -1,6 +1,8 @@
 // One field of a card: bound to a field of a command and to the setting behind it.
 
+import { signal } from "../../vendor/signals-core.js";
 import { t, text } from "../format/words.js";
+import { observe } from "../live/drawing.js";
 import { isSame, valueAt } from "../live/tree.js";
 import { isNumber, partOf, problemOf, spoken, typedFrom, valueFrom } from "./schema.js";
 
@@ -12,8 +14,8 @@ export const NEVER = [0, "time_never"];
 
 export class BoundField {
   // What has been typed and not saved; undefined while the field shows the setting.
-  /** @type {Typed | undefined} */
-  #typed;
+  /** @type {Signal<Typed | undefined>} */
+  #typed = signal(undefined);
   // What the setting was when somebody began to type.
   /** @type {Value} */
   #before;
@@ -23,6 +25,7 @@ export class BoundField {
   // `spec`: see Form. `read(letter)` gives the setting of a field of the same command.
   /** @param {Command} command @param {FieldSpec} spec @param {Read} read */
   constructor(command, spec, read) {
+    observe(this, "refusal");
     this.command = command;
     this.spec = spec;
     this.at = spec.at ?? {};
@@ -82,29 +85,27 @@ export class BoundField {
   /** @param {Value} setting */
   #shown(setting) {
     const { value, text: said } = this.#none;
-    return value !== undefined && isSame(value, setting)
-      ? said
-      : typedFrom(this.schema(), setting);
+    return value !== undefined && isSame(value, setting) ? said : typedFrom(this.schema(), setting);
   }
 
   get typed() {
-    return this.#typed === undefined ? this.#unchanged : this.#typed;
+    return this.#typed.value === undefined ? this.#unchanged : this.#typed.value;
   }
 
   /** @param {Typed} typed */
   type(typed) {
-    if (this.#typed === undefined) this.#before = this.saved;
-    this.#typed = typed;
+    if (this.#typed.value === undefined) this.#before = this.saved;
+    this.#typed.value = typed;
     this.refusal = null;
   }
 
   restore() {
-    this.#typed = undefined;
+    this.#typed.value = undefined;
     this.refusal = null;
   }
 
   get isChanged() {
-    if (this.#typed === undefined || isSame(this.#typed, this.#unchanged)) return false;
+    if (this.#typed.value === undefined || isSame(this.#typed.value, this.#unchanged)) return false;
     // "600 s" says the same as "10 min", and "1.5" the same as "1,5".
     return !isNumber(this.schema()) || !isSame(this.value({}), this.saved);
   }

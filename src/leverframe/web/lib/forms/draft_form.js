@@ -5,10 +5,11 @@
 // a refusal can stand beside). Its draft has `isNew`, `isChanged` and `restore()`.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { settingName, valueText } from "../format/setting_words.js";
 import { t } from "../format/words.js";
 import * as api from "../live/api.js";
-import { focusWrong } from "../live/drawing.js";
+import { focusWrong, observe } from "../live/drawing.js";
 import { isSame } from "../live/tree.js";
 import { icon } from "../things/signs.js";
 import { copyableRequest } from "./controls.js";
@@ -26,12 +27,13 @@ export class DraftForm {
   tried = false;
   #left;
   // By letter; "" for what is about no field.
-  /** @type {Record<string, string>} */
-  #refusals = {};
+  /** @type {Signal<Record<string, string>>} */
+  #refusals = signal({});
 
   // `left()` is called when nothing is left to edit.
   /** @param {AdminContext} context @param {T} draft @param {() => void} left */
   constructor(context, draft, left) {
+    observe(this, "saving", "tried");
     this.context = context;
     this.draft = draft;
     this.#left = left;
@@ -51,18 +53,17 @@ export class DraftForm {
 
   /** @param {string} letter */
   refusal(letter) {
-    return this.#refusals[letter] ?? null;
+    return this.#refusals.value[letter] ?? null;
   }
 
   get refusalView() {
-    const said = this.#refusals[""];
+    const said = this.#refusals.value[""];
     return said ? html`<p class="refusal" role="alert">${said}</p>` : nothing;
   }
 
   // To be called with everything that is typed.
   touched() {
-    this.#refusals = {};
-    this.context.redraw();
+    this.#refusals.value = {};
   }
 
   restore() {
@@ -86,18 +87,15 @@ export class DraftForm {
   async save(how) {
     this.tried = true;
     if (this.saving || this.hasProblem) {
-      this.context.redraw();
       return false;
     }
     this.saving = true;
-    this.context.redraw();
     const done = await this.#sent(how);
     this.saving = false;
     if (done) {
       this.leave();
       this.tellSaved();
     }
-    this.context.redraw();
     return done;
   }
 
@@ -115,7 +113,7 @@ export class DraftForm {
       const refusal = error instanceof api.Refused ? error : null;
       const field = refusal?.problem.field ?? "";
       const said = refusal?.message ?? t("not_sent");
-      this.#refusals = { [this.letters.includes(field) ? field : ""]: said };
+      this.#refusals.value = { [this.letters.includes(field) ? field : ""]: said };
       return false;
     }
   }

@@ -1,36 +1,37 @@
 // Files: to choose one, to keep one, and tables in them.
 
 import { html } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { text as textOf } from "../format/words.js";
 
 // A field for a file, which an action beside it then sends.
 
 export class FileChoice {
-  #context;
   #spec;
   /** @type {HTMLInputElement | null} */
-  #chosen = null;
+  #input = null;
+  /** @type {Signal<File | null>} */
+  #file = signal(null);
 
   // `spec`: { id, label: "key", accept, onChange(file) }
-  /** @param {Context} context @param {FileChoiceSpec} spec */
-  constructor(context, spec) {
-    this.#context = context;
+  /** @param {FileChoiceSpec} spec */
+  constructor(spec) {
     this.#spec = spec;
   }
 
   get file() {
-    return this.#chosen?.files?.[0] ?? null;
+    return this.#file.value;
   }
 
   // After it was sent: the same file may have to be chosen again.
   empty() {
-    if (this.#chosen) this.#chosen.value = "";
+    if (this.#input) this.#input.value = "";
     this.#changed();
   }
 
   #changed() {
+    this.#file.value = this.#input?.files?.[0] ?? null;
     this.#spec.onChange?.(this.file);
-    this.#context.redraw();
   }
 
   view() {
@@ -42,7 +43,7 @@ export class FileChoice {
         type="file"
         accept=${accept}
         @change=${(event) => {
-          this.#chosen = event.target;
+          this.#input = event.target;
           this.#changed();
         }}
       />

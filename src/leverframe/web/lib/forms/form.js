@@ -26,6 +26,7 @@
 // A field whose command this version does not have is left out.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t, text } from "../format/words.js";
 import * as api from "../live/api.js";
 import { BoundField, joined, requestsOf, rowsOf, settingReader } from "./bound_field.js";
@@ -36,11 +37,11 @@ export class Form {
   fields;
   #context;
   #spec;
-  /** @type {string | null} */
-  #refusal = null;
-  #saving = false;
-  #saved = false;
-  #shown = false;
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
+  #saving = signal(false);
+  #saved = signal(false);
+  #shown = signal(false);
 
   /** @param {AdminContext} context @param {FormSpec} spec */
   constructor(context, spec) {
@@ -69,15 +70,13 @@ export class Form {
   /** @param {BoundField} field @param {Typed} typed */
   type(field, typed) {
     field.type(typed);
-    this.#refusal = null;
-    this.#saved = false;
-    this.#context.redraw();
+    this.#refusal.value = null;
+    this.#saved.value = false;
   }
 
   restore() {
     for (const field of this.fields) field.restore();
-    this.#refusal = null;
-    this.#context.redraw();
+    this.#refusal.value = null;
   }
 
   // True when everything that was changed is saved.
@@ -85,19 +84,17 @@ export class Form {
     const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
     const changed = rows.filter((row) => row.isChanged);
     const wrong = changed.find((row) => row.hasProblem);
-    if (this.#saving || wrong) {
+    if (this.#saving.value || wrong) {
       wrong?.wrongField?.focus();
       return false;
     }
-    this.#saving = true;
-    this.#refusal = null;
-    this.#context.redraw();
+    this.#saving.value = true;
+    this.#refusal.value = null;
     try {
-      this.#saved = (await this.#send(requestsOf(changed))) && changed.length > 0;
-      return this.#saved || changed.length === 0;
+      this.#saved.value = (await this.#send(requestsOf(changed))) && changed.length > 0;
+      return this.#saved.value || changed.length === 0;
     } finally {
-      this.#saving = false;
-      this.#context.redraw();
+      this.#saving.value = false;
     }
   }
 
@@ -125,7 +122,7 @@ export class Form {
   /** @param {unknown} error @param {JoinedRequest} request */
   #refuse(error, request) {
     if (!(error instanceof api.Refused)) {
-      this.#refusal = t("not_sent");
+      this.#refusal.value = t("not_sent");
       return;
     }
     const field = refusedField(error.problem, request.rows);
@@ -133,7 +130,7 @@ export class Form {
       field.refusal = error.message;
       field.focus();
     } else {
-      this.#refusal = error.message;
+      this.#refusal.value = error.message;
     }
   }
 
@@ -165,10 +162,11 @@ export class Form {
   #content() {
     const { note, lead, tail } = this.#spec;
     return html`${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
-      ${this.#drawnFields()}
-      ${tail?.() ?? nothing}
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
-      ${this.#footer()}`;
+    ${this.#drawnFields()} ${tail?.() ?? nothing}
+    ${this.#refusal.value
+      ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+      : nothing}
+    ${this.#footer()}`;
   }
 
   #drawnFields() {
@@ -208,16 +206,16 @@ export class Form {
   #footer() {
     const changed = this.isChanged;
     return html`<footer>
-      <button class="primary" ?disabled=${!changed || this.#saving}>
-        ${this.#saving ? t("saving") : t("save")}
+      <button class="primary" ?disabled=${!changed || this.#saving.value}>
+        ${this.#saving.value ? t("saving") : t("save")}
       </button>
       <button type="button" ?disabled=${!changed} @click=${() => this.restore()}>
         ${t("discard")}
       </button>
-      <span class="saved" role="status">${this.#saved && !changed ? t("saved") : ""}</span>
+      <span class="saved" role="status">${this.#saved.value && !changed ? t("saved") : ""}</span>
       <details class="request" @toggle=${(event) => this.#toggled(event)}>
         <summary>${t("as_request")}</summary>
-        ${this.#shown ? this.#requests() : nothing}
+        ${this.#shown.value ? this.#requests() : nothing}
       </details>
     </footer>`;
   }
@@ -234,8 +232,7 @@ export class Form {
 
   /** @param {ControlEvent} event */
   #toggled(event) {
-    this.#shown = event.target.open;
-    this.#context.redraw();
+    this.#shown.value = event.target.open;
   }
 
   /** @param {Event} event */

@@ -8,6 +8,7 @@
 // the least width.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t, text } from "../format/words.js";
 import * as api from "../live/api.js";
 import { readingName } from "../things/things.js";
@@ -25,14 +26,14 @@ export class ReadingCodes {
   #hasWidth;
   #note;
   // Label by number, as this version writes numbers.
-  /** @type {LabelsByCode} */
-  #labels = {};
-  #number = "";
-  #decimals = 1;
-  #width = 0;
+  /** @type {Signal<LabelsByCode>} */
+  #labels = signal({});
+  #number = signal("");
+  #decimals = signal(1);
+  #width = signal(0);
   // The text that was touched last: { form, field, input }.
-  /** @type {Touched | null} */
-  #line = null;
+  /** @type {Signal<Touched | null>} */
+  #line = signal(null);
 
   /**
    * @param {AdminContext} context
@@ -46,9 +47,8 @@ export class ReadingCodes {
   }
 
   async open() {
-    this.#labels = await api.readingCodes();
-    this.#number = Object.keys(this.#labels).sort()[0];
-    this.#context.redraw();
+    this.#labels.value = await api.readingCodes();
+    this.#number.value = Object.keys(this.#labels.value).sort()[0];
   }
 
   /** @param {DrawnField} field @param {Drawn} drawn */
@@ -59,13 +59,13 @@ export class ReadingCodes {
 
   /** @param {Touched} touched */
   #touched(touched) {
-    this.#line = touched;
-    this.#context.redraw();
+    this.#line.value = touched;
   }
 
   get code() {
     const marker = typeof this.#marker === "function" ? this.#marker() : this.#marker;
-    return `${marker}${this.#number}${this.#decimals}${this.#hasWidth ? this.#width : ""}`;
+    const width = this.#hasWidth ? this.#width.value : "";
+    return `${marker}${this.#number.value}${this.#decimals.value}${width}`;
   }
 
   view() {
@@ -77,7 +77,7 @@ export class ReadingCodes {
       </div>
       <footer>
         <output class="code">${this.code}</output>
-        <button type="button" ?disabled=${!this.#line} @click=${() => this.#insert()}>
+        <button type="button" ?disabled=${!this.#line.value} @click=${() => this.#insert()}>
           ${t("code_insert")}
         </button>
         <small>${this.#place()}</small>
@@ -86,38 +86,38 @@ export class ReadingCodes {
   }
 
   #place() {
-    if (this.#line === null) return t("code_insert_where");
-    const { label, plainLabel } = this.#line.field.spec;
+    if (this.#line.value === null) return t("code_insert_where");
+    const { label, plainLabel } = this.#line.value.field.spec;
     return t("code_insert_into", { line: plainLabel ?? (label ? text(label) : "") });
   }
 
   #label() {
     const title = t("code_stands_for");
-    return this.#chooser("code-label", title, this.#offered(), this.#number, (one) => {
-      this.#number = one;
+    return this.#chooser("code-label", title, this.#offered(), this.#number.value, (one) => {
+      this.#number.value = one;
     });
   }
 
   #decimalDigit() {
     const title = t("code_decimals");
-    return this.#digit("code-decimals", title, MAX_DECIMALS, this.#decimals, (one) => {
-      this.#decimals = one;
+    return this.#digit("code-decimals", title, MAX_DECIMALS, this.#decimals.value, (one) => {
+      this.#decimals.value = one;
     });
   }
 
   #widthDigit() {
-    return this.#digit("code-width", t("code_width"), MAX_WIDTH, this.#width, (one) => {
-      this.#width = one;
+    return this.#digit("code-width", t("code_width"), MAX_WIDTH, this.#width.value, (one) => {
+      this.#width.value = one;
     });
   }
 
   // In the order of their numbers, which is that of the inputs, outputs and sensors.
   /** @returns {[string, string][]} */
   #offered() {
-    return Object.keys(this.#labels)
+    return Object.keys(this.#labels.value)
       .sort()
       .map((number) => {
-        return [number, readingName(this.#context, this.#labels[number])];
+        return [number, readingName(this.#context, this.#labels.value[number])];
       });
   }
 
@@ -144,14 +144,13 @@ export class ReadingCodes {
   #chooser(id, label, offered, current, choose) {
     return chooser(id, label, offered, String(current), (chosen) => {
       choose(chosen);
-      this.#context.redraw();
     });
   }
 
   // Behind it the text goes on being edited.
   #insert() {
-    if (this.#line === null) return;
-    const { form, field, input } = this.#line;
+    if (this.#line.value === null) return;
+    const { form, field, input } = this.#line.value;
     const at = input.selectionStart ?? 0;
     const { code } = this;
     const typed = input.value.slice(0, at) + code + input.value.slice(input.selectionEnd ?? at);

@@ -1,6 +1,7 @@
 // Header, the line of a lost connection, and the question before unsaved changes are left.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { FIRST_RUN, MORE, PAGES, PHONE_GROUPS } from "../../pages/index.js";
 import { clock, t } from "../format/words.js";
 import * as api from "../live/api.js";
@@ -13,7 +14,7 @@ import { address } from "./router.js";
 /** @import { IconName } from "../things/signs.js" */
 
 // What is in the menu is drawn while it is open: no part of the first view.
-let isOwnOpen = false;
+const isOwnOpen = signal(false);
 // A longer name than this stands in small letters on several lines.
 const LONG = 16;
 
@@ -46,13 +47,10 @@ export function header(context, current, skip, find) {
       class="pop own"
       @keydown=${closeByEscape}
       @focusout=${closeWhenLeft}
-      @toggle=${(event) => {
-        isOwnOpen = event.target.open;
-        context.redraw();
-      }}
+      @toggle=${(event) => (isOwnOpen.value = event.target.open)}
     >
       <summary aria-label=${t("own_choices")}>${icon("more")}</summary>
-      ${isOwnOpen ? html`<div class="menu">${ownChoices(context)}</div>` : nothing}
+      ${isOwnOpen.value ? html`<div class="menu">${ownChoices(context)}</div>` : nothing}
     </details>
   </header>`;
 }
@@ -67,12 +65,10 @@ export function ownChoices(context) {
     context.board === SIMULATED ? t("simulated") : context.board,
   ];
   const { accountName } = context.overview;
-  return html`${accountName
-      ? html`<p>${t("signed_in_as", { name: accountName })}</p>`
-      : nothing}
+  return html`${accountName ? html`<p>${t("signed_in_as", { name: accountName })}</p>` : nothing}
     <p class="facts">${facts.filter(Boolean).join(" · ")}</p>
     <div class="choices">
-      ${ownChoosers(() => context.redraw())}
+      ${ownChoosers()}
       ${maySignOut(context)
         ? html`<button
             type="button"
@@ -86,8 +82,7 @@ export function ownChoices(context) {
 }
 
 /** @param {Context} context */
-const maySignOut = ({ settings, live }) =>
-  settings ? settings.access.required : live.isHeard;
+const maySignOut = ({ settings, live }) => (settings ? settings.access.required : live.isHeard);
 
 export async function leave() {
   await api.signOut();

@@ -41,12 +41,8 @@ export function closeMenusOutside() {
 }
 
 // What everybody chooses in this browser: language and theme.
-/** @param {() => void} redraw */
-export const ownChoosers = (redraw) =>
-  html`${chooser(t("language"), languageChoices(), currentLanguage(), (name) => {
-    chooseLanguage(name);
-    redraw();
-  })}
+export const ownChoosers = () =>
+  html`${chooser(t("language"), languageChoices(), currentLanguage(), chooseLanguage)}
   ${chooser(
     t("theme"),
     THEMES.map((name) => [name, t(`theme_${name}`)]),
@@ -73,11 +69,10 @@ function chooser(label, options, current, choose) {
 // What everybody chooses in this browser, where a page shows more than one controller: language and
 // theme.
 
-/** @param {() => void} redraw */
-export const ownMenu = (redraw) =>
+export const ownMenu = () =>
   html`<details class="pop own always" @keydown=${closeByEscape} @focusout=${closeWhenLeft}>
     <summary aria-label=${t("own_choices")}>${icon("more")}</summary>
     <div class="menu">
-      <div class="choices">${ownChoosers(redraw)}</div>
+      <div class="choices">${ownChoosers()}</div>
     </div>
   </details>`;

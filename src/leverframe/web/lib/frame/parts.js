@@ -2,6 +2,7 @@
 // What is in a group are the cards of a module of settings/, with the words of the same name.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { fetchWords, speaking, t } from "../format/words.js";
 import { address } from "./router.js";
 
@@ -9,10 +10,10 @@ export class PartsPage {
   #context;
   #page;
   #states;
-  /** @type {string | null} */
-  #name = null;
-  /** @type {Card[]} */
-  #cards = [];
+  /** @type {Signal<string | null>} */
+  #name = signal(null);
+  /** @type {Signal<Card[]>} */
+  #cards = signal([]);
 
   // `states` tells by group what stands behind its name while it is closed.
   /**
@@ -34,14 +35,13 @@ export class PartsPage {
     const [{ partOf }] = await Promise.all([import(`../../settings/${name}.js`), fetchWords(name)]);
     /** @type {Card[]} */
     const cards = partOf(this.#context);
-    [this.#name, this.#cards] = [name, cards];
-    this.#context.redraw();
+    [this.#name.value, this.#cards.value] = [name, cards];
     await Promise.all(cards.map((card) => card.open?.(params)));
   }
 
   close() {
-    for (const card of this.#cards) card.close?.();
-    [this.#name, this.#cards] = [null, []];
+    for (const card of this.#cards.value) card.close?.();
+    [this.#name.value, this.#cards.value] = [null, []];
   }
 
   view() {
@@ -52,7 +52,7 @@ export class PartsPage {
 
   /** @param {string} name */
   #row(name) {
-    const isOpen = name === this.#name;
+    const isOpen = name === this.#name.value;
     const state = this.#context.isAdmin
       ? this.#states[name]?.(/** @type {AdminContext} */ (this.#context))
       : "";
@@ -70,7 +70,7 @@ export class PartsPage {
   }
 
   #opened() {
-    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
+    return html`<div class="cards">${this.#cards.value.map((card) => card.view())}</div>`;
   }
 }
 

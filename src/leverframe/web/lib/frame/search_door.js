@@ -2,6 +2,7 @@
 // it looks through are fetched when it is first opened.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { fetchWords, speaking, t } from "../format/words.js";
 import * as api from "../live/api.js";
 import { icon } from "../things/signs.js";
@@ -12,8 +13,8 @@ const TYPED_IN = "input, textarea, select, [contenteditable]";
 
 export class SearchDoor {
   #context;
-  /** @type {SearchDialog | null} */
-  #dialog = null;
+  /** @type {Signal<SearchDialog | null>} */
+  #dialog = signal(null);
   // What was typed since the search was asked for; null when it takes the keys itself.
   /** @type {string | null} */
   #early = null;
@@ -41,8 +42,8 @@ export class SearchDoor {
         import("../../pages/search/dialog.js"),
         fetchWords("search"),
       ]);
-      this.#dialog ??= new Dialog(this.#context);
-      await this.#dialog.open();
+      this.#dialog.value ??= new Dialog(this.#context);
+      await this.#dialog.value.open();
     } catch (error) {
       this.#early = null;
       // The banner says why nothing opens.
@@ -62,13 +63,13 @@ export class SearchDoor {
   }
 
   view() {
-    return this.#dialog ? speaking("search", () => this.#dialog?.view()) : nothing;
+    return this.#dialog.value ? speaking("search", () => this.#dialog.value?.view()) : nothing;
   }
 
   drawn() {
-    if (!this.#dialog?.drawn() || this.#early === null) return;
+    if (!this.#dialog.value?.drawn() || this.#early === null) return;
     const typed = this.#early;
     this.#early = null;
-    if (typed) this.#dialog.type(typed);
+    if (typed) this.#dialog.value.type(typed);
   }
 }

@@ -1,10 +1,12 @@
-// What every page is given: the live state, the settings, the commands, the role, and `redraw()`.
+// What every page is given: the live state, the settings, the commands, the role.
 
+import { signal } from "../../vendor/signals-core.js";
 import { moment } from "../format/moments.js";
 import { shown } from "../format/numbers.js";
 import { readingWord } from "../format/words.js";
 import { INPUTS, isState, OUTPUTS, SHOWN_PLACES } from "../things/labels.js";
 import * as api from "./api.js";
+import { observe } from "./drawing.js";
 import { isSame } from "./tree.js";
 
 const ADMIN = "admin";
@@ -42,10 +44,10 @@ export class Context {
   #asked = 0;
   #known = 0;
 
-  /** @param {Live} live @param {() => void} redraw */
-  constructor(live, redraw) {
+  /** @param {Live} live */
+  constructor(live) {
+    observe(this, "settings", "commands", "role", "language", "board");
     this.live = live;
-    this.redraw = redraw;
     this.overview = new Overview(this);
   }
 
@@ -91,7 +93,6 @@ export class Context {
     if (!this.isAdmin) return;
     const [{ Commands }, rows] = await Promise.all([import("./commands.js"), api.commands()]);
     this.commands = new Commands(rows);
-    this.redraw();
   }
 
   // After a change of the settings, by whomever.
@@ -104,7 +105,6 @@ export class Context {
       return;
     }
     this.#take(start, asked);
-    this.redraw();
     if (this.#needsCommands) await this.knowCommands();
   }
 
@@ -145,12 +145,12 @@ export class Context {
 
 export class Overview {
   #context;
-  /** @type {Partial<Status>} */
-  #status = {};
-  /** @type {Labels} */
-  #labels = {};
-  /** @type {Partial<Start["account"]>} */
-  #account = {};
+  /** @type {Signal<Partial<Status>>} */
+  #status = signal({});
+  /** @type {Signal<Labels>} */
+  #labels = signal({});
+  /** @type {Signal<Partial<Start["account"]>>} */
+  #account = signal({});
 
   /** @param {Context} context */
   constructor(context) {
@@ -159,23 +159,23 @@ export class Overview {
 
   /** @param {Pick<Start, "account" | "status" | "labels">} start */
   take({ account, status, labels }) {
-    this.#account = account;
-    this.#status = status;
-    this.#labels = labels;
+    this.#account.value = account;
+    this.#status.value = status;
+    this.#labels.value = labels;
   }
 
   // Who is signed in; "" where nobody is asked.
   get accountName() {
-    return this.#account.name ?? "";
+    return this.#account.value.name ?? "";
   }
 
   get deviceName() {
-    return this.#status.sname ?? "";
+    return this.#status.value.sname ?? "";
   }
 
   /** @param {string} label */
   name(label) {
-    const name = this.#labels[label]?.name ?? "";
+    const name = this.#labels.value[label]?.name ?? "";
     if (!label.startsWith("m") || this.#isOfOwnDevice(label)) return name;
     const word = readingWord(name);
     return word.charAt(0).toLocaleUpperCase() + word.slice(1);
@@ -193,26 +193,26 @@ export class Overview {
   // The label beside a name, unless only names are wanted.
   /** @param {string} label */
   label(label) {
-    return this.name(label) && this.#account.names_only ? "" : label;
+    return this.name(label) && this.#account.value.names_only ? "" : label;
   }
 
   /** @param {string} label */
   unit(label) {
-    return this.#labels[label]?.unit ?? "";
+    return this.#labels.value[label]?.unit ?? "";
   }
 
   /** @param {string} label */
   isKnown(label) {
-    return label in this.#labels;
+    return label in this.#labels.value;
   }
 
   /** @param {string} place */
   isVisible(place) {
-    return this.#status.echeck?.[SHOWN_PLACES.indexOf(place)] !== "0";
+    return this.#status.value.echeck?.[SHOWN_PLACES.indexOf(place)] !== "0";
   }
 
   get visibility() {
-    return this.#status.echeck ?? "";
+    return this.#status.value.echeck ?? "";
   }
 
   // Offsets of the panel's elements: [left, top] each, in pixels of the picture.
@@ -220,15 +220,15 @@ export class Overview {
   get positions() {
     /** @param {string | undefined} joined */
     const numbers = (joined) => (joined ? joined.split("*").map(Number) : []);
-    const left = numbers(this.#status.posleft);
-    return numbers(this.#status.postop).map((top, index) => [left[index], top]);
+    const left = numbers(this.#status.value.posleft);
+    return numbers(this.#status.value.postop).map((top, index) => [left[index], top]);
   }
 
   /** @param {string} label */
   isInverted(label) {
-    if (OUTPUTS.includes(label)) return this.#status.outnn === "1";
+    if (OUTPUTS.includes(label)) return this.#status.value.outnn === "1";
     const input = INPUTS.indexOf(label);
-    return input >= 0 && Boolean(Number(this.#status.inpdnn) & (1 << input));
+    return input >= 0 && Boolean(Number(this.#status.value.inpdnn) & (1 << input));
   }
 
   // A state as it is to be shown; null where it is absent.
@@ -239,11 +239,11 @@ export class Overview {
   }
 
   get isLocked() {
-    return this.#status.outblock === "1";
+    return this.#status.value.outblock === "1";
   }
 
   get isReadOnly() {
-    return this.#account.read_only === true;
+    return this.#account.value.read_only === true;
   }
 
   // The value of a reading as text with its unit.

@@ -1,4 +1,115 @@
-// When a page is drawn, and what outlasts that: presses and the focus.
+// What a page draws from lives in signals: a change of one of them draws, once for all changes that
+// come together. Presses and the focus outlast that.
+//
+//   #typed = signal("");                       read and set by its `.value`
+//   observe(this, "saving", "tried");          in a constructor: fields that others read, too
+//   #typed = observed({ wanted: "" });         each member is a signal, also one that comes later
+//   #failed = new ShownMap();                  and each change of the map is seen
+//
+// What is not drawn from, such as timers, stays as it is.
+
+import { effect, signal } from "../../vendor/signals-core.js";
+
+// Draws now, and a moment after something that the drawing read has changed, but not before it may.
+// Gives a function to be called when it may draw again.
+/** @param {() => void} draw */
+export function keepDrawn(draw, mayDraw = () => true) {
+  let isDue = true;
+  let forget = () => {};
+  const isPressed = watchPresses(drawNow);
+  function drawNow() {
+    if (!isDue || !mayDraw() || isPressed()) return;
+    isDue = false;
+    forget();
+    let isDrawn = false;
+    // Called again, it reads nothing: what else changes until then is drawn with it.
+    forget = effect(() => {
+      if (isDrawn) drawSoon();
+      else {
+        isDrawn = true;
+        drawSafely(draw);
+      }
+    });
+  }
+  function drawSoon() {
+    if (isDue) return;
+    isDue = true;
+    queueMicrotask(drawNow);
+  }
+  drawNow();
+  return () => queueMicrotask(drawNow);
+}
+
+// What fails once is drawn again with the next change.
+/** @param {() => void} draw */
+function drawSafely(draw) {
+  try {
+    draw();
+  } catch (error) {
+    reportError(error);
+  }
+}
+
+// Makes fields of an object signals, though they are read and set as before.
+/** @template {object} T @param {T} object @param {(keyof T)[]} names */
+export function observe(object, ...names) {
+  for (const name of names) {
+    const held = signal(object[name]);
+    Object.defineProperty(object, name, {
+      get: () => held.value,
+      set: (value) => {
+        held.value = value;
+      },
+      enumerable: true,
+    });
+  }
+}
+
+// The same for members that are named by what is typed, or by what the controller has.
+/** @template {object} T @param {T} values @returns {T} */
+export function observed(values) {
+  const changes = signal(0);
+  return new Proxy(values, {
+    get: (held, name) => (changes.value, Reflect.get(held, name)),
+    ownKeys: (held) => (changes.value, Reflect.ownKeys(held)),
+    set(held, name, value) {
+      changes.value++;
+      return Reflect.set(held, name, value);
+    },
+  });
+}
+
+/** @template K, V @extends {Map<K, V>} */
+export class ShownMap extends Map {
+  #changes = signal(0);
+
+  /** @param {K} key @returns {V | undefined} */
+  get(key) {
+    return this.#changes.value < 0 ? undefined : super.get(key);
+  }
+
+  /** @returns {MapIterator<K>} */
+  keys() {
+    return this.#changes.value < 0 ? new Map().keys() : super.keys();
+  }
+
+  /** @param {K} key @param {V} value */
+  set(key, value) {
+    this.#changes.value++;
+    return super.set(key, value);
+  }
+
+  /** @param {K} key */
+  delete(key) {
+    this.#changes.value++;
+    return super.delete(key);
+  }
+
+  clear() {
+    this.#changes.value++;
+    super.clear();
+  }
+}
 
 // Nothing is drawn under a press: what a finger or the mouse holds down could move away from under
 // it, and the press would be lost, or meet something else.

@@ -6,6 +6,7 @@
 import { nothing } from "../../vendor/lit-html.js";
 import { useZone } from "../format/zone.js";
 import * as api from "./api.js";
+import { observe } from "./drawing.js";
 
 const RETRY_MS = 2000;
 // A stream that is silent for so long is asked after: a pulled cable makes no sound.
@@ -39,6 +40,10 @@ export class Live {
   // The controller's time when it was last told, and when that was in the browser's.
   #heardTime = 0;
   #heardAt = 0;
+
+  constructor() {
+    observe(this, "state", "connection", "lostSince");
+  }
 
   // Does the controller answer, be it by a stream or by readings?
   get isHeard() {
@@ -243,6 +248,7 @@ export class Followed {
 
   /** @param {Context} context @param {() => Promise<T>} read */
   constructor(context, read) {
+    observe(this, "value");
     this.#context = context;
     this.#read = read;
   }
@@ -255,7 +261,6 @@ export class Followed {
 
   async look() {
     this.value = await this.#read();
-    this.#context.redraw();
   }
 
   close() {

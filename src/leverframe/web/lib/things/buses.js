@@ -1,5 +1,6 @@
 // What sits on the buses: Modbus modules, 1-Wire sensors.
 
+import { signal } from "../../vendor/signals-core.js";
 import { code, readingWord } from "../format/words.js";
 import * as api from "../live/api.js";
 
@@ -16,18 +17,18 @@ export function moduleName(settings, module) {
 }
 
 // [{ name, unit }] of built-in modules, by module.
-/** @type {Modules} */
-let listed = {};
+/** @type {Signal<Modules>} */
+const listed = signal({});
 
 export async function readModules() {
-  listed = await api.modules();
+  listed.value = await api.modules();
 }
 
 // What people read of a reading: names that they gave stand as they are.
 /** @param {Settings} settings @param {number} slot @param {number} number */
 export function readingTitle(settings, slot, number) {
   const name = readingsOf(settings, slot)[number]?.name ?? "";
-  return settings.modbus_slots[slot - 1]?.module in listed ? readingWord(name) : name;
+  return settings.modbus_slots[slot - 1]?.module in listed.value ? readingWord(name) : name;
 }
 
 // The readings of a slot in their order; slots after those of modules are 1-Wire sensors.
@@ -37,7 +38,9 @@ export function readingsOf(settings, slot) {
   const extra = settings.onewire_extra[slot - settings.modbus_slots.length - 1];
   if (extra) return extra.names.map((name) => ({ name, unit: "°C" }));
   const [, number] = CUSTOM.exec(module ?? "") ?? [];
-  return (number ? settings.modbus_devices[Number(number) - 1]?.readings : listed[module]) ?? [];
+  return (
+    (number ? settings.modbus_devices[Number(number) - 1]?.readings : listed.value[module]) ?? []
+  );
 }
 
 // What the reading of a slot is now: as the bus tells, or as one of m1-m30 shows it. Undefined

@@ -1,5 +1,7 @@
 // The history of readings and states, made ready to be drawn.
 
+import { signal } from "../../vendor/signals-core.js";
+
 // From an answer of /api/history to columns for drawing: absent stays absent, nothing is guessed.
 
 /** Times, then the values of each line. @typedef {[number[], ...(number | null)[][]]} Drawn */
@@ -89,9 +91,7 @@ export function barsOf(history, label, isInverted = false) {
   if (!series) return [];
   /** @param {number | null} level */
   const share = (level) => (level === null ? 0 : isInverted ? 1 - level : level);
-  return history.step === 0
-    ? rawBars(history, series, share)
-    : reducedBars(history, series, share);
+  return history.step === 0 ? rawBars(history, series, share) : reducedBars(history, series, share);
 }
 
 /** @typedef {(level: number | null) => number} Share */
@@ -184,13 +184,13 @@ function lineTo(isDown, isHeld, place, height) {
 
 // The moment that people point at: the timeline and the charts draw one line through it.
 
-/** @type {number | null} */
-let moment = null;
+/** @type {Signal<number | null>} */
+const moment = signal(null);
 
 // Null where nobody points: then it is now.
-export const pointedAt = () => moment;
+export const pointedAt = () => moment.value;
 
 /** @param {number | null} time */
 export function pointAt(time) {
-  moment = time;
+  moment.value = time;
 }

@@ -33,6 +33,7 @@ import {
 import { dayOf } from "../format/zone.js";
 import { address } from "../frame/router.js";
 import * as api from "../live/api.js";
+import { observe } from "../live/drawing.js";
 import { findingSaid } from "./findings.js";
 import { isState, levelWord, stateWord } from "./labels.js";
 import { causeOf, icon } from "./signs.js";
@@ -65,6 +66,7 @@ export class JournalReader {
 
   /** @param {{ which?: string }} [query] @param {number} [limit] */
   constructor(query = {}, limit = USUAL) {
+    observe(this, "entries", "hasOlder");
     this.#query = query;
     this.#limit = limit;
   }
@@ -99,8 +101,7 @@ export class JournalReader {
   }
 }
 
-export const journalWords = () =>
-  Promise.all([fetchWords("journal"), fetchWords("findings")]);
+export const journalWords = () => Promise.all([fetchWords("journal"), fetchWords("findings")]);
 
 // ---- what an entry is about ------------------------------------------------------------------
 
@@ -479,13 +480,6 @@ function changeLine(context, change) {
   return t("old" in change ? "setting_changed" : "setting_set", values);
 }
 
-// The words of forms come when somebody wants to see what was set.
-/** @param {Context} context @param {SettingChange[]} changes */
-async function tellSettings(context, changes) {
-  await settingWords(changes.map(({ path }) => path));
-  context.redraw();
-}
-
 /** @param {Context} context @param {Told} told @param {JournalEntry[]} entries */
 function line(context, told, entries) {
   const { entry, changes, leftOut } = told;
@@ -510,7 +504,7 @@ function line(context, told, entries) {
         ? why
           ? html`<span class="why">${why}</span>`
           : nothing
-        : html`<details class="why" @toggle=${() => tellSettings(context, changes)}>
+        : html`<details class="why" @toggle=${() => settingWords(changes.map(({ path }) => path))}>
             <summary>${why ? `${why} · ` : ""}<u>${t("show")}</u></summary>
             ${[...changes.map((change) => changeLine(context, change)), ...rest].map(
               (text) => html`<span class="change">${text}</span>`,
@@ -582,7 +576,10 @@ export const plainText = (context, entry, entries) =>
 
 // Addresses of links hold what is typed into the search itself.
 /** @param {any} template @returns {(value: unknown, at: number) => boolean} */
-const isRead = ({ strings }) => (_, at) => !strings[at].endsWith("=");
+const isRead =
+  ({ strings }) =>
+  (_, at) =>
+    !strings[at].endsWith("=");
 
 /** @param {any} template @returns {string} */
 function textIn(template) {

@@ -8,6 +8,7 @@
 // admin"` the same at length, for who presses it; `notes: () => ["off in 8 s"]`.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../format/words.js";
 import { Refused } from "../live/api.js";
 import { stateWord } from "./labels.js";
@@ -21,13 +22,13 @@ export class Lever {
   #context;
   #options;
   // The level that was asked for; null when nothing is waited for.
-  /** @type {number | null} */
-  #asked = null;
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<number | null>} */
+  #asked = signal(null);
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
   // What hindered the last press, at length; null when it hinders no more.
-  /** @type {string | null} */
-  #explained = null;
+  /** @type {Signal<string | null>} */
+  #explained = signal(null);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -42,7 +43,7 @@ export class Lever {
     const { name, tag, inverted, reason, notes, label } = this.#options;
     const level = this.#context.live.state[label];
     this.#follow(level);
-    const asked = this.#asked === null ? null : (this.#asked === 1) !== inverted();
+    const asked = this.#asked.value === null ? null : (this.#asked.value === 1) !== inverted();
     const { isOn, word, share, marks } = standing(this.#context, label);
     // That an account may only look stands once, in the header, as does a lost connection.
     const isToldAbove = this.#context.overview.isReadOnly || outOfReach(this.#context);
@@ -50,15 +51,15 @@ export class Lever {
     const given = name();
     const small = tag ? tag() : label;
     return html`${leverRow({
-        name: html`${given || label}${given && small ? html` <small>${small}</small>` : nothing}
-          ${hindrance ? html`<small class="why">${hindrance}</small>` : nothing}
-          ${notes().map((note) => html`<small class="soon">${note}</small>`)}`,
-        ...{ isOn: asked ?? isOn, share, marks, asked },
-        word: asked === null ? word : "…",
-        hindrance: reason(),
-        press: () => this.#switch(level === 1 ? 0 : 1),
-      })}
-      ${this.#refused()}`;
+      name: html`${given || label}${given && small ? html` <small>${small}</small>` : nothing}
+      ${hindrance ? html`<small class="why">${hindrance}</small>` : nothing}
+      ${notes().map((note) => html`<small class="soon">${note}</small>`)}`,
+      ...{ isOn: asked ?? isOn, share, marks, asked },
+      word: asked === null ? word : "…",
+      hindrance: reason(),
+      press: () => this.#switch(level === 1 ? 0 : 1),
+    })}
+    ${this.#refused()}`;
   }
 
   // As it stands in a frame. What hinders it is told when it is pressed, not before. `place` tells
@@ -68,7 +69,7 @@ export class Lever {
     const level = this.#context.live.state[label];
     this.#follow(level);
     const { isOn, word, beneath, share, marks } = standing(this.#context, label);
-    const asked = this.#asked === null ? null : (this.#asked === 1) !== inverted();
+    const asked = this.#asked.value === null ? null : (this.#asked.value === 1) !== inverted();
     const hindrance = this.#options.reason();
     return html`<button
         type="button"
@@ -95,7 +96,7 @@ export class Lever {
   }
 
   #refused() {
-    const told = this.#explained ?? this.#refusal;
+    const told = this.#explained.value ?? this.#refusal.value;
     return told ? html`<p class="refusal" role="alert">${told}</p>` : nothing;
   }
 
@@ -106,48 +107,44 @@ export class Lever {
       if (!this.#context.overview.isReadOnly) await this.#tell(hindrance);
       return;
     }
-    this.#asked = level;
-    this.#refusal = null;
+    this.#asked.value = level;
+    this.#refusal.value = null;
     clearTimeout(this.#timer);
-    this.#context.redraw();
     try {
       await this.#options.act(level === 1);
       this.#timer = setTimeout(() => this.#lapse(), PATIENCE_MS);
     } catch (error) {
-      this.#refusal = error instanceof Refused ? error.message : t("not_reached");
+      this.#refusal.value = error instanceof Refused ? error.message : t("not_reached");
       this.#giveUp();
     }
   }
 
   /** @param {string} hindrance */
   async #tell(hindrance) {
-    this.#explained = hindrance;
-    this.#context.redraw();
-    this.#explained = (await this.#options.explain().catch(() => null)) ?? hindrance;
-    this.#context.redraw();
+    this.#explained.value = hindrance;
+    this.#explained.value = (await this.#options.explain().catch(() => null)) ?? hindrance;
   }
 
   // What was waited for may have come, and what hindered it may have passed.
   /** @param {number | null | undefined} level */
   #follow(level) {
-    if (this.#asked === level) this.#settle();
-    if (!this.#options.reason()) this.#explained = null;
+    if (this.#asked.value === level) this.#settle();
+    if (!this.#options.reason()) this.#explained.value = null;
   }
 
   #settle() {
-    this.#asked = null;
+    this.#asked.value = null;
     clearTimeout(this.#timer);
   }
 
   // Answered, but nothing moved: something else has switched it back, or it cannot move.
   #lapse() {
-    this.#refusal = t("lever_lapsed");
+    this.#refusal.value = t("lever_lapsed");
     this.#giveUp();
   }
 
   #giveUp() {
     this.#settle();
-    this.#context.redraw();
   }
 }
 

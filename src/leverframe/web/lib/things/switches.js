@@ -1,11 +1,13 @@
 // All that can be switched: levers, the duty of an output, on for a while.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { shortMoment } from "../format/moments.js";
 import { durationText } from "../format/numbers.js";
 import { t } from "../format/words.js";
 import { dayOf, momentsOf } from "../format/zone.js";
 import * as api from "../live/api.js";
+import { observe } from "../live/drawing.js";
 import { dutyOf, indexOf, OUTPUTS, VARIABLES } from "./labels.js";
 import { Lever } from "./lever.js";
 import { outOfReach, returning, ruleName } from "./lever_state.js";
@@ -131,10 +133,10 @@ export class Duty {
   #label;
   #hindrance;
   // Where the slider is held; null when it follows the state.
-  /** @type {number | null} */
-  #held = null;
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<number | null>} */
+  #held = signal(null);
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
 
   // `hindrance()` says why it cannot be moved now; null if it can.
   /** @param {Context} context @param {string} label @param {() => string | null} [hindrance] */
@@ -145,7 +147,7 @@ export class Duty {
   }
 
   view() {
-    const duty = this.#held ?? Math.round(this.#context.live.state[dutyOf(this.#label)] ?? 0);
+    const duty = this.#held.value ?? Math.round(this.#context.live.state[dutyOf(this.#label)] ?? 0);
     const hindrance = this.#hindrance();
     return html`<label class="duty"
         ><span>${t("duty_short")}</span>
@@ -162,26 +164,26 @@ export class Duty {
         />
         <output aria-live="off">${duty} %</output></label
       >
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}`;
+      ${this.#refusal.value
+        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+        : nothing}`;
   }
 
   /** @param {number} duty */
   #hold(duty) {
-    this.#held = duty;
-    this.#context.redraw();
+    this.#held.value = duty;
   }
 
   /** @param {number} duty */
   async #send(duty) {
-    this.#held = duty;
-    this.#refusal = null;
+    this.#held.value = duty;
+    this.#refusal.value = null;
     try {
       await api.setDuty(indexOf(this.#label), duty);
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#held = null;
-    this.#context.redraw();
+    this.#held.value = null;
   }
 }
 
@@ -199,6 +201,7 @@ export class Pulse {
 
   /** @param {Context} context @param {number} index */
   constructor(context, index) {
+    observe(this, "refusal");
     this.#context = context;
     this.#index = index;
   }
@@ -216,7 +219,6 @@ export class Pulse {
     } catch (error) {
       this.refusal = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#context.redraw();
   }
 
   /** @param {string} time */

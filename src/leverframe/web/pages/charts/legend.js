@@ -1,9 +1,11 @@
 // Under each chart: which line is what, its values within the time shown and at the cursor.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { fullMoment } from "../../lib/format/moments.js";
 import { clock, t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
+import { observe } from "../../lib/live/drawing.js";
 import { DASHES, TOKENS } from "../../lib/things/charts.js";
 import { shifted, summaryOf } from "../../lib/things/history.js";
 import {
@@ -24,8 +26,8 @@ export class Legend {
   #overview;
   #course;
   // The time under the cursor; null where there is none.
-  /** @type {number | null} */
-  #time = null;
+  /** @type {Signal<number | null>} */
+  #time = signal(null);
 
   /** @param {Context} context @param {Course} course */
   constructor(context, course) {
@@ -34,12 +36,9 @@ export class Legend {
     this.#course = course;
   }
 
-  // True if that is news.
   /** @param {number | null} time */
   point(time) {
-    const isNew = time !== this.#time;
-    this.#time = time;
-    return isNew;
+    this.#time.value = time;
   }
 
   /** @param {string[]} labels @param {boolean} areStates @param {string | null} [behind] */
@@ -54,7 +53,9 @@ export class Legend {
               ? nothing
               : html`<th class="number">${t("lowest")}</th>
                   <th class="number">${t("highest")}</th>`}
-            <th class="number">${this.#time === null ? t("last") : this.#moment(this.#time)}</th>
+            <th class="number">
+              ${this.#time.value === null ? t("last") : this.#moment(this.#time.value)}
+            </th>
             ${behind ? html`<th class="number">${t(`behind_${behind}`)}</th>` : nothing}
           </tr>
         </thead>
@@ -70,7 +71,7 @@ export class Legend {
   #before(label, isStates) {
     const { behind, history } = this.#course;
     if (behind === null || history === null) return "–";
-    const at = this.#time ?? Math.min(history.to, history.now);
+    const at = this.#time.value ?? Math.min(history.to, history.now);
     const value = valueAt(behind, label, at);
     if (isStates) return this.#word(label, value, behind.step);
     return this.#overview.shown(label, value).text;
@@ -99,7 +100,7 @@ export class Legend {
   #row(history, label, index, isStates) {
     const name = thingName(this.#context, label);
     const { min, max, last } = history ? summaryOf(history, label) : NOTHING_YET;
-    const present = this.#time && history ? valueAt(history, label, this.#time) : last;
+    const present = this.#time.value && history ? valueAt(history, label, this.#time.value) : last;
     const said = isStates
       ? this.#word(label, present, history?.step ?? 0)
       : this.#overview.shown(label, present).text;
@@ -107,9 +108,7 @@ export class Legend {
     const value = (number) =>
       html`<td class="number">${this.#overview.shown(label, number).text}</td>`;
     return html`<tr>
-      <td>
-        ${isStates ? nothing : sample(index)} <a href=${thingAddress(label)}>${name}</a>
-      </td>
+      <td>${isStates ? nothing : sample(index)} <a href=${thingAddress(label)}>${name}</a></td>
       ${isStates ? nothing : html`${value(min)}${value(max)}`}
       <td class="number">${said}</td>
       ${this.#course.behind
@@ -163,6 +162,10 @@ export class Course {
   behind = null;
   /** @type {string[]} */
   #labels = [];
+
+  constructor() {
+    observe(this, "history", "behind");
+  }
 
   /** @param {string[]} labels @param {[number, number]} span */
   query(labels, [from, to]) {

@@ -1,6 +1,8 @@
 // Which time and labels are shown: kept in the address, moved by buttons, drags and time itself.
 
+import { signal } from "../../vendor/signals-core.js";
 import { note, step } from "../../lib/frame/router.js";
+import { observe } from "../../lib/live/drawing.js";
 
 /** @typedef {keyof typeof RANGES} Range */
 
@@ -32,11 +34,12 @@ export class View {
   labels = null;
   /** @type {keyof typeof BEHIND | null} */
   behind = null;
-  #from = 0;
-  #to = 0;
+  #from = signal(0);
+  #to = signal(0);
 
   /** @param {URLSearchParams} params */
   constructor(params) {
+    observe(this, "range", "labels", "behind");
     const behind = params.get("behind") ?? "";
     if (isBehind(behind)) this.behind = behind;
     const labels = params.get("labels");
@@ -44,7 +47,7 @@ export class View {
     const [from, to] = [Number(params.get("from")), Number(params.get("to"))];
     if (to - from >= MIN_S && from > 0) {
       this.range = null;
-      [this.#from, this.#to] = [from, to];
+      [this.#from.value, this.#to.value] = [from, to];
     } else {
       const range = params.get("range") ?? "";
       if (isRange(range)) this.range = range;
@@ -58,7 +61,7 @@ export class View {
   // [from, to] in seconds since 1970.
   /** @param {number} now @returns {[number, number]} */
   span(now) {
-    return this.range ? [now - RANGES[this.range], now] : [this.#from, this.#to];
+    return this.range ? [now - RANGES[this.range], now] : [this.#from.value, this.#to.value];
   }
 
   // Back leads to a part that was left, and to no other range.
@@ -78,7 +81,7 @@ export class View {
     // Back leads to the range that was left.
     const way = this.range === null ? note : step;
     this.range = null;
-    [this.#from, this.#to] = [Math.round(end - length), Math.round(end)];
+    [this.#from.value, this.#to.value] = [Math.round(end - length), Math.round(end)];
     this.#note(way);
   }
 
@@ -114,7 +117,9 @@ export class View {
   #note(way = note) {
     const labels = (this.labels ?? []).join(",");
     /** @type {Params} */
-    const time = this.range ? { range: this.range } : { from: this.#from, to: this.#to };
+    const time = this.range
+      ? { range: this.range }
+      : { from: this.#from.value, to: this.#to.value };
     way("charts", { labels, ...time, ...(this.behind ? { behind: this.behind } : {}) });
   }
 }

@@ -1,11 +1,13 @@
 // One command: its fields, what it is for and for whom, the request, and the answer to it.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import { Action } from "../../lib/forms/action.js";
 import { copyable } from "../../lib/forms/controls.js";
 import * as api from "../../lib/live/api.js";
 import { described } from "../../lib/live/commands.js";
+import { observed } from "../../lib/live/drawing.js";
 import { fieldName, FieldSet } from "./fields.js";
 
 // Something is lost, or the controller is away for a while.
@@ -15,23 +17,21 @@ const DANGEROUS = new Set([
 ]);
 
 export class CommandCard {
-  #context;
   #command;
   #id;
   // One, or one for each entry of a list.
   #sets;
-  /** @type {File | null} */
-  #file = null;
+  /** @type {Signal<File | null>} */
+  #file = signal(null);
   #action;
-  /** @type {Answer | null} */
-  #answer = null;
+  /** @type {Signal<Answer | null>} */
+  #answer = signal(null);
 
   /** @param {AdminContext} context @param {Command} command @param {string} id */
   constructor(context, command, id) {
-    this.#context = context;
     this.#command = command;
     this.#id = id;
-    this.#sets = [this.#newSet(0)];
+    this.#sets = signal([this.#newSet(0)]);
     this.#action = new Action(context, {
       label: "send",
       isMain: true,
@@ -56,22 +56,22 @@ export class CommandCard {
   }
 
   get #hasProblem() {
-    if (this.#kind === "upload") return this.#file === null;
-    return this.#sets.some((set) => set.hasProblem);
+    if (this.#kind === "upload") return this.#file.value === null;
+    return this.#sets.value.some((set) => set.hasProblem);
   }
 
   /** @returns {Asked} */
   get request() {
     const { method } = this.#command;
     if (this.#kind === "list") {
-      return { method, ...this.#command.listRequest(this.#sets.map((set) => set.values)) };
+      return { method, ...this.#command.listRequest(this.#sets.value.map((set) => set.values)) };
     }
     if (this.#kind === "upload") {
       const { target } = this.#command.request({});
-      const type = this.#file?.type || "application/octet-stream";
-      return { method, target, body: this.#file, type };
+      const type = this.#file.value?.type || "application/octet-stream";
+      return { method, target, body: this.#file.value, type };
     }
-    return { method, ...this.#command.request(this.#sets[0].values) };
+    return { method, ...this.#command.request(this.#sets.value[0].values) };
   }
 
   view() {
@@ -83,7 +83,7 @@ export class CommandCard {
       </p>
       ${this.#fields()}
       ${this.#hasProblem ? html`<p class="note">${t("not_ready")}</p>` : this.#sending()}
-      ${answerView(this.#answer)}
+      ${answerView(this.#answer.value)}
     </div>`;
   }
 
@@ -94,24 +94,21 @@ export class CommandCard {
 
   #fields() {
     if (this.#kind === "upload") return this.#upload();
-    const changed = () => this.#context.redraw();
-    if (this.#kind !== "list") return this.#sets[0].view(changed);
-    return html`${this.#sets.map(
-        (set, number) => html`<fieldset class="entry">
-          <legend>${t("entry", { number: number + 1 })}</legend>
-          ${set.view(changed)}
-          <button type="button" @click=${() => this.#remove(set)}>${t("remove")}</button>
-        </fieldset>`,
-      )}
-      <button type="button" @click=${() => this.#add()}>${t("add")}</button>`;
+    if (this.#kind !== "list") return this.#sets.value[0].view();
+    return html`${this.#sets.value.map(
+        (set, number) =>
+          html`<fieldset class="entry">
+            <legend>${t("entry", { number: number + 1 })}</legend>
+            ${set.view()}
+            <button type="button" @click=${() => this.#remove(set)}>${t("remove")}</button>
+          </fieldset>`,
+      )} <button type="button" @click=${() => this.#add()}>${t("add")}</button>`;
   }
 
   #upload() {
     const { content, max_bytes: size } = this.#command.body ?? {};
     return html`<div class="field">
-      <label for="${this.#id}-file"
-        >${t("file")} <small>${described(content ?? "")}</small></label
-      >
+      <label for="${this.#id}-file">${t("file")} <small>${described(content ?? "")}</small></label>
       <input id="${this.#id}-file" type="file" @change=${(event) => this.#choose(event)} />
       <small class="hint">${t("bytes_at_most", { size })}</small>
     </div>`;
@@ -119,27 +116,24 @@ export class CommandCard {
 
   /** @param {ControlEvent} event */
   #choose(event) {
-    this.#file = event.target.files?.[0] ?? null;
-    this.#context.redraw();
+    this.#file.value = event.target.files?.[0] ?? null;
   }
 
   #add() {
-    this.#sets = [...this.#sets, this.#newSet(this.#sets.length)];
-    this.#context.redraw();
+    this.#sets.value = [...this.#sets.value, this.#newSet(this.#sets.value.length)];
   }
 
   /** @param {FieldSet} set */
   #remove(set) {
-    this.#sets = this.#sets.filter((one) => one !== set);
-    this.#context.redraw();
+    this.#sets.value = this.#sets.value.filter((one) => one !== set);
   }
 
   // A refusal stands beside the field that it names, and in the outcome of the button.
   async #send() {
-    this.#answer = await answerTo(this.request);
-    const problem = problemOf(this.#answer);
+    this.#answer.value = await answerTo(this.request);
+    const problem = problemOf(this.#answer.value);
     if (!problem) return;
-    this.#sets.find((set) => set.has(problem.field))?.refuse(problem.field, problem.detail);
+    this.#sets.value.find((set) => set.has(problem.field))?.refuse(problem.field, problem.detail);
     throw new api.Refused(problem);
   }
 }
@@ -175,20 +169,18 @@ export function versions(available) {
  */
 
 export class ReadingCard {
-  #context;
   #reading;
   #id;
   /** @type {Record<string, string>} */
-  #typed = {};
-  #body = "";
+  #typed = observed({});
+  #body = signal("");
   #action;
-  /** @type {Answer | null} */
-  #answer = null;
+  /** @type {Signal<Answer | null>} */
+  #answer = signal(null);
 
   // `reading`: { method, path, operation } of the OpenAPI document.
   /** @param {AdminContext} context @param {Reading} reading @param {string} id */
   constructor(context, reading, id) {
-    this.#context = context;
     this.#reading = reading;
     this.#id = id;
     this.#action = new Action(context, {
@@ -210,7 +202,7 @@ export class ReadingCard {
     const query = new URLSearchParams(given).toString();
     const target = query ? `${path}?${query}` : path;
     if (!this.#takesBody) return { method, target };
-    return { method, target, body: this.#body, type: "text/plain" };
+    return { method, target, body: this.#body.value, type: "text/plain" };
   }
 
   view() {
@@ -223,7 +215,7 @@ export class ReadingCard {
         ${this.#takesBody ? this.#bodyField() : nothing}
       </div>
       <div class="request">${copyable(api.curl(this.request))}</div>
-      ${this.#action.view()} ${answerView(this.#answer)}
+      ${this.#action.view()} ${answerView(this.#answer.value)}
     </div>`;
   }
 
@@ -249,11 +241,8 @@ export class ReadingCard {
       <input
         id="${this.#id}-body"
         autocomplete="off"
-        .value=${this.#body}
-        @input=${(event) => {
-          this.#body = event.target.value;
-          this.#context.redraw();
-        }}
+        .value=${this.#body.value}
+        @input=${(event) => (this.#body.value = event.target.value)}
       />
     </div>`;
   }
@@ -261,12 +250,11 @@ export class ReadingCard {
   /** @param {string} name @param {string} text */
   #type(name, text) {
     this.#typed[name] = text;
-    this.#context.redraw();
   }
 
   async #read() {
-    this.#answer = await answerTo(this.request);
-    const problem = problemOf(this.#answer);
+    this.#answer.value = await answerTo(this.request);
+    const problem = problemOf(this.#answer.value);
     if (problem) throw new api.Refused(problem);
   }
 }

@@ -1,6 +1,7 @@
 // The fields of a command on the console: drawn, named, read from the wire.
 
 import { html } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { numberText } from "../../lib/format/numbers.js";
 import { drawField } from "../../lib/forms/fields.js";
 import {
@@ -13,6 +14,7 @@ import {
   range,
   valueFrom,
 } from "../../lib/forms/schema.js";
+import { observed } from "../../lib/live/drawing.js";
 
 // The fields of one command, or of one entry of its list: filled with the example, typed, checked.
 
@@ -21,9 +23,9 @@ export class FieldSet {
   #id;
   #nameOf;
   /** @type {Record<string, Typed>} */
-  #typed = {};
-  /** @type {Record<string, string>} */
-  #refusals = {};
+  #typed = observed({});
+  /** @type {Signal<Record<string, string>>} */
+  #refusals = signal({});
 
   // `fields` as the command describes them: letter, schema, optional, example. `nameOf` a letter is
   // what people call the field.
@@ -64,7 +66,7 @@ export class FieldSet {
 
   /** @param {string} letter @param {string} text */
   refuse(letter, text) {
-    this.#refusals = { [letter]: text };
+    this.#refusals.value = { [letter]: text };
   }
 
   /** @param {string} letter */
@@ -82,12 +84,10 @@ export class FieldSet {
     return this.#isLeftOut(field, schema) ? null : problemOf(schema, this.#typed[field.letter]);
   }
 
-  // `changed()` is called when something was typed.
-  /** @param {() => void} changed */
-  view(changed) {
+  view() {
     const { values } = this;
     return html`<div class="fields">
-      ${this.#fields.map((field) => this.#draw(field, caseOf(field.schema, values), changed))}
+      ${this.#fields.map((field) => this.#draw(field, caseOf(field.schema, values)))}
     </div>`;
   }
 
@@ -98,8 +98,8 @@ export class FieldSet {
     return name === letter || letter.length > 1 ? name : `${name} (${letter})`;
   }
 
-  /** @param {CommandField} field @param {Schema} schema @param {() => void} changed */
-  #draw(field, schema, changed) {
+  /** @param {CommandField} field @param {Schema} schema */
+  #draw(field, schema) {
     const { letter } = field;
     const drawn = {
       id: `${this.#id}-${letter}`,
@@ -110,11 +110,10 @@ export class FieldSet {
     };
     return drawField(drawn, {
       schema,
-      problem: this.#refusals[letter] ?? this.#problem(field, schema),
+      problem: this.#refusals.value[letter] ?? this.#problem(field, schema),
       change: (typed) => {
         this.#typed[letter] = typed;
-        this.#refusals = {};
-        changed();
+        this.#refusals.value = {};
       },
     });
   }

@@ -1,11 +1,13 @@
 // The steps of the first run that set place and password.
 
 import { html } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { chooseLanguage, currentLanguage, LANGUAGES, t } from "../../lib/format/words.js";
 import { ownZone } from "../../lib/format/zone.js";
 import { optionsOf } from "../../lib/forms/controls.js";
 import { allowed, choices, problemOf } from "../../lib/forms/schema.js";
 import * as api from "../../lib/live/api.js";
+import { observed } from "../../lib/live/drawing.js";
 import { Step } from "./step.js";
 
 // First step: what the controller is called, which language it speaks, and where it stands.
@@ -21,9 +23,9 @@ export class PlaceStep extends Step {
   constructor(context) {
     super(context);
     const { name, timezone } = context.settings;
-    this.#name = name;
-    this.#language = LANGUAGES[currentLanguage()];
-    this.#zone = timezone || ownZone();
+    this.#name = signal(name);
+    this.#language = signal(LANGUAGES[currentLanguage()]);
+    this.#zone = signal(timezone || ownZone());
   }
 
   view() {
@@ -36,9 +38,9 @@ export class PlaceStep extends Step {
         autocomplete="off"
         placeholder=${t("name_such_as")}
         aria-describedby="first-controller_name-hint"
-        .value=${this.#name}
+        .value=${this.#name.value}
         @input=${(event) => {
-          this.#name = event.target.value;
+          this.#name.value = event.target.value;
           this.typing("controller_name");
         }}
       />`,
@@ -47,7 +49,7 @@ export class PlaceStep extends Step {
     ${this.field(
       "language",
       html`<select id="first-language" @change=${(event) => this.#speak(event.target.value)}>
-        ${optionsOf(languages, this.#language)}
+        ${optionsOf(languages, this.#language.value)}
       </select>`,
     )}
     ${this.field(
@@ -57,9 +59,9 @@ export class PlaceStep extends Step {
           list="first-zones"
           autocomplete="off"
           aria-describedby="first-zone-hint"
-          .value=${this.#zone}
+          .value=${this.#zone.value}
           @input=${(event) => {
-            this.#zone = event.target.value;
+            this.#zone.value = event.target.value;
             this.typing("zone");
           }}
         />
@@ -73,15 +75,17 @@ export class PlaceStep extends Step {
   // The page speaks it at once.
   /** @param {string} language */
   #speak(language) {
-    this.#language = language;
+    this.#language.value = language;
     const [name] = Object.entries(LANGUAGES).find(([, word]) => word === language) ?? [];
     if (name) chooseLanguage(name);
-    this.context.redraw();
   }
 
   check() {
     const { commands } = this.context;
-    const typed = { controller_name: ["sname", this.#name], zone: ["timezone", this.#zone] };
+    const typed = {
+      controller_name: ["sname", this.#name.value],
+      zone: ["timezone", this.#zone.value],
+    };
     this.refusals = Object.fromEntries(
       Object.entries(typed).map(([field, [command, text]]) => [
         field,
@@ -95,9 +99,9 @@ export class PlaceStep extends Step {
   send(note) {
     const { commands } = this.context;
     const items = [
-      commands.get("sname").query({ A: this.#name }),
-      commands.get("lang").query({ A: this.#language }),
-      commands.get("timezone").query({ A: this.#zone }),
+      commands.get("sname").query({ A: this.#name.value }),
+      commands.get("lang").query({ A: this.#language.value }),
+      commands.get("timezone").query({ A: this.#zone.value }),
     ];
     return api.send(`${commands.get("sname").path}?${[...items, note].join("&")}`);
   }
@@ -108,8 +112,8 @@ export class PlaceStep extends Step {
 export class PasswordStep extends Step {
   title = "password_title";
   commandsOf = { wanted: "auth" };
-  #typed = { wanted: "", again: "" };
-  #isShown = false;
+  #typed = observed({ wanted: "", again: "" });
+  #isShown = signal(false);
 
   view() {
     const { access } = this.context.settings;
@@ -124,11 +128,8 @@ export class PasswordStep extends Step {
       <label class="check">
         <input
           type="checkbox"
-          .checked=${this.#isShown}
-          @change=${(event) => {
-            this.#isShown = event.target.checked;
-            this.context.redraw();
-          }}
+          .checked=${this.#isShown.value}
+          @change=${(event) => (this.#isShown.value = event.target.checked)}
         />
         ${t("show")}
       </label>`;
@@ -138,7 +139,7 @@ export class PasswordStep extends Step {
   #input(part) {
     return html`<input
       id="first-${part}"
-      type=${this.#isShown ? "text" : "password"}
+      type=${this.#isShown.value ? "text" : "password"}
       autocomplete="new-password"
       aria-describedby="first-${part}-hint"
       .value=${this.#typed[part]}

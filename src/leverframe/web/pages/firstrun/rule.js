@@ -1,6 +1,7 @@
 // Fifth step: a first rule, one sentence with four blanks.
 
 import { html } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { numberOf } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { address } from "../../lib/frame/router.js";
@@ -17,15 +18,15 @@ export class RuleStep extends Step {
   title = "rule_title";
   commandsOf = { "": "event" };
   #source;
-  #output = "OUT0";
-  #on = "18";
-  #off = "20";
+  #output = signal("OUT0");
+  #on = signal("18");
+  #off = signal("20");
 
   /** @param {AdminContext} context */
   constructor(context) {
     super(context);
     const sources = this.#sources;
-    this.#source = FIRST.find((label) => sources.includes(label)) ?? sources[0] ?? "VCC";
+    this.#source = signal(FIRST.find((label) => sources.includes(label)) ?? sources[0] ?? "VCC");
   }
 
   get button() {
@@ -45,8 +46,8 @@ export class RuleStep extends Step {
   }
 
   view() {
-    const unit = this.context.overview.unit(this.#source);
-    const { text } = this.context.overview.shown(this.#source);
+    const unit = this.context.overview.unit(this.#source.value);
+    const { text } = this.context.overview.shown(this.#source.value);
     const [on, off] = this.#limits;
     const key = on > off ? "above" : "below";
     return html`<p class="note">${t("rule_note")}</p>
@@ -56,19 +57,17 @@ export class RuleStep extends Step {
         ${this.#choice("output", OUTPUTS)} ${t("until")} ${this.#number("off")} ${unit}
         ${t("until_end")}
       </p>
-      <p class="note">
-        ${t("rule_other")} <a href=${address("rules")}>${t("rule_all")}</a>
-      </p>`;
+      <p class="note">${t("rule_other")} <a href=${address("rules")}>${t("rule_all")}</a></p>`;
   }
 
   /** @param {"source" | "output"} part @param {string[]} labels */
   #choice(part, labels) {
-    const chosen = part === "source" ? this.#source : this.#output;
+    const chosen = part === "source" ? this.#source.value : this.#output.value;
     return html`<select
       aria-label=${t(`rule_${part}`)}
       @change=${(event) => {
-        if (part === "source") this.#source = event.target.value;
-        else this.#output = event.target.value;
+        if (part === "source") this.#source.value = event.target.value;
+        else this.#output.value = event.target.value;
         this.typing("");
       }}
     >
@@ -87,28 +86,28 @@ export class RuleStep extends Step {
       class="number"
       inputmode="decimal"
       aria-label=${t(`rule_${part}`)}
-      .value=${part === "on" ? this.#on : this.#off}
+      .value=${part === "on" ? this.#on.value : this.#off.value}
       @input=${(event) => {
-        if (part === "on") this.#on = event.target.value;
-        else this.#off = event.target.value;
+        if (part === "on") this.#on.value = event.target.value;
+        else this.#off.value = event.target.value;
         this.typing("");
       }}
     />`;
   }
 
   get #limits() {
-    return [this.#on, this.#off].map(numberOf);
+    return [this.#on.value, this.#off.value].map(numberOf);
   }
 
   get #rule() {
     const [on, off] = this.#limits;
     return {
       ...EMPTY_RULE,
-      source: this.#source,
+      source: this.#source.value,
       compare: on > off ? ">=" : "<",
       reference: on,
       hysteresis: Number(Math.abs(off - on).toFixed(6)),
-      action: this.#output,
+      action: this.#output.value,
     };
   }
 

@@ -1,9 +1,11 @@
 // The steps of the first run that find sensors and give names.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { code, t } from "../../lib/format/words.js";
 import { problemOf } from "../../lib/forms/schema.js";
 import * as api from "../../lib/live/api.js";
+import { ShownMap } from "../../lib/live/drawing.js";
 import { idsOnBus, NO_ID } from "../../lib/things/buses.js";
 import { Step } from "./step.js";
 
@@ -14,27 +16,28 @@ const NONE = "NONE";
 export class FindStep extends Step {
   title = "find_title";
   // The IDs of the last scan; null before the first.
-  /** @type {string[] | null} */
-  #found = null;
-  #isDone = false;
+  /** @type {Signal<string[] | null>} */
+  #found = signal(null);
+  #isDone = signal(false);
 
   get button() {
-    return this.#isDone ? "save_go_on" : "scan";
+    return this.#isDone.value ? "save_go_on" : "scan";
   }
 
   view() {
     const { i2c } = this.context.settings;
     return html`<p class="note">${t("find_note")}</p>
-      ${this.#found === null
+      ${this.#found.value === null
         ? nothing
         : html`<ul class="found" role="list">
-            ${this.#found.map(
-              (id) => html`<li>
-                <span>${t("bus_onewire")}</span><code>${id}</code>
-                <small>${t(this.#has(id) ? "has_place" : "is_new")}</small>
-              </li>`,
+            ${this.#found.value.map(
+              (id) =>
+                html`<li>
+                  <span>${t("bus_onewire")}</span><code>${id}</code>
+                  <small>${t(this.#has(id) ? "has_place" : "is_new")}</small>
+                </li>`,
             )}
-            ${this.#isDone && i2c.primary !== NONE
+            ${this.#isDone.value && i2c.primary !== NONE
               ? html`<li>
                   <span>${t("bus_i2c")}</span><code>${code(i2c.primary)}</code>
                   <small>${t("has_place")}</small>
@@ -45,9 +48,9 @@ export class FindStep extends Step {
   }
 
   #told() {
-    if (this.#found === null) return "";
-    if (!this.#isDone) return t("scanning", { count: this.#found.length });
-    const count = this.#found.length + (this.context.settings.i2c.primary === NONE ? 0 : 1);
+    if (this.#found.value === null) return "";
+    if (!this.#isDone.value) return t("scanning", { count: this.#found.value.length });
+    const count = this.#found.value.length + (this.context.settings.i2c.primary === NONE ? 0 : 1);
     const left = this.#new.length - this.#free.length;
     if (count === 0) return t("found_none");
     return left > 0 ? t("found_more", { count, left }) : t("found_all", { count });
@@ -63,7 +66,7 @@ export class FindStep extends Step {
   }
 
   get #new() {
-    return (this.#found ?? []).filter((id) => !this.#has(id));
+    return (this.#found.value ?? []).filter((id) => !this.#has(id));
   }
 
   // The numbers of the places without a sensor, from 1 as the command counts them.
@@ -73,7 +76,7 @@ export class FindStep extends Step {
 
   /** @param {string} _note @param {() => Promise<unknown>} done */
   async send(_note, done) {
-    if (!this.#isDone) {
+    if (!this.#isDone.value) {
       await this.#scan();
       return "stay";
     }
@@ -88,16 +91,15 @@ export class FindStep extends Step {
 
   async #scan() {
     const { commands } = this.context;
-    this.#found = [];
+    this.#found.value = [];
     if (commands.find("dswrite=0")) {
       for await (const found of idsOnBus(commands)) {
-        this.#found = found;
-        this.context.redraw();
+        this.#found.value = found;
       }
     }
     const detect = commands.find("bme280detect");
     if (detect) await api.send(detect.request({}).target);
-    this.#isDone = true;
+    this.#isDone.value = true;
   }
 }
 
@@ -112,10 +114,10 @@ const FELT = 0.4;
 
 export class NamesStep extends Step {
   title = "names_title";
-  /** @type {Map<string, string>} */
-  #typed = new Map();
-  /** @type {Map<string, Sample[]>} */
-  #samples = new Map();
+  /** @type {ShownMap<string, string>} */
+  #typed = new ShownMap();
+  /** @type {ShownMap<string, Sample[]>} */
+  #samples = new ShownMap();
 
   // Those on the buses, in the order of their places.
   /** @returns {Sensor[]} */

@@ -3,6 +3,7 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
+import { observe } from "../../lib/live/drawing.js";
 
 export class Step {
   context;
@@ -16,6 +17,7 @@ export class Step {
 
   /** @param {AdminContext} context */
   constructor(context) {
+    observe(this, "refusals");
     this.context = context;
   }
 
@@ -77,7 +79,6 @@ export class Step {
   /** @param {string} name */
   typing(name) {
     this.refusals = { ...this.refusals, [name]: "" };
-    this.context.redraw();
   }
 }
 

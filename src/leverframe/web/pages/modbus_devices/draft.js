@@ -3,6 +3,7 @@
 import { t } from "../../lib/format/words.js";
 import { parsed, UnclosedQuote, written } from "../../lib/forms/files.js";
 import { choices, isChoice, problemOf, typedFrom, valueFrom } from "../../lib/forms/schema.js";
+import { ShownMap } from "../../lib/live/drawing.js";
 import { isSame } from "../../lib/live/tree.js";
 
 /** @typedef {keyof Api.ModbusReading} Name */
@@ -28,8 +29,8 @@ export class ReadingsDraft {
   #context;
   #command;
   // What was typed and not saved, by number of the reading: { register: "12" }.
-  /** @type {Map<number, Record<string, string>>} */
-  #typed = new Map();
+  /** @type {ShownMap<number, Record<string, string>>} */
+  #typed = new ShownMap();
 
   /** @param {AdminContext} context @param {number} device */
   constructor(context, device) {
@@ -255,5 +256,9 @@ function problemIn(schema, value) {
   if (/\p{Cc}/u.test(value)) return t("csv_control");
   const problem = problemOf(schema, value);
   if (problem === null || !isChoice(schema)) return problem;
-  return t("csv_one_of", { words: choices(schema).map(([word]) => word).join(", ") });
+  return t("csv_one_of", {
+    words: choices(schema)
+      .map(([word]) => word)
+      .join(", "),
+  });
 }

@@ -1,6 +1,7 @@
 // The table of a device's thirty readings: edited in place, read from and written to CSV.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { shown } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { optionsOf } from "../../lib/forms/controls.js";
@@ -31,12 +32,12 @@ export class ReadingsTable extends DraftForm {
   // A refusal names a reading by its place in the request, so it stands below the table.
   /** @type {string[]} */
   letters = [];
-  #saved = false;
+  #saved = signal(false);
   // Of the last import: { problems, file }.
-  /** @type {{ problems: string[], file: string } | null} */
-  #import = null;
+  /** @type {Signal<{ problems: string[], file: string } | null>} */
+  #import = signal(null);
   // Also those of which nothing is known: a phone has no room for them unasked.
-  #hasAll = false;
+  #hasAll = signal(false);
 
   /** @param {AdminContext} context @param {number} device */
   constructor(context, device) {
@@ -53,15 +54,15 @@ export class ReadingsTable extends DraftForm {
     await api.send(target, body);
     await this.context.readSettings();
     this.draft.restore();
-    this.#saved = true;
-    this.#import = null;
+    this.#saved.value = true;
+    this.#import.value = null;
   }
 
   // It stays, and says so itself.
   tellSaved() {}
 
   touched() {
-    this.#saved = false;
+    this.#saved.value = false;
     super.touched();
   }
 
@@ -71,7 +72,7 @@ export class ReadingsTable extends DraftForm {
       class="card readings"
       novalidate
       ?data-changed=${this.isChanged}
-      ?data-all=${this.#hasAll}
+      ?data-all=${this.#hasAll.value}
       @submit=${(event) => this.submitted(event)}
       @keydown=${(event) => this.pressed(event)}
     >
@@ -84,10 +85,11 @@ export class ReadingsTable extends DraftForm {
             <tr>
               <th scope="col">${t("number")}</th>
               ${draft.columns.map(
-                (column) => html`<th scope="col">
-                  ${t(`column_${column.name}`)}
-                  <small>${isChosen(column) ? "" : allowed(column.schema)}</small>
-                </th>`,
+                (column) =>
+                  html`<th scope="col">
+                    ${t(`column_${column.name}`)}
+                    <small>${isChosen(column) ? "" : allowed(column.schema)}</small>
+                  </th>`,
               )}
               <th scope="col">${t("now")}</th>
             </tr>
@@ -105,8 +107,7 @@ export class ReadingsTable extends DraftForm {
   }
 
   #showAll() {
-    this.#hasAll = true;
-    this.context.redraw();
+    this.#hasAll.value = true;
   }
 
   /** @param {number} number */
@@ -171,8 +172,8 @@ export class ReadingsTable extends DraftForm {
   }
 
   #imported() {
-    if (!this.#import) return nothing;
-    const { problems, file } = this.#import;
+    if (!this.#import.value) return nothing;
+    const { problems, file } = this.#import.value;
     if (problems.length === 0) return html`<p role="status">${t("csv_taken", { file })}</p>`;
     const more = problems.length - MAX_PROBLEMS;
     return html`<div class="refusal" role="alert">
@@ -195,8 +196,7 @@ export class ReadingsTable extends DraftForm {
     // The same file may be chosen again once it is corrected.
     chooser.value = "";
     this.touched();
-    this.#import = { problems, file: file.name };
-    this.context.redraw();
+    this.#import.value = { problems, file: file.name };
   }
 
   #export() {
@@ -213,7 +213,7 @@ export class ReadingsTable extends DraftForm {
       <button type="button" ?disabled=${!isChanged} @click=${() => this.restore()}>
         ${t("discard")}
       </button>
-      <span class="saved" role="status">${this.#saved && !isChanged ? t("saved") : ""}</span>
+      <span class="saved" role="status">${this.#saved.value && !isChanged ? t("saved") : ""}</span>
       ${this.requestView(this.draft.request())}
     </footer>`;
   }
@@ -234,23 +234,21 @@ function offeredOf({ name, schema }) {
 }
 
 /** @param {Column} column @param {Cell} cell */
-const select = (column, { id, typed, named, change }) => html`<select
-  id=${id}
-  aria-label=${named}
-  @change=${(event) => change(event.target.value)}
->
-  ${optionsOf(offeredOf(column), typed)}
-</select>`;
+const select = (column, { id, typed, named, change }) =>
+  html`<select id=${id} aria-label=${named} @change=${(event) => change(event.target.value)}>
+    ${optionsOf(offeredOf(column), typed)}
+  </select>`;
 
 /** @param {Column} column @param {Cell} cell */
-const input = ({ schema }, { id, typed, named, problem, change }) => html`<input
-  id=${id}
-  class=${schema.type === "integer" ? "number" : ""}
-  inputmode=${schema.type === "integer" ? "numeric" : "text"}
-  autocomplete="off"
-  aria-label=${named}
-  aria-invalid=${problem ? "true" : "false"}
-  aria-describedby=${problem ? `${id}-wrong` : nothing}
-  .value=${typed}
-  @input=${(event) => change(event.target.value)}
-/>`;
+const input = ({ schema }, { id, typed, named, problem, change }) =>
+  html`<input
+    id=${id}
+    class=${schema.type === "integer" ? "number" : ""}
+    inputmode=${schema.type === "integer" ? "numeric" : "text"}
+    autocomplete="off"
+    aria-label=${named}
+    aria-invalid=${problem ? "true" : "false"}
+    aria-describedby=${problem ? `${id}-wrong` : nothing}
+    .value=${typed}
+    @input=${(event) => change(event.target.value)}
+  />`;

@@ -3,8 +3,10 @@
 // A place is [left, top] in pixels of the picture in its own size. An element at [0, 0] was never
 // placed: it does not stand on the picture.
 
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
+import { observe } from "../../lib/live/drawing.js";
 import { ELEMENTS } from "../../lib/things/labels.js";
 
 /** Left and top in pixels of the picture. @typedef {[number, number]} Place */
@@ -16,26 +18,27 @@ export class Layout {
   #context;
   #overview;
   // A copy of all places while they are being arranged; else null.
-  /** @type {Place[] | null} */
-  #draft = null;
+  /** @type {Signal<Place[] | null>} */
+  #draft = signal(null);
   // What the draft was before each change, the oldest first.
-  /** @type {Place[][]} */
-  #earlier = [];
+  /** @type {Signal<Place[][]>} */
+  #earlier = signal([]);
   /** @type {string | null} */
   refusal = null;
 
   /** @param {Context} context */
   constructor(context) {
+    observe(this, "refusal");
     this.#context = context;
     this.#overview = context.overview;
   }
 
   get isArranged() {
-    return this.#draft !== null;
+    return this.#draft.value !== null;
   }
 
   get isChanged() {
-    return this.isArranged && JSON.stringify(this.#draft) !== JSON.stringify(this.#stored);
+    return this.isArranged && JSON.stringify(this.#draft.value) !== JSON.stringify(this.#stored);
   }
 
   get #stored() {
@@ -43,7 +46,7 @@ export class Layout {
   }
 
   get #places() {
-    return this.#draft ?? this.#stored;
+    return this.#draft.value ?? this.#stored;
   }
 
   // The elements of this version that there is something to show of: { index, labels, place }.
@@ -67,30 +70,31 @@ export class Layout {
   }
 
   end() {
-    this.#draft = null;
+    this.#draft.value = null;
     this.#context.forms.delete(this);
   }
 
   restore() {
     this.refusal = null;
-    this.#draft = [...this.#stored];
-    this.#earlier = [];
+    this.#draft.value = [...this.#stored];
+    this.#earlier.value = [];
   }
 
   // To be called before a change that can be undone: a whole drag is one.
   remember() {
-    if (this.#draft && this.#draft !== this.#earlier.at(-1)) this.#earlier.push(this.#draft);
+    const [draft, earlier] = [this.#draft.value, this.#earlier.value];
+    if (draft && draft !== earlier.at(-1)) this.#earlier.value = [...earlier, draft];
   }
 
   get canUndo() {
-    return this.#earlier.some((draft) => draft !== this.#draft);
+    return this.#earlier.value.some((draft) => draft !== this.#draft.value);
   }
 
   undo() {
-    let draft = this.#earlier.pop();
     // A drag that moved nothing is no step.
-    while (draft === this.#draft) draft = this.#earlier.pop();
-    this.#draft = draft ?? this.#draft;
+    const place = this.#earlier.value.findLastIndex((draft) => draft !== this.#draft.value);
+    if (place >= 0) this.#draft.value = this.#earlier.value[place];
+    this.#earlier.value = this.#earlier.value.slice(0, Math.max(0, place));
   }
 
   // Within the picture of this size, with all of the element, of `own` size, on it.
@@ -117,7 +121,7 @@ export class Layout {
 
   /** @param {number} index @param {Place} place */
   #put(index, place) {
-    this.#draft = this.#places.with(index, place);
+    this.#draft.value = this.#places.with(index, place);
   }
 
   // True when saved. Both lists go in one request: all or nothing.
@@ -135,8 +139,6 @@ export class Layout {
     } catch (error) {
       this.refusal = error instanceof api.Refused ? error.message : t("not_sent");
       return false;
-    } finally {
-      this.#context.redraw();
     }
   }
 }

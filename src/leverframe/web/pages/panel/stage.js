@@ -1,6 +1,7 @@
 // The picture with its elements on it; in arranging they follow the pointer and the arrow keys.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 
 /** @import { Layout } from "./layout.js" */
@@ -37,31 +38,28 @@ const ARROWS = {
 };
 
 export class Stage {
-  #context;
   #layout;
   #element;
-  #size = EMPTY_SIZE;
-  /** @type {string | null} */
-  #picture = null;
-  /** @type {Held | null} */
-  #held = null;
+  #size = signal(EMPTY_SIZE);
+  /** @type {Signal<string | null>} */
+  #picture = signal(null);
+  /** @type {Signal<Held | null>} */
+  #held = signal(null);
 
   // `element(labels)` draws one.
   /**
-   * @param {Context} context
    * @param {Layout} layout
    * @param {(labels: string[]) => Template} element
    */
-  constructor(context, layout, element) {
-    this.#context = context;
+  constructor(layout, element) {
     this.#layout = layout;
     this.#element = element;
   }
 
   /** @param {string | null} address */
   set picture(address) {
-    this.#picture = address;
-    if (address === null) this.#size = EMPTY_SIZE;
+    this.#picture.value = address;
+    if (address === null) this.#size.value = EMPTY_SIZE;
   }
 
   close() {
@@ -70,16 +68,16 @@ export class Stage {
 
   /** @param {(labels: string[]) => string} nameOf */
   view(nameOf) {
-    const [width, height] = this.#size;
+    const [width, height] = this.#size.value;
     return html`<div
       class="stage"
       ?data-arranged=${this.#layout.isArranged}
       .style=${`--width: ${width}; --height: ${height}`}
     >
-      ${this.#picture === null
+      ${this.#picture.value === null
         ? nothing
         : html`<img
-            src=${this.#picture}
+            src=${this.#picture.value}
             alt=${t("picture")}
             @load=${(event) => this.#fit(event.target)}
           />`}
@@ -89,7 +87,7 @@ export class Stage {
 
   /** @param {Placed} placed @param {string} name */
   #placed({ index, labels, place: [left, top] }, name) {
-    const [width, height] = this.#size;
+    const [width, height] = this.#size.value;
     const style = `--left: ${(left / width) * 100}%; --top: ${(top / height) * 100}%`;
     if (!this.#layout.isArranged) {
       return html`<div class="placed" data-element=${labels[0]} .style=${style}>
@@ -118,7 +116,7 @@ export class Stage {
     const box = event.currentTarget.getBoundingClientRect();
     const { clientX: x, clientY: y } = event;
     this.#layout.remember();
-    this.#held = { index, x, y, byX: x - box.left, byY: y - box.top, isMoved: false };
+    this.#held.value = { index, x, y, byX: x - box.left, byY: y - box.top, isMoved: false };
     addEventListener("pointermove", this.#moved);
     addEventListener("pointerup", this.#released);
     addEventListener("pointercancel", this.#released);
@@ -132,19 +130,18 @@ export class Stage {
   // Where nothing stands yet, for those who do not drag; the keys then move it.
   /** @param {number} index */
   putDown(index) {
-    const [width, height] = this.#size;
+    const [width, height] = this.#size.value;
     const before = this.#layout.placed.length;
     const [column, row] = [Math.floor(before / ROWS) % COLUMNS, before % ROWS];
     const left = width * (0.04 + column / COLUMNS);
     this.#layout.remember();
-    this.#layout.move(index, left, height * (1 / 12 + row / (ROWS + 1)), this.#size);
+    this.#layout.move(index, left, height * (1 / 12 + row / (ROWS + 1)), this.#size.value);
     this.#focus(".placed", index);
   }
 
   // Elements move between picture and tray: the focus goes with them.
   /** @param {string} place @param {number} index */
   #focus(place, index) {
-    this.#context.redraw();
     const label = this.#layout.elements.find((element) => element.index === index)?.labels[0];
     Promise.resolve().then(() => {
       const found = document.querySelector(`${place}[data-element="${label}"]`);
@@ -154,19 +151,18 @@ export class Stage {
 
   /** @param {PointerEvent} event */
   #moved = (event) => {
-    if (this.#held === null) return;
-    const { index, x, y, byX, byY } = this.#held;
-    this.#held.isMoved ||= Math.hypot(event.clientX - x, event.clientY - y) >= MIN_DRAG_PX;
-    if (!this.#held.isMoved) return;
+    if (this.#held.value === null) return;
+    const { index, x, y, byX, byY } = this.#held.value;
+    this.#held.value.isMoved ||= Math.hypot(event.clientX - x, event.clientY - y) >= MIN_DRAG_PX;
+    if (!this.#held.value.isMoved) return;
     const stage = stageBox();
-    const [width, height] = this.#size;
+    const [width, height] = this.#size.value;
     const left = ((event.clientX - byX - stage.left) / stage.width) * width;
     const top = ((event.clientY - byY - stage.top) / stage.height) * height;
     /** @param {number} value */
     const onGrid = (value) => (event.altKey ? value : Math.round(value / STEP) * STEP);
-    this.#layout.move(index, onGrid(left), onGrid(top), this.#size, this.#sizeOf(index));
+    this.#layout.move(index, onGrid(left), onGrid(top), this.#size.value, this.#sizeOf(index));
     event.preventDefault();
-    this.#context.redraw();
   };
 
   // Of an element, in pixels of the picture; nothing before it is drawn there.
@@ -174,23 +170,22 @@ export class Stage {
   #sizeOf(index) {
     const label = this.#layout.elements.find((element) => element.index === index)?.labels[0];
     const box = document.querySelector(`.placed[data-element="${label}"]`)?.getBoundingClientRect();
-    const scale = this.#size[0] / stageBox().width;
+    const scale = this.#size.value[0] / stageBox().width;
     return box ? [box.width * scale, box.height * scale] : [0, 0];
   }
 
   // Beside the picture an element is taken off it.
   /** @param {PointerEvent} event */
   #released = (event) => {
-    const { index, isMoved } = /** @type {Held} */ (this.#held);
+    const { index, isMoved } = /** @type {Held} */ (this.#held.value);
     if (isMoved && event.type === "pointerup" && !isWithin(stageBox(), event)) {
       this.#layout.takeOff(index);
-      this.#context.redraw();
     }
     this.#letGo();
   };
 
   #letGo() {
-    this.#held = null;
+    this.#held.value = null;
     removeEventListener("pointermove", this.#moved);
     removeEventListener("pointerup", this.#released);
     removeEventListener("pointercancel", this.#released);
@@ -209,17 +204,15 @@ export class Stage {
       const step = event.shiftKey ? 1 : STEP;
       this.#layout.remember();
       const [toLeft, toTop] = [left + x * step, top + y * step];
-      this.#layout.move(index, toLeft, toTop, this.#size, this.#sizeOf(index));
+      this.#layout.move(index, toLeft, toTop, this.#size.value, this.#sizeOf(index));
     } else return;
     event.preventDefault();
-    this.#context.redraw();
   }
 
   /** @param {EventTarget} picture */
   #fit(picture) {
     const { naturalWidth, naturalHeight } = /** @type {HTMLImageElement} */ (picture);
-    this.#size = [naturalWidth, naturalHeight];
-    this.#context.redraw();
+    this.#size.value = [naturalWidth, naturalHeight];
   }
 }
 

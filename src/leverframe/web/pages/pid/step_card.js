@@ -3,6 +3,7 @@
 import { html, svg } from "../../vendor/lit-html.js";
 import { numberOf } from "../../lib/format/numbers.js";
 import { decimal, t } from "../../lib/format/words.js";
+import { observed } from "../../lib/live/drawing.js";
 
 const [WIDTH, HEIGHT] = [480, 160];
 const ROOM = 8;
@@ -10,15 +11,13 @@ const STEP = 1;
 const MINUTE_S = 60;
 
 export class StepCard {
-  #context;
   #gains;
   #unit;
-  #typed = { gain: "40", lag: "10" };
+  #typed = observed({ gain: "40", lag: "10" });
 
   // `gains()` are those that are typed, `unit()` is that of the input.
-  /** @param {AdminContext} context @param {() => Gains} gains @param {() => string} unit */
-  constructor(context, gains, unit) {
-    this.#context = context;
+  /** @param {() => Gains} gains @param {() => string} unit */
+  constructor(gains, unit) {
     this.#gains = gains;
     this.#unit = unit;
   }
@@ -44,10 +43,7 @@ export class StepCard {
         inputmode="decimal"
         autocomplete="off"
         .value=${this.#typed[part]}
-        @input=${(event) => {
-          this.#typed[part] = event.target.value;
-          this.#context.redraw();
-        }}
+        @input=${(event) => (this.#typed[part] = event.target.value)}
       />
     </label>`;
   }

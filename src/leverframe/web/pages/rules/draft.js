@@ -3,6 +3,7 @@
 // The three dialects of rules differ in their codes and in which fields they have; both come from
 // the command table. Older ones write the value into the action: `OUT2=1`.
 
+import { signal } from "../../vendor/signals-core.js";
 import { secondsOfDay, timeText } from "../../lib/format/moments.js";
 import { durationText, numberOf, numberText, secondsOf } from "../../lib/format/numbers.js";
 import { choices, isChoice, problemOf, valueFrom } from "../../lib/forms/schema.js";
@@ -95,8 +96,8 @@ export class Draft {
   // Read once: another language of the page is no change of the rule.
   #stored;
   #begun;
-  /** @type {Rule | null} */
-  #lost = null;
+  /** @type {Signal<Rule | null>} */
+  #lost = signal(null);
 
   // `uses` are the settings that a time window needs.
   // `saved`: the rule as it is stored, or null for a new one that begins as `rule`.
@@ -111,32 +112,32 @@ export class Draft {
     this.#commands = commands;
     this.#event = commands.get("event");
     this.index = index;
-    this.#saved = saved;
+    this.#saved = signal(saved);
     this.#uses = uses;
     this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
-    this.#typed = typedRule(rule, windowOfRule(uses, rule));
-    this.#begun = this.#typed;
+    this.#typed = signal(typedRule(rule, windowOfRule(uses, rule)));
+    this.#begun = this.#typed.value;
     this.#stored = typedRule(saved ?? EMPTY_RULE, this.#window);
   }
 
   get isNew() {
-    return this.#saved === null;
+    return this.#saved.value === null;
   }
 
   // The rule as it was before somebody deleted it, or as it is stored.
   get known() {
-    return this.#saved ?? this.#lost;
+    return this.#saved.value ?? this.#lost.value;
   }
 
   // Others may add, move and delete rules in the meantime: a new one has the first free place, one
   // that is stored is found at its new place, and one that was deleted is new.
   /** @param {(Rule | null)[]} rules */
   keepPlace(rules) {
-    const saved = this.#saved;
+    const saved = this.#saved.value;
     if (saved && !isSame(rules[this.index], saved)) {
       const places = rules.flatMap((rule, place) => (isSame(rule, saved) ? [place] : []));
       if (places.length === 1) [this.index] = places;
-      else if (!rules[this.index]) [this.#saved, this.#lost] = [null, saved];
+      else if (!rules[this.index]) [this.#saved.value, this.#lost.value] = [null, saved];
     }
     if (this.isNew) this.index = freePlace(rules);
   }
@@ -146,36 +147,36 @@ export class Draft {
   over(rules, uses) {
     const now = this.isNew ? null : (rules[this.index] ?? null);
     const draft = new Draft(this.#commands, this.index, now, undefined, uses);
-    draft.#typed = this.#typed;
+    draft.#typed.value = this.#typed.value;
     if (now === null) draft.#stored = this.#stored;
     return draft;
   }
 
   // Is there anything to save? An empty rule is nobody's choice; one that was deleted can be again.
   get isChanged() {
-    return this.#lost !== null || !isSame(this.#typed, this.#stored);
+    return this.#lost.value !== null || !isSame(this.#typed.value, this.#stored);
   }
 
   // Would anything be lost? What a new rule begins as is not typed.
   get isTyped() {
-    return !isSame(this.#typed, this.#begun);
+    return !isSame(this.#typed.value, this.#begun);
   }
 
   // What is typed: texts, and a boolean for `permanent`.
   get typed() {
-    return this.#typed;
+    return this.#typed.value;
   }
 
   // How many blanks are not as they are stored.
   get changes() {
     const stored = this.#stored;
     const names = /** @type {(keyof TypedRule)[]} */ (Object.keys(stored));
-    return names.filter((name) => !isSame(this.#typed[name], stored[name])).length;
+    return names.filter((name) => !isSame(this.#typed.value[name], stored[name])).length;
   }
 
   /** @param {keyof TypedRule} name @param {string | boolean | string[]} typed */
   type(name, typed) {
-    this.#typed = { ...this.#typed, [name]: typed };
+    this.#typed.value = { ...this.#typed.value, [name]: typed };
     if (name === "action") this.#fitAction();
     if (name === "source") this.#fitLevel("source", "reference");
     if (name === "source2") this.#fitLevel("source2", "reference2");
@@ -184,24 +185,24 @@ export class Draft {
   // A state is 0 or 1, whatever number was meant for a reading.
   /** @param {"source" | "source2"} source @param {"reference" | "reference2"} reference */
   #fitLevel(source, reference) {
-    const isLevel = ["0", "1"].includes(this.#typed[reference]);
-    if (isState(this.#typed[source]) && !isLevel) this.#typed[reference] = "1";
+    const isLevel = ["0", "1"].includes(this.#typed.value[reference]);
+    if (isState(this.#typed.value[source]) && !isLevel) this.#typed.value[reference] = "1";
   }
 
   // The first condition as numbers.
   get condition() {
-    const { compare, reference, hysteresis } = this.#typed;
+    const { compare, reference, hysteresis } = this.#typed.value;
     return { compare, reference: numberOf(reference), hysteresis: numberOf(hysteresis) };
   }
 
   // How many seconds the pulse of its action lasts; null where the action is none.
   get pulse() {
-    const { action, off_delay: lasting } = this.#typed;
+    const { action, off_delay: lasting } = this.#typed.value;
     return isPulse(action) ? Math.max(1, secondsOf(lasting) || 0) : null;
   }
 
   restore() {
-    if (!this.isNew) this.#typed = this.#stored;
+    if (!this.isNew) this.#typed.value = this.#stored;
   }
 
   /** @param {string} letter */
@@ -221,7 +222,7 @@ export class Draft {
 
   // The values that the chosen action can have; none for what is not switched.
   get values() {
-    const { action } = this.#typed;
+    const { action } = this.#typed.value;
     if (!isSwitched(action)) return [];
     if (!this.has("M")) {
       const words = this.offered("G").filter((word) => word.startsWith(`${action}=`));
@@ -231,15 +232,16 @@ export class Draft {
   }
 
   #fitAction() {
-    const { action, off_delay: lasting } = this.#typed;
-    if (isPulse(action) && lasting === AT_ONCE) this.#typed.off_delay = USUAL_PULSE;
+    const { action, off_delay: lasting } = this.#typed.value;
+    if (isPulse(action) && lasting === AT_ONCE) this.#typed.value.off_delay = USUAL_PULSE;
     this.#fitValue();
   }
 
   #fitValue() {
     const { values } = this;
     const last = values.at(-1);
-    if (last !== undefined && !values.includes(this.#typed.value)) this.#typed.value = last;
+    if (last === undefined || values.includes(this.#typed.value.value)) return;
+    this.#typed.value.value = last;
   }
 
   // Why a field cannot be sent as it is; null if it can.
@@ -258,12 +260,12 @@ export class Draft {
 
   #nameProblem() {
     const command = this.#commands.find("rulename");
-    return command && problemOf(command.schema("B"), this.#typed.name);
+    return command && problemOf(command.schema("B"), this.#typed.value.name);
   }
 
   // The key of the text that says what is wrong with the hours of its window.
   #hoursProblem() {
-    const { window, days } = this.#typed;
+    const { window, days } = this.#typed.value;
     if (!window) return null;
     const hours = this.hours;
     if (hours === null) return "window_hours";
@@ -274,7 +276,7 @@ export class Draft {
 
   // The hours of its window as they are typed; null where they are none.
   get hours() {
-    const { from, to, days } = this.#typed;
+    const { from, to, days } = this.#typed.value;
     const [begin, end] = [secondsOfDay(from), secondsOfDay(to)];
     return begin === null || end === null ? null : { from: begin, to: end, days };
   }
@@ -293,7 +295,7 @@ export class Draft {
   get #hasOtherHours() {
     const stored = this.#stored;
     const names = /** @type {const} */ (["from", "to", "days"]);
-    return !names.every((name) => isSame(this.#typed[name], stored[name]));
+    return !names.every((name) => isSame(this.#typed.value[name], stored[name]));
   }
 
   // A name that somebody gave it stays; one that only says the hours follows them.
@@ -304,12 +306,12 @@ export class Draft {
   }
 
   get windowLabel() {
-    return this.#typed.window ? (this.#place()?.label ?? null) : null;
+    return this.#typed.value.window ? (this.#place()?.label ?? null) : null;
   }
 
   // Commands that make its window, change it, or take it away with the rule.
   #windowItems() {
-    const { window } = this.#typed;
+    const { window } = this.#typed.value;
     const place = window ? this.#place() : null;
     const hours = this.hours;
     if (place && hours) {
@@ -332,7 +334,7 @@ export class Draft {
 
   /** @param {string} letter @returns {Schema} */
   #schema(letter) {
-    const seen = { B: this.#typed.source, H: this.#effective("source2") };
+    const seen = { B: this.#typed.value.source, H: this.#effective("source2") };
     const schema = this.#event.schema(letter, seen);
     return DURATIONS.includes(letter) ? { ...schema, "x-quantity": "duration" } : schema;
   }
@@ -340,16 +342,16 @@ export class Draft {
   // Blanks that the sentence does not have stay as they are stored, whatever was typed there.
   /** @param {TextBlank} name */
   #effective(name) {
-    const { window } = this.#typed;
+    const { window } = this.#typed.value;
     const ofWindow = window ? this.#ofWindow(name) : undefined;
     if (ofWindow !== undefined) return ofWindow;
-    return this.#isUnused(name) ? this.#stored[name] : this.#typed[name];
+    return this.#isUnused(name) ? this.#stored[name] : this.#typed.value[name];
   }
 
   // The second condition of a rule with a window is its variable.
   /** @param {TextBlank} name */
   #ofWindow(name) {
-    const { window } = this.#typed;
+    const { window } = this.#typed.value;
     /** @type {Partial<Record<TextBlank, string>>} */
     const fields = {
       operator: "AND",
@@ -363,7 +365,7 @@ export class Draft {
 
   /** @param {keyof TypedRule} name */
   #isUnused(name) {
-    const { operator, action, source, source2 } = this.#typed;
+    const { operator, action, source, source2 } = this.#typed.value;
     if (operator === "-" && SECOND.includes(name)) return true;
     if (name === "hysteresis") return isState(source);
     if (name === "hysteresis2") return isState(source2);
@@ -381,7 +383,7 @@ export class Draft {
       return digital ? "0" : typed;
     }
     if (letter !== "G" || this.has("M") || !isSwitched(typed)) return typed;
-    return `${typed}=${this.#typed.value}`;
+    return `${typed}=${this.#typed.value.value}`;
   }
 
   // The items of one request: the rule where it differs, and what other commands set.
@@ -389,15 +391,15 @@ export class Draft {
   items(enable) {
     const { index } = this;
     const items = [];
-    if (this.isNew || !isSame(ruleOnly(this.#typed), ruleOnly(this.#stored))) {
+    if (this.isNew || !isSame(ruleOnly(this.#typed.value), ruleOnly(this.#stored))) {
       items.push(this.eventItem());
     }
     items.push(...this.#windowItems());
-    if (this.#typed.name !== (this.#saved?.name ?? "")) {
-      items.push(this.#commands.get("rulename").query({ A: index, B: this.#typed.name }));
+    if (this.#typed.value.name !== (this.#saved.value?.name ?? "")) {
+      items.push(this.#commands.get("rulename").query({ A: index, B: this.#typed.value.name }));
     }
-    if (this.#typed.permanent !== (this.#saved?.permanent ?? false)) {
-      items.push(this.#flag("eventper", index, this.#typed.permanent));
+    if (this.#typed.value.permanent !== (this.#saved.value?.permanent ?? false)) {
+      items.push(this.#flag("eventper", index, this.#typed.value.permanent));
     }
     if (enable) items.push(this.#flag("eventon", index, true));
     return items;

@@ -2,6 +2,7 @@
 // Behind each condition stands whether it holds; beside the sentence, what it would have done.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { timeText } from "../../lib/format/moments.js";
 import { numberOf, setText } from "../../lib/format/numbers.js";
 import { PLACES, rich, t } from "../../lib/format/words.js";
@@ -52,8 +53,8 @@ export class Editor extends DraftForm {
   #surroundings;
   #trial;
   // What is asked before it is done: that others depend on it.
-  /** @type {{ text: string, label: string, act: () => void } | null} */
-  #question = null;
+  /** @type {Signal<{ text: string, label: string, act: () => void } | null>} */
+  #question = signal(null);
 
   // `names()` are the other rules by number.
   /** @param {AdminContext} context @param {Draft} draft @param {Surroundings} surroundings */
@@ -81,7 +82,7 @@ export class Editor extends DraftForm {
   change(name, typed) {
     this.draft.type(name, typed);
     this.#trial.follow();
-    this.#question = null;
+    this.#question.value = null;
     this.touched();
   }
 
@@ -148,8 +149,7 @@ export class Editor extends DraftForm {
 
   /** @param {string} key @param {string[]} others @param {string} label @param {() => void} act */
   ask(key, others, label, act) {
-    this.#question = { text: t(key, { rules: others.join(", ") }), label, act };
-    this.context.redraw();
+    this.#question.value = { text: t(key, { rules: others.join(", ") }), label, act };
   }
 
   #remove() {
@@ -366,7 +366,7 @@ export class Editor extends DraftForm {
   }
 
   #asking() {
-    const asked = this.#question;
+    const asked = this.#question.value;
     if (!asked) return nothing;
     return html`<div class="question" role="group" aria-label=${asked.label}>
       <p>${asked.text}</p>
@@ -378,8 +378,7 @@ export class Editor extends DraftForm {
   }
 
   #forget() {
-    this.#question = null;
-    this.context.redraw();
+    this.#question.value = null;
   }
 
   #footer() {

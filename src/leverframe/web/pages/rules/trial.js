@@ -3,6 +3,7 @@
 // what was done. It is asked for again 300 ms after the last key.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { weekdayName } from "../../lib/format/moments.js";
 import { roughText, setText } from "../../lib/format/numbers.js";
 import { clock, t } from "../../lib/format/words.js";
@@ -36,11 +37,11 @@ const HEIGHT = 126;
 export class Trial {
   #context;
   #draft;
-  #hours = DAY_H;
-  /** @type {Past | null} */
-  #past = null;
-  /** @type {string | null} */
-  #refusal = null;
+  #hours = signal(DAY_H);
+  /** @type {Signal<Past | null>} */
+  #past = signal(null);
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #asked = 0;
@@ -65,27 +66,25 @@ export class Trial {
 
   /** @param {number} hours */
   #look(hours) {
-    this.#hours = hours;
+    this.#hours.value = hours;
     this.#ask();
   }
 
   async #ask() {
     if (this.#draft.problems.length > 0) {
-      this.#refusal = t("try_complete_first");
-      this.#context.redraw();
+      this.#refusal.value = t("try_complete_first");
       return;
     }
     const asked = ++this.#asked;
     try {
       const past = await this.#read();
       if (asked !== this.#asked) return;
-      this.#past = past;
-      this.#refusal = null;
+      this.#past.value = past;
+      this.#refusal.value = null;
     } catch (error) {
       if (asked !== this.#asked) return;
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
-    this.#context.redraw();
   }
 
   /** @returns {Promise<Past>} */
@@ -93,7 +92,7 @@ export class Trial {
     const { condition, pulse, typed } = this.#draft;
     const { source, action } = typed;
     const switched = switchedBy(action);
-    const trial = await api.tryRule(this.#draft.trialItem(), this.#hours);
+    const trial = await api.tryRule(this.#draft.trialItem(), this.#hours.value);
     const [from, to] = [Math.floor(trial.first), Math.ceil(trial.last)];
     const [history, timeline] = await Promise.all([
       api.history({ labels: source, from, to, points: POINTS }),
@@ -106,14 +105,16 @@ export class Trial {
   view() {
     return html`<figure class="trial">
       <figcaption>
-        <b>${t(this.#hours === DAY_H ? "trial_day" : "trial_week")}</b>
+        <b>${t(this.#hours.value === DAY_H ? "trial_day" : "trial_week")}</b>
         <small>${t("trial_note")}</small>
         <span class="group" role="group" aria-label=${t("trial_span")}>
           ${this.#span(DAY_H, "day")} ${this.#span(WEEK_H, "week")}
         </span>
       </figcaption>
-      ${this.#refusal ? html`<p class="note" role="status">${this.#refusal}</p>` : nothing}
-      ${this.#past && !this.#refusal ? this.#picture(this.#past) : nothing}
+      ${this.#refusal.value
+        ? html`<p class="note" role="status">${this.#refusal.value}</p>`
+        : nothing}
+      ${this.#past.value && !this.#refusal.value ? this.#picture(this.#past.value) : nothing}
     </figure>`;
   }
 
@@ -121,7 +122,7 @@ export class Trial {
   #span(hours, key) {
     return html`<button
       type="button"
-      aria-pressed=${this.#hours === hours ? "true" : "false"}
+      aria-pressed=${this.#hours.value === hours ? "true" : "false"}
       @click=${() => this.#look(hours)}
     >
       ${t(key)}
@@ -141,8 +142,7 @@ export class Trial {
     const since = Math.max(first, trial.since);
     const differing = spans ? differences(would, spans, since, last) : [];
     return html`<div class="plot">
-        ${this.#readings(past)} ${this.#strips(trial, would, done, differing)}
-        ${axis(first, last)}
+        ${this.#readings(past)} ${this.#strips(trial, would, done, differing)} ${axis(first, last)}
       </div>
       <p class="outcome" role="status">${this.#told(would, spans, differing, did)}</p>`;
   }
@@ -164,8 +164,7 @@ export class Trial {
     /** @param {number} value */
     const y = (value) => ((high + room - value) / (high - low + 2 * room)) * HEIGHT;
     /** @param {number} time */
-    const x = (time) =>
-      Math.max(0, ((time - trial.first) / (trial.last - trial.first)) * 1000);
+    const x = (time) => Math.max(0, ((time - trial.first) / (trial.last - trial.first)) * 1000);
     return html`${this.#names(source, on, off, y)}
       <svg
         class="course"
@@ -175,8 +174,7 @@ export class Trial {
         aria-label=${t("trial_readings", { name: thingName(this.#context, source) })}
       >
         ${this.#excluded(trial).map(
-          ([begin, end]) =>
-            svg`<rect x=${x(begin)} width=${x(end) - x(begin)} height=${HEIGHT} />`,
+          ([begin, end]) => svg`<rect x=${x(begin)} width=${x(end) - x(begin)} height=${HEIGHT} />`,
         )}
         <path class="limit" d="M0,${y(on)}H1000${off === on ? "" : `M0,${y(off)}H1000`}" />
         <path d=${pathOf(history, points, x, y)} />
@@ -352,9 +350,7 @@ export function without(spans, first, last) {
 export function common(some, others) {
   return some
     .flatMap(([begin, end]) =>
-      others.map(
-        ([from, to]) => /** @type {Span} */ ([Math.max(begin, from), Math.min(end, to)]),
-      ),
+      others.map(([from, to]) => /** @type {Span} */ ([Math.max(begin, from), Math.min(end, to)])),
     )
     .filter(([begin, end]) => end > begin);
 }

@@ -1,6 +1,7 @@
 // What stands beside the list of rules: trials of all, templates, the question before one goes.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { exactMoment } from "../../lib/format/moments.js";
 import { durationText, roughText } from "../../lib/format/numbers.js";
 import { serverText, t } from "../../lib/format/words.js";
@@ -24,11 +25,11 @@ const SHOWN = 100;
 
 export class WhatIf {
   #context;
-  #commands = "";
-  #hours = 24;
-  #busy = false;
-  /** @type {Outcome | null} */
-  #outcome = null;
+  #commands = signal("");
+  #hours = signal(24);
+  #busy = signal(false);
+  /** @type {Signal<Outcome | null>} */
+  #outcome = signal(null);
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -48,7 +49,7 @@ export class WhatIf {
             rows="4"
             spellcheck="false"
             placeholder="/inpa.cgi?eventon=0*0"
-            .value=${this.#commands}
+            .value=${this.#commands.value}
             @input=${(event) => this.#type(event.target.value)}
           ></textarea>
         </div>
@@ -56,20 +57,20 @@ export class WhatIf {
           <label for="what-if-hours">${t("what_if_hours")}</label>
           <select
             id="what-if-hours"
-            @change=${(event) => (this.#hours = Number(event.target.value))}
+            @change=${(event) => (this.#hours.value = Number(event.target.value))}
           >
             ${optionsOf(
               HOURS.map((count) => [count, durationText(count * HOUR_S)]),
-              this.#hours,
+              this.#hours.value,
             )}
           </select>
         </div>
         <footer>
-          <button class="primary" ?disabled=${this.#busy}>${t("what_if_try")}</button>
+          <button class="primary" ?disabled=${this.#busy.value}>${t("what_if_try")}</button>
         </footer>
       </form>
-      ${this.#outcome
-        ? html`<section class="trial" role="status">${this.#told(this.#outcome)}</section>`
+      ${this.#outcome.value
+        ? html`<section class="trial" role="status">${this.#told(this.#outcome.value)}</section>`
         : nothing}
     </section>`;
   }
@@ -82,10 +83,11 @@ export class WhatIf {
     return html`<p>${t("what_if_result", { count, same })}</p>
       <ul class="log">
         ${differing.slice(0, SHOWN).map(
-          (one) => html`<li>
-            <time>${exactMoment(one.time)}</time>
-            <div><b>${one.only === "with" ? "+" : "−"}</b> ${this.#entry(one)}</div>
-          </li>`,
+          (one) =>
+            html`<li>
+              <time>${exactMoment(one.time)}</time>
+              <div><b>${one.only === "with" ? "+" : "−"}</b> ${this.#entry(one)}</div>
+            </li>`,
         )}
       </ul>
       ${count > SHOWN
@@ -106,43 +108,41 @@ export class WhatIf {
   #outputs({ without, with: after }) {
     return html`<ul class="wired">
       ${Object.entries(without).map(
-        ([label, use]) => html`<li>
-          ${t("what_if_output", {
-            label: thingName(this.#context, label),
-            before: use.changes,
-            time_before: roughText(use.on_s),
-            after: after[label].changes,
-            time_after: roughText(after[label].on_s),
-          })}
-        </li>`,
+        ([label, use]) =>
+          html`<li>
+            ${t("what_if_output", {
+              label: thingName(this.#context, label),
+              before: use.changes,
+              time_before: roughText(use.on_s),
+              after: after[label].changes,
+              time_after: roughText(after[label].on_s),
+            })}
+          </li>`,
       )}
     </ul>`;
   }
 
   /** @param {string} typed */
   #type(typed) {
-    this.#commands = typed;
-    this.#outcome = null;
-    this.#context.redraw();
+    this.#commands.value = typed;
+    this.#outcome.value = null;
   }
 
   /** @param {Event} event */
   async #try(event) {
     event.preventDefault();
-    this.#busy = true;
-    this.#context.redraw();
+    this.#busy.value = true;
     try {
       const [outcome] = await Promise.all([
-        api.whatIf(this.#commands, this.#hours),
+        api.whatIf(this.#commands.value, this.#hours.value),
         journalWords(),
       ]);
-      this.#outcome = outcome;
+      this.#outcome.value = outcome;
     } catch (error) {
       const refused = error instanceof api.Refused;
-      this.#outcome = { refusal: refused ? error.message : t("not_reached") };
+      this.#outcome.value = { refusal: refused ? error.message : t("not_reached") };
     }
-    this.#busy = false;
-    this.#context.redraw();
+    this.#busy.value = false;
   }
 }
 

@@ -3,6 +3,7 @@
 // target and opens the day as a list.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { dayText, timeText } from "../../lib/format/moments.js";
 import { t } from "../../lib/format/words.js";
 import { dayOf, secondOfDay, weekdayOf } from "../../lib/format/zone.js";
@@ -33,10 +34,10 @@ export class WeekGrid {
   #context;
   #surroundings;
   // What is under the finger: the piece as it was, as it is now, and where the drag began.
-  /** @type {{ piece: Piece, now: Piece, grip: Grip, x: number, width: number } | null} */
-  #drag = null;
-  /** @type {string | null} */
-  #listed = null;
+  /** @type {Signal<{ piece: Piece, now: Piece, grip: Grip, x: number, width: number } | null>} */
+  #drag = signal(null);
+  /** @type {Signal<string | null>} */
+  #listed = signal(null);
 
   /** @param {AdminContext} context @param {Surroundings} surroundings */
   constructor(context, surroundings) {
@@ -47,7 +48,7 @@ export class WeekGrid {
   view() {
     const { schedule } = this.#context.settings;
     const stored = piecesOf(schedule);
-    const drag = this.#drag;
+    const drag = this.#drag.value;
     const pieces = stored.map((one) =>
       drag && String(one.places) === String(drag.piece.places)
         ? { ...drag.now, lane: one.lane }
@@ -84,23 +85,21 @@ export class WeekGrid {
       <button
         type="button"
         class="d"
-        aria-expanded=${this.#listed === day ? "true" : "false"}
+        aria-expanded=${this.#listed.value === day ? "true" : "false"}
         @click=${() => this.#list(day)}
       >
         ${dayName(day)}<small>${dateOf(now, day)}</small>
       </button>
       <div class="t" .style=${`height:${lanes * LANE_PX + 14}px`}>
-        ${parts.map((part) => this.#part(part, day))}
-        ${today ? nowLine(now) : nothing}
+        ${parts.map((part) => this.#part(part, day))} ${today ? nowLine(now) : nothing}
       </div>
-      ${this.#listed === day ? this.#dayList(parts, day) : nothing}
+      ${this.#listed.value === day ? this.#dayList(parts, day) : nothing}
     </li>`;
   }
 
   /** @param {string} day */
   #list(day) {
-    this.#listed = this.#listed === day ? null : day;
-    this.#context.redraw();
+    this.#listed.value = this.#listed.value === day ? null : day;
   }
 
   /** @param {Part[]} parts @param {string} day */
@@ -127,7 +126,7 @@ export class WeekGrid {
     const isChosen = String(chosen?.piece.places) === String(piece.places);
     const looks = [isMoment ? "moment" : "span", tail && "tail", nose && "nose"];
     if (!piece.isActive) looks.push("thin");
-    const isHeld = String(this.#drag?.piece.places) === String(piece.places);
+    const isHeld = String(this.#drag.value?.piece.places) === String(piece.places);
     if (isHeld) looks.push("held", from > LATE * 60 ? "late" : "");
     const left = (from / DAY_S) * 100;
     const width = isMoment ? "" : `;width:${((to - from) / DAY_S) * 100}%`;
@@ -158,34 +157,33 @@ export class WeekGrid {
     if (isSpan && !tail && event.clientX - left < EDGE_PX) grip = "begin";
     if (isSpan && !nose && right - event.clientX < EDGE_PX) grip = "end";
     target.setPointerCapture(event.pointerId);
-    this.#drag = { piece, now: piece, grip, x: event.clientX, width };
+    this.#drag.value = { piece, now: piece, grip, x: event.clientX, width };
   }
 
   /** @param {PointerEvent} event */
   #pull(event) {
-    const drag = this.#drag;
+    const drag = this.#drag.value;
     if (!drag) return;
     const by = event.clientX - drag.x;
     const isMoved = Math.abs(by) >= MOVED_PX;
     // Back where it began, it is as it was.
-    drag.now = isMoved ? changed(drag.piece, drag.grip, (by / drag.width) * DAY_S) : drag.piece;
-    this.#context.redraw();
+    const { piece, grip, width } = drag;
+    const now = isMoved ? changed(piece, grip, (by / width) * DAY_S) : piece;
+    this.#drag.value = { ...drag, now };
   }
 
   /** @param {PointerEvent} event @param {Part} part @param {string} day */
   #drop(event, { piece }, day) {
-    const drag = this.#drag;
-    this.#drag = null;
+    const drag = this.#drag.value;
+    this.#drag.value = null;
     if (!drag) return;
     const isMoved = drag.now.begin !== drag.piece.begin || drag.now.end !== drag.piece.end;
     if (isMoved) this.#surroundings.store(drag.now);
     else if (Math.abs(event.clientX - drag.x) < MOVED_PX) this.#surroundings.choose({ piece, day });
-    this.#context.redraw();
   }
 
   #forget() {
-    this.#drag = null;
-    this.#context.redraw();
+    this.#drag.value = null;
   }
 
   /** @param {KeyboardEvent} event @param {Piece} piece @param {string} day */
@@ -214,9 +212,7 @@ const times = ({ begin, end }) =>
 /** @param {Piece} piece */
 export function told({ name, begin, end, days }) {
   const values = { name: name || t("unnamed"), from: timeText(begin), days: daysText({ days }) };
-  return end === null
-    ? t("week_moment", values)
-    : t("week_span", { ...values, to: timeText(end) });
+  return end === null ? t("week_moment", values) : t("week_span", { ...values, to: timeText(end) });
 }
 
 /** @param {number} now */

@@ -1,6 +1,7 @@
 // The search over everything: typed words, the best answers, arrow keys and Enter.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { currentLanguage, t } from "../../lib/format/words.js";
 import { useStyle } from "../../lib/frame/look.js";
 import { icon } from "../../lib/things/signs.js";
@@ -21,13 +22,13 @@ const ICONS = {
 
 export class SearchDialog {
   #context;
-  /** @type {SearchEntry[]} */
-  #entries = [];
-  #isComplete = false;
-  #language = "";
-  #typed = "";
-  #chosen = 0;
-  #isOpen = false;
+  /** @type {Signal<SearchEntry[]>} */
+  #entries = signal([]);
+  #isComplete = signal(false);
+  #language = signal("");
+  #typed = signal("");
+  #chosen = signal(0);
+  #isOpen = signal(false);
   // Is the search a step of the browser's history, which Back takes back?
   #isStep = false;
   /** @type {Promise<unknown>} */
@@ -39,19 +40,17 @@ export class SearchDialog {
   }
 
   async open() {
-    this.#typed = "";
-    this.#chosen = 0;
-    this.#isOpen = true;
+    this.#typed.value = "";
+    this.#chosen.value = 0;
     await Promise.all([useStyle("search"), this.#goneBack]);
+    this.#isOpen.value = true;
     this.#takeStep();
     // Names and values are those of this moment, texts those of the present language.
-    this.#entries = nearEntries(this.#context);
-    this.#isComplete = false;
-    this.#language = currentLanguage();
-    this.#context.redraw();
-    this.#entries = await allEntries(this.#context);
-    this.#isComplete = true;
-    this.#context.redraw();
+    this.#entries.value = nearEntries(this.#context);
+    this.#isComplete.value = false;
+    this.#language.value = currentLanguage();
+    this.#entries.value = await allEntries(this.#context);
+    this.#isComplete.value = true;
   }
 
   #takeStep() {
@@ -77,13 +76,13 @@ export class SearchDialog {
   }
 
   get #found() {
-    return bestOf(this.#entries, this.#typed, MAX_SHOWN);
+    return bestOf(this.#entries.value, this.#typed.value, MAX_SHOWN);
   }
 
   view() {
-    if (!this.#isOpen) return nothing;
+    if (!this.#isOpen.value) return nothing;
     const found = this.#found;
-    const chosen = Math.min(this.#chosen, found.length - 1);
+    const chosen = Math.min(this.#chosen.value, found.length - 1);
     return html`<dialog
       class="search"
       aria-label=${t("search_all")}
@@ -101,12 +100,12 @@ export class SearchDialog {
           autocomplete="off"
           spellcheck="false"
           placeholder=${t("search_for")}
-          .value=${this.#typed}
+          .value=${this.#typed.value}
           @input=${(event) => this.type(event.target.value)}
           @keydown=${(event) => this.#pressed(event, found, chosen)}
         />
       </div>
-      <ul id="search-found" role="listbox" aria-label=${t("found")} lang=${this.#language}>
+      <ul id="search-found" role="listbox" aria-label=${t("found")} lang=${this.#language.value}>
         ${found.map((one, index) => this.#row(one, index, index === chosen))}
       </ul>
       <p class="note" role="status">${this.#told(found.length)}</p>
@@ -131,26 +130,24 @@ export class SearchDialog {
 
   /** @param {number} count */
   #told(count) {
-    if (this.#typed.trim() === "") {
+    if (this.#typed.value.trim() === "") {
       return html`${t("how_to")} <span class="keys">${t("how_to_keys")}</span>`;
     }
-    if (!this.#isComplete) return t("reading_index");
-    return count === 0 ? t("found_nothing", { typed: this.#typed }) : "";
+    if (!this.#isComplete.value) return t("reading_index");
+    return count === 0 ? t("found_nothing", { typed: this.#typed.value }) : "";
   }
 
   /** @param {string} typed */
   type(typed) {
-    this.#typed = typed;
-    this.#chosen = 0;
-    this.#context.redraw();
+    this.#typed.value = typed;
+    this.#chosen.value = 0;
   }
 
   /** @param {KeyboardEvent} event @param {SearchEntry[]} found @param {number} chosen */
   #pressed(event, found, chosen) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && found.length > 0) {
-      this.#chosen = (chosen + step + found.length) % found.length;
-      this.#context.redraw();
+      this.#chosen.value = (chosen + step + found.length) % found.length;
       event.preventDefault();
     } else if (event.key === "Enter" && found[chosen]) this.#choose(event, found[chosen].address);
   }
@@ -160,13 +157,12 @@ export class SearchDialog {
   }
 
   #close() {
-    this.#isOpen = false;
+    this.#isOpen.value = false;
     if (this.#isStep) {
       // A search that is opened again waits for it, or this would close it.
       this.#goneBack = new Promise((gone) => addEventListener("popstate", gone, { once: true }));
       history.back();
     }
-    this.#context.redraw();
   }
 
   // Returns whether it is there to be typed into.

@@ -1,30 +1,30 @@
 // The test bench: what the simulated board is made to be, and the requests that change it.
 
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
+import { observe } from "../../lib/live/drawing.js";
 
 export class Bench {
   // As the controller tells it; nothing is drawn of it until it was read.
-  /** @type {BenchReport | null} */
-  #report = null;
+  /** @type {Signal<BenchReport | null>} */
+  #report = signal(null);
   // What was sent last, { target }; null before.
   /** @type {CommandRequest | null} */
   lastRequest = null;
-  #context;
   #reading = false;
   #stale = false;
 
   get isRead() {
-    return this.#report !== null;
+    return this.#report.value !== null;
   }
 
   get report() {
-    return /** @type {BenchReport} */ (this.#report);
+    return /** @type {BenchReport} */ (this.#report.value);
   }
 
-  /** @param {AdminContext} context */
-  constructor(context) {
-    this.#context = context;
+  constructor() {
+    observe(this, "lastRequest");
   }
 
   // However often it is asked for, one reading is under way, and one more after the last change.
@@ -35,12 +35,11 @@ export class Bench {
     try {
       while (this.#stale) {
         this.#stale = false;
-        this.#report = await api.bench();
+        this.#report.value = await api.bench();
       }
     } finally {
       this.#reading = false;
     }
-    this.#context.redraw();
   }
 
   // Items are [name, value]. Null when they are carried out, else why not.
@@ -59,8 +58,6 @@ export class Bench {
       return null;
     } catch (error) {
       return error instanceof api.Refused ? error.message : t("not_reached");
-    } finally {
-      this.#context.redraw();
     }
   }
 

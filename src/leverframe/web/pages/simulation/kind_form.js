@@ -1,6 +1,7 @@
 // Faults and plants of the test bench: what each is, and the form that begins one.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { durationText, limitText, numberOf, secondsOf } from "../../lib/format/numbers.js";
 import { serverText, t } from "../../lib/format/words.js";
 import { optionsOf } from "../../lib/forms/controls.js";
@@ -11,7 +12,7 @@ import { kindOf, thingName } from "../../lib/things/things.js";
 // A form for one of several kinds of things, each with fields of its own; sent to the test bench as
 // KIND*FIELD:VALUE, without the fields that were left empty.
 //
-//   new KindForm(context, bench, {
+//   new KindForm(bench, {
 //     item: "plant",
 //     kinds: () => bench.report.plants.kinds,
 //     kindTitle: "key", button: "key",
@@ -83,25 +84,23 @@ function limitsOf(field) {
  */
 
 export class KindForm {
-  #context;
   #bench;
   #spec;
-  /** @type {string | null} */
-  #kind = null;
-  /** @type {Record<string, string>} */
-  #typed = {};
-  /** @type {string | null} */
-  #problem = null;
+  /** @type {Signal<string | null>} */
+  #kind = signal(null);
+  /** @type {Signal<Record<string, string>>} */
+  #typed = signal({});
+  /** @type {Signal<string | null>} */
+  #problem = signal(null);
 
-  /** @param {AdminContext} context @param {Bench} bench @param {KindFormSpec} spec */
-  constructor(context, bench, spec) {
-    this.#context = context;
+  /** @param {Bench} bench @param {KindFormSpec} spec */
+  constructor(bench, spec) {
     this.#bench = bench;
     this.#spec = spec;
   }
 
   get kind() {
-    return (this.#kind ??= Object.keys(this.#spec.kinds())[0]);
+    return (this.#kind.value ??= Object.keys(this.#spec.kinds())[0]);
   }
 
   // The form, with something about the chosen kind between its name and its fields.
@@ -119,21 +118,23 @@ export class KindForm {
         this.#field(name, fieldName(name, field), field),
       )}
       <footer><button class="primary">${t(button)}</button></footer>
-      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+      ${this.#problem.value
+        ? html`<p class="refusal" role="alert">${this.#problem.value}</p>`
+        : nothing}
     </form>`;
   }
 
   /** @param {string} name @param {string | Template} title @param {KindField} field */
   #field(name, title, field) {
     const { labels, least, required, default: usual } = field;
-    const typed = this.#typed[name] ?? "";
+    const typed = this.#typed.value[name] ?? "";
     /** @param {string} text */
     const change = (text) => this.#type(name, text);
     // What must be chosen starts with the first label, so that a form is never half empty.
     if (labels && least === undefined) {
       const options = [...(required ? [] : [""]), ...labels];
       const shown = (/** @type {string} */ option) =>
-        (option || usual) ? this.#spec.optionName(option || usual) : t("none");
+        option || usual ? this.#spec.optionName(option || usual) : t("none");
       return this.#choice(name, title, options, typed, shown, change);
     }
     const id = `${this.#spec.item}-${name}`;
@@ -174,17 +175,15 @@ export class KindForm {
 
   /** @param {string} kind */
   #choose(kind) {
-    this.#kind = kind;
-    this.#typed = {};
-    this.#problem = null;
-    this.#context.redraw();
+    this.#kind.value = kind;
+    this.#typed.value = {};
+    this.#problem.value = null;
   }
 
   /** @param {string} name @param {string} typed */
   #type(name, typed) {
-    this.#typed[name] = typed;
-    this.#problem = null;
-    this.#context.redraw();
+    this.#typed.value = { ...this.#typed.value, [name]: typed };
+    this.#problem.value = null;
   }
 
   #written() {
@@ -192,7 +191,7 @@ export class KindForm {
       .map(([name, field]) => {
         const { labels, least, required } = field;
         const first = labels && least === undefined && required ? labels[0] : "";
-        return [name, wireText(field, (this.#typed[name] ?? first).trim())];
+        return [name, wireText(field, (this.#typed.value[name] ?? first).trim())];
       })
       .filter(([, value]) => value !== "");
     const isFault = this.#spec.item === "fault";
@@ -203,8 +202,7 @@ export class KindForm {
   /** @param {Event} event */
   async #submit(event) {
     event.preventDefault();
-    this.#problem = await this.#bench.send([this.#spec.item, this.#written()]);
-    this.#context.redraw();
+    this.#problem.value = await this.#bench.send([this.#spec.item, this.#written()]);
   }
 }
 
@@ -234,7 +232,7 @@ export function faultsCard(context, bench) {
     });
     return [t(`fails_${kind}`), ...told].join(" · ");
   };
-  const form = new KindForm(context, bench, {
+  const form = new KindForm(bench, {
     item: "fault",
     kinds: () => bench.report.faults.kinds,
     kindTitle: "fault_kind",
@@ -252,12 +250,13 @@ export function faultsCard(context, bench) {
       ${set.length
         ? html`<ul class="wired">
             ${set.map(
-              ({ number, text, acted }) => html`<li class="pin">
-                <span class="name">${inWords(text)} <small>${t("acted", { acted })}</small></span>
-                <button type="button" @click=${() => bench.send(["fault", `end:${number}`])}>
-                  ${t("end_fault", { number })}
-                </button>
-              </li>`,
+              ({ number, text, acted }) =>
+                html`<li class="pin">
+                  <span class="name">${inWords(text)} <small>${t("acted", { acted })}</small></span>
+                  <button type="button" @click=${() => bench.send(["fault", `end:${number}`])}>
+                    ${t("end_fault", { number })}
+                  </button>
+                </li>`,
             )}
           </ul>`
         : html`<p class="empty">${t("no_faults")}</p>`}
@@ -274,7 +273,7 @@ const asTitle = (text) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
 
 /** @param {AdminContext} context @param {Bench} bench */
 export function plantsCard(context, bench) {
-  const form = new KindForm(context, bench, {
+  const form = new KindForm(bench, {
     item: "plant",
     kinds: () => bench.report.plants.kinds,
     kindTitle: "plant_kind",
@@ -308,8 +307,7 @@ function wiringInWords(context, bench, wiring) {
   const [kind, given] = takenApart(wiring);
   const { fields } = bench.report.plants.kinds[kind];
   const told = given.map(
-    ([name, value]) =>
-      `${t(`field_${name}`)}: ${named(context, spokenValue(fields[name], value))}`,
+    ([name, value]) => `${t(`field_${name}`)}: ${named(context, spokenValue(fields[name], value))}`,
   );
   return [t(`plant_${kind}`), ...told].join(" · ");
 }

@@ -1,6 +1,7 @@
 // A knob: one thing that the board senses, turned by slider or number, plugged in and unplugged.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { limitText, numberOf, numberText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { contactWord } from "../../lib/things/labels.js";
@@ -22,10 +23,10 @@ export class Knob {
   #name;
   #options;
   // What is typed or turned and not sent yet; null while the board's own value is shown.
-  /** @type {string | null} */
-  #typed = null;
-  /** @type {string | null} */
-  #problem = null;
+  /** @type {Signal<string | null>} */
+  #typed = signal(null);
+  /** @type {Signal<string | null>} */
+  #problem = signal(null);
 
   // `read(report)` gives { value, limits, usual, unit }; `called()` what people call it.
   /**
@@ -45,7 +46,7 @@ export class Knob {
     const reading = this.#options.read(this.#bench.report);
     const id = `knob-${this.#name.replace(/\W/g, "_")}`;
     const called = this.#called;
-    const shown = this.#typed ?? (reading.value === null ? "" : numberText(reading.value));
+    const shown = this.#typed.value ?? (reading.value === null ? "" : numberText(reading.value));
     return html`<div class="turn" data-reading=${this.#name} ?data-absent=${reading.value === null}>
       <label for=${id}>${called}${called === this.#name ? nothing : wireName(this.#name)}</label>
       <span class="with-unit">
@@ -55,7 +56,7 @@ export class Knob {
           inputmode="decimal"
           autocomplete="off"
           placeholder=${t("absent")}
-          aria-invalid=${this.#problem ? "true" : "false"}
+          aria-invalid=${this.#problem.value ? "true" : "false"}
           .value=${shown}
           @input=${(event) => this.#type(event.target.value)}
           @change=${() => this.#set()}
@@ -63,7 +64,9 @@ export class Knob {
         <span class="unit">${reading.unit}</span>
       </span>
       ${this.#plug(reading)} ${this.#slider(reading, shown)} ${this.#backToPlant()}
-      ${this.#problem ? html`<p class="wrong" role="alert">${this.#problem}</p>` : nothing}
+      ${this.#problem.value
+        ? html`<p class="wrong" role="alert">${this.#problem.value}</p>`
+        : nothing}
     </div>`;
   }
 
@@ -128,27 +131,25 @@ export class Knob {
 
   /** @param {string} typed */
   #type(typed) {
-    this.#typed = typed;
-    this.#problem = null;
-    this.#context.redraw();
+    this.#typed.value = typed;
+    this.#problem.value = null;
   }
 
   #set() {
     const [min, max] = this.#options.read(this.#bench.report).limits;
-    const value = numberOf(this.#typed ?? "");
+    const value = numberOf(this.#typed.value ?? "");
     const limits = { min: limitText(min), max: limitText(max) };
-    if (this.#typed === "") return this.#send("none");
-    if (Number.isNaN(value)) this.#problem = t("not_a_number", limits);
-    else if (value < min || value > max) this.#problem = t("out_of_range", limits);
-    if (this.#problem) return this.#context.redraw();
+    if (this.#typed.value === "") return this.#send("none");
+    if (Number.isNaN(value)) this.#problem.value = t("not_a_number", limits);
+    else if (value < min || value > max) this.#problem.value = t("out_of_range", limits);
+    if (this.#problem.value) return;
     return this.#send(String(value));
   }
 
   /** @param {string} text */
   async #send(text) {
-    this.#problem = await this.#bench.send([this.#name, text]);
-    if (this.#problem === null) this.#typed = null;
-    this.#context.redraw();
+    this.#problem.value = await this.#bench.send([this.#name, text]);
+    if (this.#problem.value === null) this.#typed.value = null;
   }
 }
 
@@ -166,8 +167,8 @@ export class Pin {
   #bench;
   #label;
   #called;
-  /** @type {string | null} */
-  #problem = null;
+  /** @type {Signal<string | null>} */
+  #problem = signal(null);
 
   /**
    * @param {AdminContext} context
@@ -205,7 +206,9 @@ export class Pin {
       >
         ${t("unplug")}
       </button>
-      ${this.#problem ? html`<p class="wrong" role="alert">${this.#problem}</p>` : nothing}
+      ${this.#problem.value
+        ? html`<p class="wrong" role="alert">${this.#problem.value}</p>`
+        : nothing}
     </div>`;
   }
 
@@ -213,7 +216,6 @@ export class Pin {
   async #send(text) {
     // The banner tells why its lever, which only looks disabled, does nothing.
     if (outOfReach(this.#context)) return;
-    this.#problem = await this.#bench.send([this.#label, text]);
-    this.#context.redraw();
+    this.#problem.value = await this.#bench.send([this.#label, text]);
   }
 }

@@ -1,6 +1,7 @@
 // The time of the test bench: to move it, to ask what came, to keep and restore it.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { exactMoment, isoDay, secondsOfDay, timeText } from "../../lib/format/moments.js";
 import { t, text } from "../../lib/format/words.js";
 import { dayOf, momentOf, secondOfDay } from "../../lib/format/zone.js";
@@ -37,18 +38,16 @@ function secondsOfMoment(typed) {
 }
 
 export class Passing {
-  #context;
   #bench;
   // Begins as the present moment.
-  /** @type {string | null} */
-  #wanted = null;
-  #busy = false;
-  /** @type {string | null} */
-  #problem = null;
+  /** @type {Signal<string | null>} */
+  #wanted = signal(null);
+  #busy = signal(false);
+  /** @type {Signal<string | null>} */
+  #problem = signal(null);
 
-  /** @param {AdminContext} context @param {Bench} bench */
-  constructor(context, bench) {
-    this.#context = context;
+  /** @param {Bench} bench */
+  constructor(bench) {
     this.#bench = bench;
   }
 
@@ -58,7 +57,9 @@ export class Passing {
       <h2>${t("time_title")}</h2>
       <p class="moment">${exactMoment(time)}</p>
       ${isVirtual ? this.#ways() : html`<p class="note">${t("time_real")}</p>`}
-      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+      ${this.#problem.value
+        ? html`<p class="refusal" role="alert">${this.#problem.value}</p>`
+        : nothing}
     </section>`;
   }
 
@@ -66,17 +67,18 @@ export class Passing {
     const { due } = this.#bench.report;
     return html`<div class="time-steps">
         ${STEPS.map(
-          ([seconds, key]) => html`<button
-            type="button"
-            ?disabled=${this.#busy}
-            @click=${() => this.#advance(String(seconds))}
-          >
-            ${t(key)}
-          </button>`,
+          ([seconds, key]) =>
+            html`<button
+              type="button"
+              ?disabled=${this.#busy.value}
+              @click=${() => this.#advance(String(seconds))}
+            >
+              ${t(key)}
+            </button>`,
         )}
         <button
           type="button"
-          ?disabled=${this.#busy || due === null}
+          ?disabled=${this.#busy.value || due === null}
           @click=${() => this.#advance("next")}
         >
           ${t("next_due")}
@@ -94,47 +96,44 @@ export class Passing {
         ${t("to_moment")}
         <input
           autocomplete="off"
-          .value=${this.#wanted ?? momentText(this.#bench.report.time)}
+          .value=${this.#wanted.value ?? momentText(this.#bench.report.time)}
           @input=${(event) => this.#type(event.target.value)}
         />
       </label>
-      <button ?disabled=${this.#busy || this.#wanted === null}>${t("go")}</button>
+      <button ?disabled=${this.#busy.value || this.#wanted.value === null}>${t("go")}</button>
     </form>`;
   }
 
   /** @param {string} wanted */
   #type(wanted) {
-    this.#wanted = wanted;
-    this.#problem = null;
-    this.#context.redraw();
+    this.#wanted.value = wanted;
+    this.#problem.value = null;
   }
 
   /** @param {Event} event */
   #go(event) {
     event.preventDefault();
-    const until = secondsOfMoment(this.#wanted ?? "");
+    const until = secondsOfMoment(this.#wanted.value ?? "");
     const seconds = until === null ? NaN : until - this.#bench.report.time;
     if (seconds >= 0) {
-      this.#wanted = null;
+      this.#wanted.value = null;
       return this.#advance(String(seconds));
     }
-    this.#problem = t(until === null ? "wrong_moment" : "in_the_past");
-    return this.#context.redraw();
+    this.#problem.value = t(until === null ? "wrong_moment" : "in_the_past");
+    return;
   }
 
   /** @param {string} step */
   async #advance(step) {
-    this.#busy = true;
-    this.#context.redraw();
-    this.#problem = await this.#bench.send(["advance", step]);
-    this.#busy = false;
-    this.#context.redraw();
+    this.#busy.value = true;
+    this.#problem.value = await this.#bench.send(["advance", step]);
+    this.#busy.value = false;
   }
 }
 
 // A few fields and a button: what they make of what was typed goes to the test bench.
 //
-//   new Ask(context, bench, {
+//   new Ask(bench, {
 //     button: "key",
 //     fields: [{ name: "host", label: "key", initial: "router" }],
 //     items: ({ host }) => [["ping", host]],
@@ -150,25 +149,23 @@ export class Passing {
  */
 
 export class Ask {
-  #context;
   #bench;
   #spec;
-  /** @type {Record<string, string>} */
-  #typed = {};
-  /** @type {string | null} */
-  #problem = null;
-  #done = false;
+  /** @type {Signal<Record<string, string>>} */
+  #typed = signal({});
+  /** @type {Signal<string | null>} */
+  #problem = signal(null);
+  #done = signal(false);
 
-  /** @param {AdminContext} context @param {Bench} bench @param {AskSpec} spec */
-  constructor(context, bench, spec) {
-    this.#context = context;
+  /** @param {Bench} bench @param {AskSpec} spec */
+  constructor(bench, spec) {
     this.#bench = bench;
     this.#spec = spec;
     this.#begin();
   }
 
   #begin() {
-    this.#typed = Object.fromEntries(
+    this.#typed.value = Object.fromEntries(
       this.#spec.fields.map(({ name, initial = "" }) => [name, initial]),
     );
   }
@@ -179,9 +176,11 @@ export class Ask {
       ${fields.map((field) => this.#field(field))}
       <footer>
         <button class="primary">${text(button)}</button>
-        <span class="saved" role="status">${this.#done ? t("done") : ""}</span>
+        <span class="saved" role="status">${this.#done.value ? t("done") : ""}</span>
       </footer>
-      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+      ${this.#problem.value
+        ? html`<p class="refusal" role="alert">${this.#problem.value}</p>`
+        : nothing}
     </form>`;
   }
 
@@ -194,7 +193,7 @@ export class Ask {
         required
         autocomplete="off"
         maxlength=${most?.() ?? nothing}
-        .value=${this.#typed[name]}
+        .value=${this.#typed.value[name]}
         @input=${(event) => this.#type(name, event.target.value)}
       />
     </div>`;
@@ -202,41 +201,37 @@ export class Ask {
 
   /** @param {string} name @param {string} typed */
   #type(name, typed) {
-    this.#typed[name] = typed;
-    this.#problem = null;
-    this.#done = false;
-    this.#context.redraw();
+    this.#typed.value = { ...this.#typed.value, [name]: typed };
+    this.#problem.value = null;
+    this.#done.value = false;
   }
 
   /** @param {Event} event */
   async #submit(event) {
     event.preventDefault();
-    this.#problem = await this.#bench.send(...this.#spec.items(this.#typed));
-    this.#done = this.#problem === null;
-    if (this.#done && this.#spec.isEmptiedAfter) this.#begin();
-    this.#context.redraw();
+    this.#problem.value = await this.#bench.send(...this.#spec.items(this.#typed.value));
+    this.#done.value = this.#problem.value === null;
+    if (this.#done.value && this.#spec.isEmptiedAfter) this.#begin();
   }
 }
 
 // Snapshots: moments of the whole controller that it can go back to, on virtual time.
 
 export class Snapshots {
-  #context;
   #bench;
-  /** @type {BenchSnapshot[]} */
-  #taken = [];
-  #name = "";
-  /** @type {string | null} */
-  #problem = null;
+  /** @type {Signal<BenchSnapshot[]>} */
+  #taken = signal([]);
+  #name = signal("");
+  /** @type {Signal<string | null>} */
+  #problem = signal(null);
 
-  /** @param {AdminContext} context @param {Bench} bench */
-  constructor(context, bench) {
-    this.#context = context;
+  /** @param {Bench} bench */
+  constructor(bench) {
     this.#bench = bench;
   }
 
   async read() {
-    this.#taken = await api.snapshots();
+    this.#taken.value = await api.snapshots();
   }
 
   view() {
@@ -244,13 +239,15 @@ export class Snapshots {
       <h2>${t("snapshots_title")}</h2>
       <p class="note">${t(this.#bench.report.virtual_time ? "snapshots_note" : "time_real")}</p>
       ${this.#bench.report.virtual_time ? this.#ways() : nothing}
-      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+      ${this.#problem.value
+        ? html`<p class="refusal" role="alert">${this.#problem.value}</p>`
+        : nothing}
     </section>`;
   }
 
   #ways() {
     return html`<ul class="wired">
-        ${this.#taken.map((one) => this.#row(one))}
+        ${this.#taken.value.map((one) => this.#row(one))}
       </ul>
       <form class="line" @submit=${(event) => this.#take(event)}>
         <label class="field">
@@ -259,8 +256,8 @@ export class Snapshots {
             required
             autocomplete="off"
             maxlength="40"
-            .value=${this.#name}
-            @input=${(event) => (this.#name = event.target.value)}
+            .value=${this.#name.value}
+            @input=${(event) => (this.#name.value = event.target.value)}
           />
         </label>
         <button class="primary">${t("take_snapshot")}</button>
@@ -283,15 +280,13 @@ export class Snapshots {
   /** @param {Event} event */
   async #take(event) {
     event.preventDefault();
-    await this.#send("take", this.#name.trim());
-    if (this.#problem === null) this.#name = "";
-    this.#context.redraw();
+    await this.#send("take", this.#name.value.trim());
+    if (this.#problem.value === null) this.#name.value = "";
   }
 
   /** @param {string} what @param {string} name */
   async #send(what, name) {
-    this.#problem = await this.#bench.post(api.snapshotTarget(what, name));
+    this.#problem.value = await this.#bench.post(api.snapshotTarget(what, name));
     await this.read().catch(() => {});
-    this.#context.redraw();
   }
 }

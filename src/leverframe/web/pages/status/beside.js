@@ -1,6 +1,7 @@
 // Below and beside the levers: what is measured, and what happened.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
@@ -20,11 +21,11 @@ export class Beside {
   #meters;
   #happened;
   // Fetched when somebody wants to choose.
-  /** @type {Choice | null} */
-  #choice = null;
+  /** @type {Signal<Choice | null>} */
+  #choice = signal(null);
   #stop;
   #hasGap;
-  #isRead = false;
+  #isRead = signal(false);
 
   /** @param {Context} context @param {Switches} switches */
   constructor(context, switches) {
@@ -41,7 +42,7 @@ export class Beside {
 
   // The lines of the last hour, the counters and the log come when they come: nobody waits.
   read() {
-    this.#isRead = true;
+    this.#isRead.value = true;
     this.#readHour();
     this.#meters.read().catch(() => {});
     this.#happened.read().catch(() => {});
@@ -51,7 +52,6 @@ export class Beside {
     this.#hour.read(this.#tiles.labels).then(
       () => {
         this.#hour.follow(this.#context.live.state);
-        this.#context.redraw();
       },
       () => {},
     );
@@ -65,7 +65,7 @@ export class Beside {
   #follow() {
     const { state } = this.#context.live;
     if (this.#hasGap()) this.read();
-    else if (this.#isRead && this.#hour.lacks(this.#tiles.labels)) this.#readHour();
+    else if (this.#isRead.value && this.#hour.lacks(this.#tiles.labels)) this.#readHour();
     this.#hour.follow(state);
     this.#tiles.follow(state);
     this.#happened.follow();
@@ -91,9 +91,10 @@ export class Beside {
       (label) => overview.isVisible(label) && isUsed(this.#context, label),
     );
     if (used.length === 0) return nothing;
-    return section("variables", html`<div class="rows">
-      ${used.map((label) => this.#switches.lever(label))}
-    </div>`);
+    return section(
+      "variables",
+      html`<div class="rows">${used.map((label) => this.#switches.lever(label))}</div>`,
+    );
   }
 
   #chooseButton() {
@@ -104,21 +105,18 @@ export class Beside {
 
   async #choose() {
     try {
-      const [{ Choice }] = await Promise.all([
-        import("./choice.js"),
-        this.#context.knowCommands(),
-      ]);
-      this.#choice ??= new Choice(this.#context);
+      const [{ Choice }] = await Promise.all([import("./choice.js"), this.#context.knowCommands()]);
+      this.#choice.value ??= new Choice(this.#context);
     } catch (error) {
       // The banner says why nothing opens.
       if (!api.mayPass(error)) throw error;
       return;
     }
-    this.#choice.begin();
+    this.#choice.value.begin();
   }
 
   dialogs() {
-    return this.#choice?.view() ?? nothing;
+    return this.#choice.value?.view() ?? nothing;
   }
 }
 

@@ -1,6 +1,7 @@
 // What the Status page shows and what it hides: one tick for each place of the list.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
 import { SHOWN_PLACES } from "../../lib/things/labels.js";
@@ -13,10 +14,10 @@ export class Choice {
   #context;
   #overview;
   // The places as they are being chosen; null while nobody chooses.
-  /** @type {string[] | null} */
-  #draft = null;
-  /** @type {string | null} */
-  #refusal = null;
+  /** @type {Signal<string[] | null>} */
+  #draft = signal(null);
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
 
   /** @param {Context} context */
   constructor(context) {
@@ -25,29 +26,27 @@ export class Choice {
   }
 
   begin() {
-    this.#draft = [...this.#overview.visibility];
-    this.#refusal = null;
-    this.#context.redraw();
+    this.#draft.value = [...this.#overview.visibility];
+    this.#refusal.value = null;
     Promise.resolve().then(() => dialog()?.showModal());
   }
 
   #end() {
-    this.#draft = null;
-    this.#context.redraw();
+    this.#draft.value = null;
   }
 
   view() {
-    const draft = this.#draft;
+    const draft = this.#draft.value;
     if (draft === null) return nothing;
     const places = SHOWN_PLACES.slice(0, draft.length);
     return html`<dialog class="shown" aria-labelledby="shown-title" @close=${() => this.#end()}>
       <form method="dialog" @submit=${(event) => this.#save(event)}>
         <h2 id="shown-title">${t("choose_shown")}</h2>
         <p class="note">${t("choose_note")}</p>
-        <div class="ticks">
-          ${places.map((place, index) => this.#tick(draft, place, index))}
-        </div>
-        ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+        <div class="ticks">${places.map((place, index) => this.#tick(draft, place, index))}</div>
+        ${this.#refusal.value
+          ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+          : nothing}
         <footer>
           <button class="primary" value="save">${t("save")}</button>
           <button value="cancel" formnovalidate>${t("cancel")}</button>
@@ -63,9 +62,7 @@ export class Choice {
       <input
         type="checkbox"
         .checked=${draft[index] !== "0"}
-        @change=${(event) => {
-          draft[index] = event.target.checked ? "1" : "0";
-        }}
+        @change=${(event) => (draft[index] = event.target.checked ? "1" : "0")}
       />
       <span>${this.#nameOf(place)}</span>
     </label>`;
@@ -92,14 +89,13 @@ export class Choice {
   async #save(event) {
     if (event.submitter?.getAttribute("value") !== "save") return;
     event.preventDefault();
-    const shown = (this.#draft ?? []).map((one) => one !== "0");
+    const shown = (this.#draft.value ?? []).map((one) => one !== "0");
     const { target, body } = this.#context.commands.get("echeck").request({ A: shown });
     try {
       await api.send(target, body);
       dialog()?.close();
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
-      this.#context.redraw();
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
     }
   }
 }

@@ -5,6 +5,7 @@ import { t } from "../../lib/format/words.js";
 import { dayStart } from "../../lib/format/zone.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
+import { ShownMap } from "../../lib/live/drawing.js";
 import { journalList, JournalReader } from "../../lib/things/journal.js";
 import { energyOf, METERS } from "../../lib/things/labels.js";
 import { thingAddress, thingName } from "../../lib/things/things.js";
@@ -17,8 +18,8 @@ const BAR_PX = 22;
 
 export class Meters {
   #context;
-  /** @type {Map<string, Amounts>} */
-  #amounts = new Map();
+  /** @type {ShownMap<string, Amounts>} */
+  #amounts = new ShownMap();
 
   /** @param {Context} context */
   constructor(context) {
@@ -37,7 +38,6 @@ export class Meters {
       const series = history.series[label];
       if (series) this.#amounts.set(label, amounts(history, series, yesterday, today));
     }
-    this.#context.redraw();
   }
 
   #counting() {
@@ -182,7 +182,6 @@ export class Happened {
       .catch(() => {})
       .then(async () => {
         await this.#journal.read();
-        this.#context.redraw();
       });
     await this.#reading;
   }

@@ -3,6 +3,7 @@
 // Two clicks in all. Its return time stays as it is. The last own time is offered again.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { durationText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { closeByEscape, closeMenu, closeWhenLeft } from "../../lib/frame/menu.js";
@@ -13,25 +14,23 @@ const KEPT = "leverframe.until";
 const CHOICES_S = [10, 300];
 
 export class PulseMenu {
-  #context;
   #pulse;
   #name;
   // What is in the menu is drawn while it is open: the first view has one for each lever.
-  #isOpen = false;
+  #isOpen = signal(false);
   // Whether it was pressed while it could not be opened.
-  #isPressedIdle = false;
+  #isPressedIdle = signal(false);
 
   /** @param {Context} context @param {number} index @param {() => string} name */
   constructor(context, index, name) {
-    this.#context = context;
     this.#pulse = new Pulse(context, index);
     this.#name = name;
   }
 
   view() {
     const { hindrance } = this.#pulse;
-    this.#isPressedIdle &&= hindrance !== null;
-    const refusal = this.#isPressedIdle ? hindrance : this.#pulse.refusal;
+    this.#isPressedIdle.value &&= hindrance !== null;
+    const refusal = this.#isPressedIdle.value ? hindrance : this.#pulse.refusal;
     return html`<details
         class="pop pulse"
         @keydown=${closeByEscape}
@@ -46,7 +45,7 @@ export class PulseMenu {
         >
           ${icon("pulse", "s")} <span>${t("pulse_for")}</span> ${icon("down", "s")}
         </summary>
-        ${this.#isOpen ? this.#menu() : nothing}
+        ${this.#isOpen.value ? this.#menu() : nothing}
       </details>
       ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}`;
   }
@@ -54,20 +53,16 @@ export class PulseMenu {
   // What is open can be closed at any time.
   /** @param {Event} event */
   #pressed(event) {
-    if (this.#isOpen || this.#pulse.hindrance === null) return;
+    if (this.#isOpen.value || this.#pulse.hindrance === null) return;
     event.preventDefault();
-    this.#isPressedIdle = true;
-    this.#context.redraw();
+    this.#isPressedIdle.value = true;
   }
 
   // At the lower end of a screen the page moves until the whole menu is seen.
   /** @param {HTMLDetailsElement} own */
   #toggled(own) {
-    this.#isOpen = own.open;
-    this.#context.redraw();
-    requestAnimationFrame(() =>
-      own.querySelector(".menu")?.scrollIntoView({ block: "nearest" }),
-    );
+    this.#isOpen.value = own.open;
+    requestAnimationFrame(() => own.querySelector(".menu")?.scrollIntoView({ block: "nearest" }));
   }
 
   #menu() {

@@ -2,10 +2,12 @@
 // the thresholds of the rules that use it. The whole tile opens the drawer.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { shortMoment } from "../../lib/format/moments.js";
 import { shown } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
+import { ShownMap } from "../../lib/live/drawing.js";
 import { contactWord, INPUTS, READINGS } from "../../lib/things/labels.js";
 import { thingAddress, thingName } from "../../lib/things/things.js";
 
@@ -63,8 +65,7 @@ export class Tiles {
   #chosen(labels) {
     const overview = this.#overview;
     return labels.filter(
-      (label) =>
-        overview.isVisible(label) && (overview.isPresent(label) || this.#isAwaited(label)),
+      (label) => overview.isVisible(label) && (overview.isPresent(label) || this.#isAwaited(label)),
     );
   }
 
@@ -230,9 +231,9 @@ export const HEIGHT = 34;
 
 export class LastHour {
   // The minute that all lines end with, counted from 1970.
-  #end = 0;
-  /** @type {Map<string, Minutes>} */
-  #lines = new Map();
+  #end = signal(0);
+  /** @type {ShownMap<string, Minutes>} */
+  #lines = new ShownMap();
   /** @type {Set<string>} */
   #asked = new Set();
 
@@ -247,7 +248,7 @@ export class LastHour {
     if (labels.length === 0) return;
     this.#asked = new Set(labels);
     const history = await api.history({ labels: labels.join(","), points: MINUTES });
-    this.#end = Math.floor(history.now / MINUTE_S);
+    this.#end.value = Math.floor(history.now / MINUTE_S);
     for (const [label, series] of Object.entries(history.series)) {
       this.#lines.set(
         label,
@@ -258,15 +259,15 @@ export class LastHour {
 
   /** @param {State} state */
   follow(state) {
-    if (this.#end === 0 || state.time === undefined) return;
+    if (this.#end.value === 0 || state.time === undefined) return;
     const now = Math.floor(state.time / MINUTE_S);
-    const passed = Math.min(MINUTES, Math.max(0, now - this.#end));
+    const passed = Math.min(MINUTES, Math.max(0, now - this.#end.value));
     for (const [label, line] of this.#lines) {
       for (let minute = 0; minute < passed; minute++) line.push(line.at(-1) ?? null);
       line.splice(0, line.length - MINUTES);
       line[line.length - 1] = state[label] ?? null;
     }
-    this.#end = Math.max(now, this.#end);
+    this.#end.value = Math.max(now, this.#end.value);
   }
 
   /** @param {string} label @returns {Minutes} */
@@ -282,7 +283,7 @@ export class LastHour {
     const now = line.at(-1) ?? null;
     const before = line.findLastIndex((value) => value !== null && value !== now);
     const first = line.indexOf(now, Math.max(before, 0));
-    return first > 0 ? (this.#end - (line.length - 1 - first)) * MINUTE_S : null;
+    return first > 0 ? (this.#end.value - (line.length - 1 - first)) * MINUTE_S : null;
   }
 
   // Each value holds until the next one.
@@ -291,7 +292,7 @@ export class LastHour {
     const line = [];
     let next = 0;
     let held = null;
-    for (let minute = this.#end - MINUTES + 1; minute <= this.#end; minute++) {
+    for (let minute = this.#end.value - MINUTES + 1; minute <= this.#end.value; minute++) {
       while (next < times.length && times[next] < (minute + 1) * MINUTE_S) held = values[next++];
       line.push(held);
     }
@@ -302,7 +303,7 @@ export class LastHour {
   #fromReduced({ times }, { mean }) {
     const line = new Array(MINUTES).fill(null);
     times.forEach((time, index) => {
-      const place = Math.floor(time / MINUTE_S) - this.#end + MINUTES - 1;
+      const place = Math.floor(time / MINUTE_S) - this.#end.value + MINUTES - 1;
       if (place >= 0 && place < MINUTES) line[place] = mean[index];
     });
     return line;

@@ -2,6 +2,7 @@
 // with the thresholds of the rules that look at it.
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { durationText, setText } from "../../lib/format/numbers.js";
 import { clock, t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
@@ -26,11 +27,11 @@ const MIN_SHARE = 0.8;
 export class Day {
   #context;
   #label;
-  /** @type {LaneBar[] | null} */
-  #bars = null;
-  /** @type {HistoryReply | null} */
-  #history = null;
-  #to = 0;
+  /** @type {Signal<LaneBar[] | null>} */
+  #bars = signal(null);
+  /** @type {Signal<HistoryReply | null>} */
+  #history = signal(null);
+  #to = signal(0);
   // The state that was drawn last: another one makes another picture.
   /** @type {number | null | undefined} */
   #seen;
@@ -43,20 +44,19 @@ export class Day {
   }
 
   get history() {
-    return this.#history;
+    return this.#history.value;
   }
 
   async read() {
     this.#seen = this.#context.live.state[this.#label];
-    this.#to = this.#context.live.state.time;
-    const span = { from: this.#to - SPAN_S, to: this.#to };
+    this.#to.value = this.#context.live.state.time;
+    const span = { from: this.#to.value - SPAN_S, to: this.#to.value };
     if (isState(this.#label)) {
       const { lanes } = await api.timeline(span);
-      this.#bars = lanes.find(({ label }) => label === this.#label)?.bars ?? [];
+      this.#bars.value = lanes.find(({ label }) => label === this.#label)?.bars ?? [];
     } else {
-      this.#history = await api.history({ labels: this.#label, points: POINTS, ...span });
+      this.#history.value = await api.history({ labels: this.#label, points: POINTS, ...span });
     }
-    this.#context.redraw();
   }
 
   view() {
@@ -66,7 +66,7 @@ export class Day {
     // What happened while the connection was lost is read when it is back.
     if (!isLost && (isOld || this.#wasLost)) this.read().catch(() => {});
     this.#wasLost = isLost;
-    const isThere = isLane ? this.#bars !== null : this.#history !== null;
+    const isThere = isLane ? this.#bars.value !== null : this.#history.value !== null;
     return html`<section>
       <h2>${t("last_day")} <small>${isLane && isThere ? this.#summary() : nothing}</small></h2>
       ${!isThere
@@ -78,7 +78,7 @@ export class Day {
   }
 
   get #shown() {
-    return (this.#bars ?? []).filter(({ value, planned }) => value === 1 && !planned);
+    return (this.#bars.value ?? []).filter(({ value, planned }) => value === 1 && !planned);
   }
 
   #summary() {
@@ -127,12 +127,15 @@ export class Day {
   // In percent of the day.
   /** @param {number} time */
   #share(time) {
-    return Math.min(100, Math.max(0, (100 * (time - this.#to + SPAN_S)) / SPAN_S));
+    return Math.min(100, Math.max(0, (100 * (time - this.#to.value + SPAN_S)) / SPAN_S));
   }
 
   #axis() {
     const step = SPAN_S / TICKS;
-    const times = Array.from({ length: TICKS }, (_, index) => this.#to - SPAN_S + index * step);
+    const times = Array.from(
+      { length: TICKS },
+      (_, index) => this.#to.value - SPAN_S + index * step,
+    );
     return html`<div class="axis" aria-hidden="true">
       ${times.map((time) => html`<span>${clock(time).slice(0, 5)}</span>`)}
       <span>${t("now_short")}</span>
@@ -140,7 +143,7 @@ export class Day {
   }
 
   #line() {
-    const history = /** @type {HistoryReply} */ (this.#history);
+    const history = /** @type {HistoryReply} */ (this.#history.value);
     const { times, columns } = tableOf(history, [this.#label]);
     const values = columns[0]?.values ?? columns[0]?.mean ?? [];
     const known = values.filter((value) => value !== null && value !== undefined);
@@ -200,7 +203,8 @@ export class Day {
     return values
       .map((value, index) => {
         const x = this.#share(times[index]).toFixed(2);
-        const step = isDrawing && this.#history?.step === 0 ? `L${x} ${height.toFixed(1)}` : "";
+        const step =
+          isDrawing && this.#history.value?.step === 0 ? `L${x} ${height.toFixed(1)}` : "";
         if (value === null || value === undefined) {
           isDrawing = false;
           return step;
@@ -218,7 +222,7 @@ export class Day {
   /** @param {number[]} times @param {(number | null)[]} values @param {number} index */
   #leftOf(times, values, index) {
     const gap = values.findIndex((one, at) => at > index && (one === null || one === undefined));
-    const end = this.#share(times.at(gap) ?? this.#to);
+    const end = this.#share(times.at(gap) ?? this.#to.value);
     return Math.max(0, Math.min(this.#share(times[index]), end - MIN_SHARE)).toFixed(2);
   }
 }

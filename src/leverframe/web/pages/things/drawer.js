@@ -2,6 +2,7 @@
 // it, and its settings.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { shortMoment } from "../../lib/format/moments.js";
 import { code, t } from "../../lib/format/words.js";
 import { lostBanner } from "../../lib/frame/frame.js";
@@ -36,21 +37,21 @@ export class Drawer {
   #overview;
   #leave;
   #switches;
-  /** @type {string | null} */
-  #label = null;
-  /** @type {Day | null} */
-  #day = null;
-  /** @type {Why | null} */
-  #why = null;
-  /** @type {OnFor | null} */
-  #onFor = null;
-  /** @type {Duty | null} */
-  #duty = null;
-  /** @type {Awaited<ReturnType<typeof settingsOf>> | null} */
-  #settings = null;
+  /** @type {Signal<string | null>} */
+  #label = signal(null);
+  /** @type {Signal<Day | null>} */
+  #day = signal(null);
+  /** @type {Signal<Why | null>} */
+  #why = signal(null);
+  /** @type {Signal<OnFor | null>} */
+  #onFor = signal(null);
+  /** @type {Signal<Duty | null>} */
+  #duty = signal(null);
+  /** @type {Signal<Awaited<ReturnType<typeof settingsOf>> | null>} */
+  #settings = signal(null);
   // Number of a reading in texts, by label.
-  /** @type {Record<string, string> | null} */
-  #codes = null;
+  /** @type {Signal<Record<string, string> | null>} */
+  #codes = signal(null);
 
   // `leave()` is asked to close it: the address decides what is open.
   /** @param {Context} context @param {() => void} leave */
@@ -77,16 +78,15 @@ export class Drawer {
   // What is open stays as it is, with what is asked and typed there.
   /** @param {string} label */
   open(label) {
-    if (label === this.#label) return;
+    if (label === this.#label.value) return;
     this.#empty();
-    this.#label = label;
+    this.#label.value = label;
     const hasHistory = isState(label) || this.#overview.isKnown(label);
-    this.#day = hasHistory ? new Day(this.#context, label) : null;
-    this.#why = isState(label) ? new Why(this.#context, label) : null;
-    this.#onFor = OUTPUTS.includes(label) ? new OnFor(this.#context, label) : null;
+    this.#day.value = hasHistory ? new Day(this.#context, label) : null;
+    this.#why.value = isState(label) ? new Why(this.#context, label) : null;
+    this.#onFor.value = OUTPUTS.includes(label) ? new OnFor(this.#context, label) : null;
     const hindrance = () => this.#switches.hindrance(label);
-    this.#duty = PWMS.includes(label) ? new Duty(this.#context, label, hindrance) : null;
-    this.#context.redraw();
+    this.#duty.value = PWMS.includes(label) ? new Duty(this.#context, label, hindrance) : null;
     dialog()?.scrollTo(0, 0);
     this.#read(label);
   }
@@ -95,7 +95,7 @@ export class Drawer {
   // all others, which would move them away from under the hand: they wait for a while.
   /** @param {string} label */
   async #read(label) {
-    const above = Promise.allSettled([this.#day?.read(), this.#why?.open()]);
+    const above = Promise.allSettled([this.#day.value?.read(), this.#why.value?.open()]);
     if (!this.#context.isAdmin) return;
     const context = /** @type {AdminContext} */ (this.#context);
     const more = { forms: this.forms, requests: requests(label) };
@@ -103,34 +103,35 @@ export class Drawer {
       settingsOf(context, label, more).catch(ignoreLoss),
       Promise.race([Promise.all([above, this.#readCodes()]), passed(PATIENCE_MS)]),
     ]);
-    if (this.#label !== label) return;
-    this.#settings = settings;
-    this.#context.redraw();
+    if (this.#label.value !== label) return;
+    this.#settings.value = settings;
     await settings?.open().catch(ignoreLoss);
-    this.#context.redraw();
   }
 
   async #readCodes() {
-    this.#codes ??= await api.readingCodes().then(byLabel, ignoreLoss);
-    this.#context.redraw();
+    this.#codes.value ??= await api.readingCodes().then(byLabel, ignoreLoss);
   }
 
   // The browser gives the focus back to what had it, unless that was drawn away.
   close() {
-    const label = this.#label;
+    const label = this.#label.value;
     if (label === null) return;
     dialog()?.close();
     this.#empty();
     if (document.activeElement === document.body) focusOnLink(label);
-    this.#context.redraw();
   }
 
   #empty() {
-    this.#why?.close();
-    this.#settings?.close();
+    this.#why.value?.close();
+    this.#settings.value?.close();
     this.forms.clear();
-    [this.#label, this.#settings] = [null, null];
-    [this.#day, this.#why, this.#onFor, this.#duty] = [null, null, null, null];
+    [this.#label.value, this.#settings.value] = [null, null];
+    [this.#day.value, this.#why.value, this.#onFor.value, this.#duty.value] = [
+      null,
+      null,
+      null,
+      null,
+    ];
   }
 
   // To be called after drawing.
@@ -140,24 +141,23 @@ export class Drawer {
   }
 
   view() {
-    const label = this.#label;
+    const label = this.#label.value;
     if (label === null) return nothing;
     return html`<dialog
       class="drawer"
       aria-labelledby="drawer-name"
       data-thing=${label}
       ?data-lost=${this.#isLost}
-      aria-busy=${this.#context.isAdmin && this.#settings === null ? "true" : "false"}
+      aria-busy=${this.#context.isAdmin && this.#settings.value === null ? "true" : "false"}
       @cancel=${(event) => this.#cancelled(event)}
       @click=${({ target, currentTarget }) => target === currentTarget && this.#leave()}
     >
       <div class="inside">
         ${this.#bar(label)} ${lostBanner(this.#context.live)} ${this.#findings(label)}
-        ${this.#now(label)}
-        ${this.#why?.view() ?? nothing} ${this.#isBlank(label) ? nothing : this.#day?.view()}
-        ${this.#why?.before() ?? nothing} ${this.#about(label)}
-        ${this.#uses(label)}
-        ${this.#settings?.view() ?? nothing} ${this.#advanced(label)} ${this.#ways(label)}
+        ${this.#now(label)} ${this.#why.value?.view() ?? nothing}
+        ${this.#isBlank(label) ? nothing : this.#day.value?.view()}
+        ${this.#why.value?.before() ?? nothing} ${this.#about(label)} ${this.#uses(label)}
+        ${this.#settings.value?.view() ?? nothing} ${this.#advanced(label)} ${this.#ways(label)}
       </div>
     </dialog>`;
   }
@@ -190,7 +190,7 @@ export class Drawer {
   }
 
   get #nameField() {
-    const fields = this.#settings?.forms.flatMap((form) => form.fields) ?? [];
+    const fields = this.#settings.value?.forms.flatMap((form) => form.fields) ?? [];
     return fields.find(({ spec }) => spec.label === "name") ?? null;
   }
 
@@ -226,9 +226,9 @@ export class Drawer {
     if ([...OUTPUTS, ...PWMS, ...VARIABLES].includes(label)) {
       const isFree = this.#switches.prohibition(label) === null;
       return html`<section class="operated">
-        ${this.#switches.upright(label, "drawer-")} ${this.#duty?.view() ?? nothing}
+        ${this.#switches.upright(label, "drawer-")} ${this.#duty.value?.view() ?? nothing}
         <p class="note" id=${`drawer-who-${label}`}>${this.#switches.soon(label)}</p>
-        ${isFree ? this.#onFor?.view() ?? nothing : nothing}
+        ${isFree ? (this.#onFor.value?.view() ?? nothing) : nothing}
       </section>`;
     }
     if (kindOf(label).kind === "all") return nothing;
@@ -265,7 +265,7 @@ export class Drawer {
   #uses(label) {
     if (!this.#context.settings || UNUSED.includes(kindOf(label).kind ?? "")) return nothing;
     const context = /** @type {AdminContext} */ (this.#context);
-    const uses = usesOf(context, label, this.#codes?.[label]);
+    const uses = usesOf(context, label, this.#codes.value?.[label]);
     return uses.length === 0 && this.#isBlank(label) ? nothing : usesView(uses);
   }
 
@@ -353,7 +353,11 @@ const UNMEASURED = ["watchdog", "device", "text", "write", "all"];
 /** @param {[string, string][]} facts */
 const listed = (facts) =>
   html`<dl class="about">
-    ${facts.map(([what, text]) => html`<dt>${what}</dt><dd>${text}</dd>`)}
+    ${facts.map(
+      ([what, text]) =>
+        html`<dt>${what}</dt>
+          <dd>${text}</dd>`,
+    )}
   </dl>`;
 
 /** @param {unknown} error */

@@ -1,6 +1,7 @@
 // An output on for a while: some seconds or minutes, or until a time of the day.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { durationText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { indexOf } from "../../lib/things/labels.js";
@@ -9,13 +10,11 @@ import { Pulse } from "../../lib/things/switches.js";
 const CHOICES_S = [10, 300];
 
 export class OnFor {
-  #context;
   #pulse;
-  #isAsking = false;
+  #isAsking = signal(false);
 
   /** @param {Context} context @param {string} label */
   constructor(context, label) {
-    this.#context = context;
     this.#pulse = new Pulse(context, indexOf(label));
   }
 
@@ -42,13 +41,13 @@ export class OnFor {
         <button
           type="button"
           ?disabled=${isIdle}
-          aria-expanded=${this.#isAsking ? "true" : "false"}
-          @click=${() => this.#ask(!this.#isAsking)}
+          aria-expanded=${this.#isAsking.value ? "true" : "false"}
+          @click=${() => this.#ask(!this.#isAsking.value)}
         >
           ${t("on_until")}
         </button>
       </div>
-      ${this.#isAsking ? this.#question() : nothing}
+      ${this.#isAsking.value ? this.#question() : nothing}
       ${this.#pulse.refusal
         ? html`<p class="refusal" role="alert">${this.#pulse.refusal}</p>`
         : nothing}`;
@@ -57,21 +56,18 @@ export class OnFor {
   #question() {
     return html`<form class="fors" @submit=${(event) => this.#until(event)}>
       <label>${t("on_until_time")} <input type="time" name="time" required autofocus /></label>
-      <button class="primary" ?disabled=${this.#pulse.hindrance !== null}>
-        ${t("switch_on")}
-      </button>
+      <button class="primary" ?disabled=${this.#pulse.hindrance !== null}>${t("switch_on")}</button>
     </form>`;
   }
 
   /** @param {boolean} isAsking */
   #ask(isAsking) {
-    this.#isAsking = isAsking;
-    this.#context.redraw();
+    this.#isAsking.value = isAsking;
   }
 
   /** @param {() => void} send */
   #send(send) {
-    this.#isAsking = false;
+    this.#isAsking.value = false;
     send();
   }
 

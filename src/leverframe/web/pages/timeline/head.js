@@ -1,8 +1,10 @@
 // The head of the timeline: its stretch of time, and how people move it.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import { note, step } from "../../lib/frame/router.js";
+import { observe } from "../../lib/live/drawing.js";
 
 // Above the timeline: how much of it is shown, and the way earlier, later, nearer and back to now;
 // and what the looks of bars mean that no cause has.
@@ -18,22 +20,19 @@ const ZOOM = 2;
  */
 export function head(stretch, { now, around }, move) {
   /** @param {Span} span */
-  const choice = (span) => html`<button
-    type="button"
-    aria-pressed=${stretch.span === span ? "true" : "false"}
-    @click=${() => move(() => stretch.choose(span))}
-  >
-    ${t(`span_${span}`)}
-  </button>`;
+  const choice = (span) =>
+    html`<button
+      type="button"
+      aria-pressed=${stretch.span === span ? "true" : "false"}
+      @click=${() => move(() => stretch.choose(span))}
+    >
+      ${t(`span_${span}`)}
+    </button>`;
   /** @param {string} key @param {string} sign @param {() => void} act */
-  const button = (key, sign, act) => html`<button
-    type="button"
-    aria-label=${t(key)}
-    title=${t(key)}
-    @click=${() => move(act)}
-  >
-    ${sign}
-  </button>`;
+  const button = (key, sign, act) =>
+    html`<button type="button" aria-label=${t(key)} title=${t(key)} @click=${() => move(act)}>
+      ${sign}
+    </button>`;
   return html`<div class="head">
     <p class="title" aria-hidden="true">${t("page_timeline")}</p>
     <span class="group" role="group" aria-label=${t("span")}
@@ -53,15 +52,17 @@ export function head(stretch, { now, around }, move) {
   </div>`;
 }
 
-export const restOfKey = () => html`<p class="cause-key">
-  ${["met", "absent", "planned"].map(
-    (look) => html`<span
-      ><svg class="bars" width="26" height="14" aria-hidden="true">
-        <rect class=${look} x="1.5" y="2.5" width="23" height="9" /></svg
-      >${t(`key_${look}`)}</span
-    >`,
-  )}
-</p>`;
+export const restOfKey = () =>
+  html`<p class="cause-key">
+    ${["met", "absent", "planned"].map(
+      (look) =>
+        html`<span
+          ><svg class="bars" width="26" height="14" aria-hidden="true">
+            <rect class=${look} x="1.5" y="2.5" width="23" height="9" /></svg
+          >${t(`key_${look}`)}</span
+        >`,
+    )}
+  </p>`;
 
 // Which stretch of time the timeline shows: one that rolls with now, or a part that was chosen.
 
@@ -82,11 +83,12 @@ export class Stretch {
   // Null for a part that does not move with time.
   /** @type {Span | null} */
   span = DEFAULT_SPAN;
-  #from = 0;
-  #to = 0;
+  #from = signal(0);
+  #to = signal(0);
 
   /** @param {URLSearchParams} params */
   constructor(params) {
+    observe(this, "span");
     const [from, to, at] = ["from", "to", "at"].map((name) => Number(params.get(name)));
     const span = params.get("span") ?? "";
     if (isSpan(span)) this.span = span;
@@ -98,7 +100,7 @@ export class Stretch {
   // [from, to] in seconds since 1970.
   /** @param {number} now @returns {[number, number]} */
   bounds(now) {
-    if (this.span === null) return [this.#from, this.#to];
+    if (this.span === null) return [this.#from.value, this.#to.value];
     return [now - SPANS[this.span], now + SPANS[this.span] * AHEAD];
   }
 
@@ -116,7 +118,7 @@ export class Stretch {
     const middle = (from + to) / 2;
     const length = Math.min(Math.max(to - from, MIN_S), MAX_S);
     this.#set(middle - length / 2, middle + length / 2);
-    step("timeline", { from: this.#from, to: this.#to });
+    step("timeline", { from: this.#from.value, to: this.#to.value });
   }
 
   // By a share of what is shown; steps through time are one place to go back from.
@@ -126,7 +128,7 @@ export class Stretch {
     const by = (to - from) * share;
     const wasRolling = this.span !== null;
     this.#set(from + by, to + by);
-    (wasRolling ? step : note)("timeline", { from: this.#from, to: this.#to });
+    (wasRolling ? step : note)("timeline", { from: this.#from.value, to: this.#to.value });
   }
 
   /** @param {number} factor @param {number} now @param {number} around */
@@ -138,7 +140,7 @@ export class Stretch {
   /** @param {number} from @param {number} to */
   #set(from, to) {
     this.span = null;
-    [this.#from, this.#to] = [Math.max(0, Math.round(from)), Math.round(to)];
+    [this.#from.value, this.#to.value] = [Math.max(0, Math.round(from)), Math.round(to)];
   }
 }
 
@@ -156,16 +158,16 @@ export function dragging(event, moved, ended) {
   const place = /** @type {Element} */ (event.currentTarget);
   place.setPointerCapture(event.pointerId);
   const stop = new AbortController();
-  const { signal } = stop;
+  const ending = { signal: stop.signal };
   /** @param {PointerEvent} one */
   const move = ({ clientX }) => moved(clientX);
-  place.addEventListener("pointermove", /** @type {EventListener} */ (move), { signal });
+  place.addEventListener("pointermove", /** @type {EventListener} */ (move), ending);
   const end = () => {
     stop.abort();
     ended();
   };
-  place.addEventListener("pointerup", end, { signal });
-  place.addEventListener("pointercancel", () => stop.abort(), { signal });
+  place.addEventListener("pointerup", end, ending);
+  place.addEventListener("pointercancel", () => stop.abort(), ending);
   moved(event.clientX);
 }
 
@@ -176,12 +178,12 @@ export function dragging(event, moved, ended) {
  */
 export function drawing(event, { drawn, ended, pressed }) {
   const stop = new AbortController();
-  const { signal } = stop;
+  const ending = { signal: stop.signal };
   /** @param {PointerEvent} one */
   const isDrawn = ({ clientX }) => Math.abs(clientX - event.clientX) >= MIN_DRAG_PX;
   const isMouse = event.pointerType === "mouse";
   if (isMouse) {
-    addEventListener("pointermove", (one) => drawn(isDrawn(one) ? one.clientX : null), { signal });
+    addEventListener("pointermove", (one) => drawn(isDrawn(one) ? one.clientX : null), ending);
   }
   addEventListener(
     "pointerup",
@@ -190,7 +192,7 @@ export function drawing(event, { drawn, ended, pressed }) {
       if (!isDrawn(one)) pressed();
       else if (isMouse) ended();
     },
-    { signal },
+    ending,
   );
-  addEventListener("pointercancel", () => stop.abort(), { signal });
+  addEventListener("pointercancel", () => stop.abort(), ending);
 }

@@ -3,6 +3,7 @@
 import { t } from "../../lib/format/words.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
+import { observe } from "../../lib/live/drawing.js";
 import { dutyOf, isState, READINGS } from "../../lib/things/labels.js";
 import { isUsed, thingAddress, thingName } from "../../lib/things/things.js";
 import { MESSAGES } from "./chain.js";
@@ -48,11 +49,13 @@ export function rowsOf(context, timeline) {
   const shown = lanes.filter((lane) => isWorthARow(context, lane, rules));
   const outputs = shown.filter(({ kind }) => kind === "output" || kind === "pwm").map(row);
   const inputs = shown.filter(({ kind }) => kind === "variable" || kind === "input").map(row);
-  const ruleRows = shown.filter(({ kind }) => kind === "rule").map((lane, index) => ({
-    ...row(lane),
-    name: ruleName(rules[index]),
-    href: context.isAdmin ? address("rules", { edit: rules[index].number }) : "",
-  }));
+  const ruleRows = shown
+    .filter(({ kind }) => kind === "rule")
+    .map((lane, index) => ({
+      ...row(lane),
+      name: ruleName(rules[index]),
+      href: context.isAdmin ? address("rules", { edit: rules[index].number }) : "",
+    }));
   /** @type {Omit<Row, "top">} */
   const messages = {
     ...{ label: MESSAGES, kind: "messages", name: t("messages") },
@@ -135,6 +138,7 @@ export class Recorded {
 
   /** @param {Context} context */
   constructor(context) {
+    observe(this, "timeline", "history", "refusal", "isReading");
     this.#context = context;
     this.#hasGap = context.live.watchGaps();
   }
@@ -163,7 +167,6 @@ export class Recorded {
     this.isReading = false;
     // The answer may be older than what was heard meanwhile.
     if (live.heard !== heard) this.follow(stretch);
-    this.#context.redraw();
   }
 
   // What is on its way is taken by nobody any more.
@@ -190,7 +193,12 @@ export class Recorded {
   #signature() {
     const { state } = this.#context.live;
     const met = (state.rules ?? []).map((/** @type {{ met: boolean }} */ rule) => rule.met);
-    return JSON.stringify([Object.keys(state).filter(isState).map((label) => state[label]), met]);
+    return JSON.stringify([
+      Object.keys(state)
+        .filter(isState)
+        .map((label) => state[label]),
+      met,
+    ]);
   }
 
   /** @param {Stretch} stretch */

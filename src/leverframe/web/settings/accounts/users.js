@@ -1,6 +1,7 @@
 // The control users: a list that is saved as a whole. They look and switch, and set up nothing.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import { copyable } from "../../lib/forms/controls.js";
 import { allowed, problemOf } from "../../lib/forms/schema.js";
@@ -14,12 +15,12 @@ export class UsersForm {
   #context;
   #command;
   // What is typed; null while the list is as saved. Each: { name, password, active }.
-  /** @type {User[] | null} */
-  #draft = null;
-  /** @type {string | null} */
-  #refusal = null;
-  #saved = false;
-  #saving = false;
+  /** @type {Signal<User[] | null>} */
+  #draft = signal(null);
+  /** @type {Signal<string | null>} */
+  #refusal = signal(null);
+  #saved = signal(false);
+  #saving = signal(false);
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -35,11 +36,11 @@ export class UsersForm {
   }
 
   get #users() {
-    return this.#draft ?? this.#stored;
+    return this.#draft.value ?? this.#stored;
   }
 
   get isChanged() {
-    return this.#draft !== null && !isSame(this.#draft, this.#stored);
+    return this.#draft.value !== null && !isSame(this.#draft.value, this.#stored);
   }
 
   get #max() {
@@ -47,17 +48,15 @@ export class UsersForm {
   }
 
   restore() {
-    this.#draft = null;
-    this.#refusal = null;
-    this.#context.redraw();
+    this.#draft.value = null;
+    this.#refusal.value = null;
   }
 
   /** @param {User[]} users */
   #put(users) {
-    this.#draft = users;
-    this.#refusal = null;
-    this.#saved = false;
-    this.#context.redraw();
+    this.#draft.value = users;
+    this.#refusal.value = null;
+    this.#saved.value = false;
   }
 
   /** @param {number} index @param {keyof User} part @param {string | boolean} value */
@@ -85,20 +84,19 @@ export class UsersForm {
     const isWrong = this.#users.some(
       ({ name, password }) => this.#problem("B", name) ?? this.#problem("C", password),
     );
-    if (this.#saving || isWrong) return false;
-    this.#saving = true;
+    if (this.#saving.value || isWrong) return false;
+    this.#saving.value = true;
     try {
       const { target, body } = this.#request;
       await api.send(target, body);
       await this.#context.readSettings();
-      this.#draft = null;
-      this.#saved = true;
+      this.#draft.value = null;
+      this.#saved.value = true;
     } catch (error) {
-      this.#refusal = error instanceof api.Refused ? error.message : t("not_sent");
+      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_sent");
     }
-    this.#saving = false;
-    this.#context.redraw();
-    return this.#saved;
+    this.#saving.value = false;
+    return this.#saved.value;
   }
 
   view() {
@@ -111,9 +109,7 @@ export class UsersForm {
         const form = event.currentTarget;
         if (!(await this.save())) focusWrong(form);
       }}
-      @keydown=${(event) => {
-        if (event.key === "Escape" && this.isChanged) this.restore();
-      }}
+      @keydown=${(event) => event.key === "Escape" && this.isChanged && this.restore()}
     >
       <h2>${t("users")}</h2>
       <p class="note">${t("users_note")}</p>
@@ -122,7 +118,9 @@ export class UsersForm {
         : html`<ul class="people">
             ${this.#users.map((user, index) => this.#row(user, index))}
           </ul>`}
-      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#refusal.value
+        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
+        : nothing}
       ${this.#footer()}
     </form>`;
   }
@@ -184,13 +182,17 @@ export class UsersForm {
     const isFull = this.#users.length >= this.#max;
     const add = () => this.#put([...this.#users, { name: "", password: "", active: true }]);
     return html`<footer>
-      <button class="primary" ?disabled=${!this.isChanged || this.#saving}>${t("save")}</button>
+      <button class="primary" ?disabled=${!this.isChanged || this.#saving.value}>
+        ${t("save")}
+      </button>
       <button type="button" ?disabled=${!this.isChanged} @click=${() => this.restore()}>
         ${t("discard")}
       </button>
       <button type="button" ?disabled=${isFull} @click=${add}>${t("add_user")}</button>
       <small>${t("how_many", { count: this.#users.length, max: this.#max })}</small>
-      <span class="saved" role="status">${this.#saved && !this.isChanged ? t("saved") : ""}</span>
+      <span class="saved" role="status"
+        >${this.#saved.value && !this.isChanged ? t("saved") : ""}</span
+      >
       <details class="request">
         <summary>${t("as_request")}</summary>
         ${copyable(api.curl(this.#request))}
