@@ -115,8 +115,8 @@ export class Draft {
     this.#saved = signal(saved);
     this.#uses = uses;
     this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
-    this.#typed = signal(typedRule(rule, windowOfRule(uses, rule)));
-    this.#begun = this.#typed.value;
+    this.#begun = typedRule(rule, windowOfRule(uses, rule));
+    this.#typed = signal(this.#begun);
     this.#stored = typedRule(saved ?? EMPTY_RULE, this.#window);
   }
 
