@@ -17,7 +17,7 @@ import { comparison, effectWords, results } from "../../../src/leverframe/web/fl
 import { Rollouts, underWay } from "../../../src/leverframe/web/fleet/rollouts.js";
 import { withChange } from "../../../src/leverframe/web/fleet/view.js";
 import { Refused } from "../../../src/leverframe/web/lib/live/api.js";
-import { whyNot } from "../../../src/leverframe/web/lib/forms/action.js";
+import { whyNot } from "../../../src/leverframe/web/lib/forms/task.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { effect as follow } from "../../../src/leverframe/web/vendor/signals-core.js";
 import { markup, openContext, textOf, whenDrawn } from "./helpers.js";

@@ -3,8 +3,8 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { clock, t } from "../lib/format/words.js";
-import { whyNot } from "../lib/forms/action.js";
 import { optionsOf } from "../lib/forms/controls.js";
+import { CONNECTION, Task } from "../lib/forms/task.js";
 import { observe } from "../lib/live/drawing.js";
 import { OUTPUTS } from "../lib/things/labels.js";
 import { kindName } from "../lib/things/things.js";
@@ -37,9 +37,7 @@ export class Bulk {
   #sure = signal("");
   /** @type {Signal<BulkReport | null>} */
   #report = signal(null);
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
-  #isBusy = signal(false);
+  #task = new Task({ lost: CONNECTION });
   #triedAt = signal(0);
 
   /** @param {FleetPageLike} page */
@@ -60,7 +58,7 @@ export class Bulk {
   forget() {
     this.#report.value = null;
     this.#drift.value = null;
-    this.#refusal.value = null;
+    this.#task.forget();
     this.#sure.value = "";
   }
 
@@ -77,10 +75,7 @@ export class Bulk {
       ${this.what === "restore"
         ? this.#confirmed.refusal(aboutSnapshot(this.#text.value))
         : nothing}
-      ${this.#refusal.value
-        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-        : nothing}
-      ${this.#report.value ? this.#told(this.#report.value) : nothing}
+      ${this.#task.view()} ${this.#report.value ? this.#told(this.#report.value) : nothing}
       ${this.#drift.value ? comparison(this.#drift.value) : nothing}
     </section>`;
   }
@@ -286,7 +281,7 @@ export class Bulk {
         ><button
           class="primary"
           data-do=${this.what}
-          ?disabled=${this.#isBusy.value || !this.#isReady}
+          ?disabled=${this.#task.isBusy || !this.#isReady}
         >
           ${this.#now(count)}
         </button>`;
@@ -300,7 +295,7 @@ export class Bulk {
           @change=${(event) => (this.#allOrNone.value = event.target.checked)}
         />${t("all_or_none")}</label
       >
-      <button data-do="try" ?disabled=${this.#isBusy.value}>
+      <button data-do="try" ?disabled=${this.#task.isBusy}>
         ${t(tried ? "try_again" : "try")}
       </button>
       <span class="gap"></span>
@@ -309,7 +304,7 @@ export class Bulk {
             type="button"
             class="primary"
             data-do="send"
-            ?disabled=${this.#isBusy.value || would === 0}
+            ?disabled=${this.#task.isBusy || would === 0}
             @click=${() => this.#act(() => this.#send(tried))}
           >
             ${t("now_send", { count: would })}
@@ -344,15 +339,10 @@ export class Bulk {
 
   /** @param {() => Promise<BulkReport | null>} work */
   async #act(work) {
-    this.#isBusy.value = true;
-    this.#refusal.value = null;
-    try {
+    const isDone = await this.#task.run(async () => {
       this.#report.value = await work();
-    } catch (error) {
-      this.#report.value = null;
-      this.#refusal.value = whyNot(error);
-    }
-    this.#isBusy.value = false;
+    });
+    if (!isDone) this.#report.value = null;
   }
 
   get #command() {

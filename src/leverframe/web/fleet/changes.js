@@ -5,8 +5,8 @@ import { signal } from "../vendor/signals-core.js";
 import { moment } from "../lib/format/moments.js";
 import { contextOf } from "../lib/format/setting_words.js";
 import { clock, fetchWords, speaking, t } from "../lib/format/words.js";
-import { whyNot } from "../lib/forms/action.js";
 import { optionsOf } from "../lib/forms/controls.js";
+import { refusalView, whyNot } from "../lib/forms/task.js";
 import { icon } from "../lib/things/signs.js";
 import { asEntries, auditWords, causeName, why } from "../pages/log/entries.js";
 import * as node from "./node_api.js";
@@ -87,9 +87,7 @@ export class Changes {
         aria-label=${t("changes")}
         aria-busy=${String(!this.#changes.value)}
       >
-        ${this.#refusal.value
-          ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-          : nothing}
+        ${refusalView(this.#refusal.value)}
         ${this.#silent.value
           ? html`<p class="told" role="status">
               ${icon("attention", "s")} ${t("changes_missing", { nodes: this.#silent.value })}

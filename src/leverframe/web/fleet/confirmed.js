@@ -1,18 +1,15 @@
 // Buttons that do something at the node: what cannot be taken back asks once more, beside the
 // button; what is refused is said there.
 
-import { html, nothing } from "../vendor/lit-html.js";
+import { html } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
-import { whyNot } from "../lib/forms/action.js";
+import { CONNECTION, Task } from "../lib/forms/task.js";
 
 export class Confirmed {
-  // The button that asks, and the one whose work is under way.
+  // The button that asks.
   #asking = signal("");
-  #busy = signal("");
-  // What was refused last, by whom it is about.
-  /** @type {Signal<{ about: string, why: string } | null>} */
-  #refusal = signal(null);
+  #task = new Task({ lost: CONNECTION });
 
   /** @param {string} about */
   isAsking(about) {
@@ -32,7 +29,7 @@ export class Confirmed {
       type="button"
       class=${primary ? "primary" : ""}
       data-do=${what}
-      ?disabled=${this.#busy.value !== ""}
+      ?disabled=${this.#task.isBusy}
       @click=${() => {
         if (question) this.#ask(key);
         else this.#act(key, work);
@@ -45,7 +42,7 @@ export class Confirmed {
   /** @param {string} key */
   #ask(key) {
     this.#asking.value = key;
-    this.#refusal.value = null;
+    this.#task.forget();
   }
 
   /**
@@ -66,20 +63,12 @@ export class Confirmed {
 
   /** @param {string} about */
   refusal(about) {
-    if (this.#refusal.value?.about !== about) return nothing;
-    return html`<p class="refusal" role="alert">${this.#refusal.value.why}</p>`;
+    return this.#task.view(about);
   }
 
   /** @param {string} key @param {() => Promise<unknown>} work */
-  async #act(key, work) {
+  #act(key, work) {
     this.#asking.value = "";
-    this.#refusal.value = null;
-    this.#busy.value = key;
-    try {
-      await work();
-    } catch (error) {
-      this.#refusal.value = { about: key.slice(0, key.lastIndexOf(" ")), why: whyNot(error) };
-    }
-    this.#busy.value = "";
+    return this.#task.run(work, key.slice(0, key.lastIndexOf(" ")));
   }
 }

@@ -5,7 +5,7 @@ import { signal } from "../vendor/signals-core.js";
 import { exactMoment } from "../lib/format/moments.js";
 import { durationText } from "../lib/format/numbers.js";
 import { t } from "../lib/format/words.js";
-import { whyNot } from "../lib/forms/action.js";
+import { CONNECTION, Task } from "../lib/forms/task.js";
 import * as node from "./node_api.js";
 
 const RATES = [1, 10, 60, 600];
@@ -14,12 +14,10 @@ export class GroupTime {
   #page;
   #for = "1h";
   #to = "";
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task({ lost: CONNECTION });
   // What became of the last step; null where time was moved otherwise since.
   /** @type {Signal<FleetMoved | null>} */
   #stepped = signal(null);
-  #isBusy = signal(false);
   // On a phone the list comes first: the tools open when somebody wants them.
   #isOpen = signal(false);
 
@@ -57,7 +55,7 @@ export class GroupTime {
             required
             .value=${this.#for}
             @input=${(event) => (this.#for = event.target.value)}
-          /><button data-do="advance" ?disabled=${this.#isBusy.value}>${t("advance")}</button>
+          /><button data-do="advance" ?disabled=${this.#task.isBusy}>${t("advance")}</button>
         </form>
         <form class="do" @submit=${(event) => this.#submit(event, { to: this.#to })}>
           <input
@@ -66,12 +64,12 @@ export class GroupTime {
             aria-label=${t("time_to")}
             required
             @input=${(event) => (this.#to = event.target.value)}
-          /><button data-do="go" ?disabled=${this.#isBusy.value}>${t("go_to")}</button>
+          /><button data-do="go" ?disabled=${this.#task.isBusy}>${t("go_to")}</button>
         </form>
         <div class="do">
           <button
             data-do="step"
-            ?disabled=${this.#isBusy.value}
+            ?disabled=${this.#task.isBusy}
             @click=${() => this.#move({ step: 1 })}
           >
             ${t("step")}
@@ -79,9 +77,7 @@ export class GroupTime {
           ${about.tenant === null && !about.rate ? this.#run() : nothing}
         </div>
       </div>
-      ${this.#refusal.value
-        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-        : nothing}
+      ${this.#task.view()}
       ${this.#stepped.value
         ? html`<p class="quiet" role="status">${toldOf(this.#stepped.value)}</p>`
         : nothing}
@@ -112,18 +108,13 @@ export class GroupTime {
   }
 
   /** @param {Params} params */
-  async #move(params) {
-    this.#isBusy.value = true;
-    this.#refusal.value = null;
+  #move(params) {
     this.#stepped.value = null;
-    try {
+    return this.#task.run(async () => {
       const moved = await node.advance(params);
       // Only a step tells for whom something was due.
       if (moved.due !== null) this.#stepped.value = moved;
-    } catch (error) {
-      this.#refusal.value = whyNot(error);
-    }
-    this.#isBusy.value = false;
+    });
   }
 }
 

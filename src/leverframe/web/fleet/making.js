@@ -3,9 +3,8 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
-import { whyNot } from "../lib/forms/action.js";
 import { optionsOf } from "../lib/forms/controls.js";
-import * as api from "../lib/live/api.js";
+import { CONNECTION, refusalView, Task } from "../lib/forms/task.js";
 import { observe } from "../lib/live/drawing.js";
 import { FACTORY, TemplateChoice } from "./choices.js";
 import * as node from "./node_api.js";
@@ -22,9 +21,7 @@ export class Making {
   #template;
   /** @type {Signal<MadeReport | null>} */
   #made = signal(null);
-  /** @type {Signal<{ field: string, why: string } | null>} */
-  #refusal = signal(null);
-  #isBusy = signal(false);
+  #task = new Task({ lost: CONNECTION, fieldOf });
 
   /** @param {FleetPageLike} page */
   constructor(page) {
@@ -40,7 +37,7 @@ export class Making {
     this.#template.choose(like.length === 1 ? like[0] : FACTORY);
     this.#given.value = { ...nothingGiven(), name: of ? `${of}-{n}` : "" };
     this.#made.value = null;
-    this.#refusal.value = null;
+    this.#task.forget();
   }
 
   #close() {
@@ -60,13 +57,13 @@ export class Making {
         ${this.#text("tags", { hint: t("hint_tags") })}
         ${this.#text("address", { hint: t("hint_address") })}
         <div class="do">
-          <button class="primary" data-do="make" ?disabled=${this.#isBusy.value}>
+          <button class="primary" data-do="make" ?disabled=${this.#task.isBusy}>
             ${t("make", { count: Number(this.#given.value.count) || 1 })}
           </button>
           <button type="button" class="bare" @click=${() => this.#close()}>${t("close")}</button>
         </div>
       </form>
-      ${this.#refused("")} ${this.#made.value ? told(this.#made.value) : nothing}
+      ${this.#task.view()} ${this.#made.value ? told(this.#made.value) : nothing}
     </section>`;
   }
 
@@ -95,8 +92,9 @@ export class Making {
   // Under the field that it is about; "" is for what is about none.
   /** @param {string} field */
   #refused(field) {
-    if (this.#refusal.value?.field !== field) return nothing;
-    return html`<p class="refusal" role="alert">${this.#refusal.value.why}</p>`;
+    // Where it stands says which field is meant.
+    const named = new RegExp(`^[^:]*\\b(${field === "name" ? "name|to" : field})\\s?: `);
+    return refusalView(this.#task.refusal(field)?.replace(named, "") ?? null);
   }
 
   #version() {
@@ -123,17 +121,12 @@ export class Making {
   }
 
   /** @param {SubmitEvent} event */
-  async #submit(event) {
+  #submit(event) {
     event.preventDefault();
-    this.#isBusy.value = true;
-    this.#refusal.value = null;
     this.#made.value = null;
-    try {
+    return this.#task.run(async () => {
       this.#made.value = await this.#make();
-    } catch (error) {
-      this.#refusal.value = fieldOf(error);
-    }
-    this.#isBusy.value = false;
+    });
   }
 
   #make() {
@@ -146,14 +139,10 @@ export class Making {
 }
 
 // The name of a copy is asked for as `to`.
-/** @param {unknown} error */
-function fieldOf(error) {
-  const why = whyNot(error);
-  const named = error instanceof api.Refused ? (error.problem.field ?? "") : "";
-  const field = named === "to" ? "name" : named;
-  if (!(field in nothingGiven())) return { field: "", why };
-  // Where it stands says which field is meant.
-  return { field, why: why.replace(new RegExp(`^[^:]*\\b${named}\\s?: `), "") };
+/** @param {import("../lib/live/api.js").Refused} refused */
+function fieldOf({ problem: { field = "" } }) {
+  const own = field === "to" ? "name" : (field ?? "");
+  return own in nothingGiven() ? own : "";
 }
 
 /** @param {MadeReport} made */

@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
-import { whyNot } from "../lib/forms/action.js";
+import { CONNECTION, Task } from "../lib/forms/task.js";
 import { Confirmed } from "./confirmed.js";
 import * as node from "./node_api.js";
 import { passwords } from "./start_again.js";
@@ -18,26 +18,25 @@ export class Tenants {
   #made = signal(null);
   /** @type {Signal<OpenControllers | null>} */
   #open = signal(null);
-  /** @type {Signal<{ form: string, why: string } | null>} */
-  #refusal = signal(null);
+  #task = new Task({ lost: CONNECTION });
   #isAsked = false;
 
   view() {
     if (!this.#isAsked) {
       this.#isAsked = true;
-      this.#attempt("", () => this.#fetch());
+      this.#task.run(() => this.#fetch());
     }
     const owners = this.#known.value
       ? ["", ...this.#known.value.tenants.map(({ name }) => name)]
       : [];
-    return html`${this.#refused("")}
+    return html`${this.#task.view("")}
       <section class="card tenants" aria-label=${t("tenants")}>
         ${owners.map((owner) => this.#tenant(owner))}
         <form class="do" data-form="tenant" @submit=${(event) => this.#addTenant(event)}>
           <label>${t("tenant_name")} <input name="tenant" required autocomplete="off" /></label>
           <button data-do="tenant">${t("tenant_add")}</button>
         </form>
-        ${this.#refused("tenant")}
+        ${this.#task.view("tenant")}
       </section>
       ${this.#made.value ? told(this.#made.value) : nothing}
       ${this.#open.value ? openShown(this.#open.value) : nothing}
@@ -53,7 +52,7 @@ export class Tenants {
           </select>
           <button data-do="account">${t("account_add")}</button>
         </form>
-        ${this.#refused("account")}
+        ${this.#task.view("account")}
         <p class="quiet">${t("account_hint")}</p>
       </section>`;
   }
@@ -116,43 +115,27 @@ export class Tenants {
   /** @param {SubmitEvent} event */
   #addTenant(event) {
     const given = taken(event);
-    this.#attempt("tenant", async () => {
+    this.#task.run(async () => {
       this.#open.value = await node.addTenant(String(given.get("tenant")));
       given.form.reset();
       await this.#fetch();
-    });
+    }, "tenant");
   }
 
   /** @param {SubmitEvent} event */
   #addAccount(event) {
     const given = taken(event);
-    this.#attempt("account", async () => {
+    this.#task.run(async () => {
       const [name, tenant, role] = ["name", "tenant", "role"].map((key) => String(given.get(key)));
       this.#made.value = this.#open.value = await node.addAccount(name, tenant, role);
       given.form.reset();
       await this.#fetch();
-    });
+    }, "account");
   }
 
   async #fetch() {
     const [tenants, accounts] = await Promise.all([node.tenants(), node.accounts()]);
     this.#known.value = { tenants, accounts };
-  }
-
-  /** @param {string} form @param {() => Promise<void>} work */
-  async #attempt(form, work) {
-    this.#refusal.value = null;
-    try {
-      await work();
-    } catch (error) {
-      this.#refusal.value = { form, why: whyNot(error) };
-    }
-  }
-
-  /** @param {string} form */
-  #refused(form) {
-    if (this.#refusal.value?.form !== form) return nothing;
-    return html`<p class="refusal" role="alert">${this.#refusal.value.why}</p>`;
   }
 }
 

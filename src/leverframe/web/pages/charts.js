@@ -6,6 +6,7 @@ import { signal } from "../vendor/signals-core.js";
 import { shortMoment } from "../lib/format/moments.js";
 import { t } from "../lib/format/words.js";
 import { ownZone, shownZone } from "../lib/format/zone.js";
+import { Task } from "../lib/forms/task.js";
 import { address } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { Bars, Lines } from "../lib/things/charts.js";
@@ -39,8 +40,7 @@ export class Page {
   // Unit, or "" with states -> the chart and its labels.
   /** @type {Signal<Map<string, { chart: Bars | Lines, labels: string[] }>>} */
   #charts = signal(new Map());
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task();
   #reading = signal(false);
   #hasGap;
   #height = signal(TALL_PX);
@@ -98,10 +98,10 @@ export class Page {
     try {
       const before = this.#view.value.behind ? BEHIND[this.#view.value.behind] : 0;
       if (!(await this.#course.read(labels, this.#span, before))) return;
-      this.#refusal.value = null;
+      this.#task.forget();
       await this.#draw();
     } catch (error) {
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#task.refuse(error);
     }
     this.#reading.value = false;
     // The answer may be older than what was heard meanwhile.
@@ -240,9 +240,7 @@ export class Page {
     if (!this.#view.value.labels) return html`<p class="note">${t("opening")}</p>`;
     return html`<div class="charts" aria-busy=${this.#reading.value ? "true" : "false"}>
       <div class="plots">
-        ${this.#refusal.value
-          ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-          : nothing}
+        ${this.#task.view()}
         ${[...this.#charts.value].map(([key, { chart, labels }]) => this.#card(key, chart, labels))}
         ${this.#advice()}
       </div>

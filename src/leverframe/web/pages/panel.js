@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
+import { refusalView, Task } from "../lib/forms/task.js";
 import * as api from "../lib/live/api.js";
 import { contactWord, INPUTS, OUTPUTS, PWMS } from "../lib/things/labels.js";
 import { Switches } from "../lib/things/switches.js";
@@ -20,8 +21,7 @@ export class Page {
   /** @type {Signal<string | null>} */
   #picture = signal(null);
   #removal;
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task({ lost: "not_sent" });
 
   /** @param {Context} context */
   constructor(context) {
@@ -63,13 +63,10 @@ export class Page {
   async #upload(event) {
     const [file] = event.target.files ?? [];
     if (!file) return;
-    this.#refusal.value = null;
-    try {
+    await this.#task.run(async () => {
       await api.uploadPicture(file);
       await this.#readPicture();
-    } catch (error) {
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_sent");
-    }
+    });
     event.target.value = "";
   }
 
@@ -109,8 +106,7 @@ export class Page {
   }
 
   #advice() {
-    const refusal = this.#layout.refusal ?? this.#refusal.value;
-    return html`${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
+    return html`${refusalView(this.#layout.refusal ?? this.#task.refusal())}
       <p class="note" id="arrange-keys">
         ${t("arrange_note")} <span class="keys">${t("arrange_keys")}</span>
       </p>`;

@@ -1,12 +1,12 @@
 // The PID regulator: its setting, what it does at this moment, and how the last minutes went.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { signal } from "../vendor/signals-core.js";
 import { numberOf, numberText } from "../lib/format/numbers.js";
 import { decimal, t } from "../lib/format/words.js";
 import { optionsOf, reading } from "../lib/forms/controls.js";
 import { Form } from "../lib/forms/form.js";
 import { choices } from "../lib/forms/schema.js";
+import { Task } from "../lib/forms/task.js";
 import * as api from "../lib/live/api.js";
 import { stateWord } from "../lib/things/labels.js";
 import { leverRow } from "../lib/things/lever.js";
@@ -25,8 +25,7 @@ export class Page {
   #course = new Course();
   #step;
   #switches;
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task();
   // The input and output whose course is shown.
   #shown = "";
 
@@ -63,10 +62,7 @@ export class Page {
           <div class="levers">
             ${this.#lever()} ${this.#switches.lever(`PWM${this.#context.settings.pid.pwm}`)}
           </div>
-          ${this.#refusal.value
-            ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-            : nothing}
-          ${this.#present()}
+          ${this.#task.view()} ${this.#present()}
           <p class="legend">
             <span class="drawn input">${thingName(this.#context, this.#source)}</span>
             <span class="drawn target">${t("target")}</span>
@@ -96,17 +92,14 @@ export class Page {
 
   /** @param {boolean} on */
   async #regulate(on) {
-    this.#refusal.value = outOfReach(this.#context);
-    if (this.#refusal.value) return;
+    const hindrance = outOfReach(this.#context);
+    if (hindrance) return this.#task.say(hindrance);
     const { source, target, kp, ki, kd, pwm } = this.#context.settings.pid;
     const values = { A: on, B: source, C: target, D: kp, E: ki, F: kd, G: pwm };
-    try {
+    await this.#task.run(async () => {
       await api.send(this.#context.commands.get("pidvalue").request(values).target);
-      this.#refusal.value = null;
       await this.#context.readSettings();
-    } catch (error) {
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
-    }
+    });
   }
 
   // The gains as they are typed, so that they can be tried before they are saved.

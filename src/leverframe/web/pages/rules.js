@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { toast } from "../lib/forms/draft_form.js";
+import { Task } from "../lib/forms/task.js";
 import { go, leave, note, step } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { freePlace, numberedRules } from "../lib/live/tree.js";
@@ -28,8 +29,7 @@ export class Page {
   #editor = signal(null);
   #isAdding = signal(false);
   #filter = signal("");
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #due = Infinity;
@@ -220,7 +220,7 @@ export class Page {
   async #moveOpened(from, by) {
     const to = this.#neighbour(from, by);
     await this.#move(from, to);
-    if (to === undefined || this.#refusal.value !== null) return;
+    if (to === undefined || this.#task.refusal() !== null) return;
     this.#edit(to);
     note("rules", { edit: to + 1 });
   }
@@ -242,15 +242,12 @@ export class Page {
   // False where it was refused.
   /** @param {() => Promise<unknown>} act */
   async #perform(act) {
-    try {
+    const isDone = await this.#task.run(async () => {
       await act();
       await this.#context.readSettings();
-      this.#refusal.value = null;
-    } catch (error) {
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
-    }
+    });
     await this.#read();
-    return this.#refusal.value === null;
+    return isDone;
   }
 
   view() {
@@ -261,9 +258,7 @@ export class Page {
     if (editor && !editor.saving) editor.draft.keepPlace(this.#context.settings.rules);
     const shown = this.#shown(this.#reports.value);
     return html`
-      ${this.#refusal.value
-        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-        : nothing}
+      ${this.#task.view()}
       ${this.#isAdding.value || (count === 0 && !editor) ? this.#templates(count) : nothing}
       <ul class="rules card" role="list" ?hidden=${count === 0 && !editor}>
         ${shown.map((report) => this.#rule(report))}

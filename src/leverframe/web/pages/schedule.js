@@ -6,6 +6,7 @@ import { shortMoment } from "../lib/format/moments.js";
 import { t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
 import { toast } from "../lib/forms/draft_form.js";
+import { refusalView, Task, whyNot } from "../lib/forms/task.js";
 import { go, leave, note, step } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { ShownMap } from "../lib/live/drawing.js";
@@ -37,8 +38,7 @@ export class Page {
   // What stands beside the week, and on which day it was chosen.
   /** @type {Signal<Chosen | null>} */
   #chosen = signal(null);
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task();
   #grid;
 
   /** @param {AdminContext} context */
@@ -87,7 +87,7 @@ export class Page {
   #choose(chosen) {
     this.#chosen.value = chosen;
     this.#written.value = [];
-    this.#refusal.value = null;
+    this.#task.forget();
   }
 
   // Both entries of a span in one request; the way back is offered.
@@ -103,7 +103,7 @@ export class Page {
   async #copyDay(from, to) {
     const entries = dayCopied(this.#entries(), from, to);
     if (entries === null) {
-      this.#refusal.value = t("no_room_for_day", { day: dayName(from) });
+      this.#task.say(t("no_room_for_day", { day: dayName(from) }));
       return;
     }
     const done = t("day_copied", { day: dayName(from), to: dayName(to) });
@@ -120,14 +120,8 @@ export class Page {
   }
 
   /** @param {Stored[]} entries */
-  async #stored(entries) {
-    try {
-      await this.#send(this.#requestOfAll(entries));
-      this.#refusal.value = null;
-    } catch (error) {
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
-    }
-    return this.#refusal.value === null;
+  #stored(entries) {
+    return this.#task.run(() => this.#send(this.#requestOfAll(entries)));
   }
 
   /** @param {number[]} places */
@@ -238,10 +232,7 @@ export class Page {
 
   view() {
     this.#keepPlaces();
-    return html` ${this.#refusal.value
-      ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-      : nothing}
-    ${this.#isList.value ? this.#list() : this.#week()}`;
+    return html` ${this.#task.view()} ${this.#isList.value ? this.#list() : this.#week()}`;
   }
 
   tools() {
@@ -362,10 +353,7 @@ export class Page {
         </label>
       </header>
       <p class="sentence">${this.#sentence(entry, end)}</p>
-      ${this.#runs(places, entry)}
-      ${this.#refusals.get(index)
-        ? html`<p class="refusal" role="alert">${this.#refusals.get(index)}</p>`
-        : nothing}
+      ${this.#runs(places, entry)} ${refusalView(this.#refusals.get(index) ?? null)}
       <footer>
         <button type="button" @click=${() => this.#begin(index)}>${t("edit")}</button>
         ${this.#remover(places).view()}
@@ -452,8 +440,7 @@ export class Page {
       this.#refusals.delete(index);
     } catch (error) {
       box.checked = !box.checked;
-      const refused = error instanceof api.Refused;
-      this.#refusals.set(index, refused ? error.message : t("not_reached"));
+      this.#refusals.set(index, whyNot(error, "not_reached"));
     }
   }
 }

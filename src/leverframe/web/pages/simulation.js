@@ -125,7 +125,10 @@ export class Page {
     const { found, sensors } = this.#bench.report.i2c;
     return html`<div class="field">
       <label for="i2c-found">${t("i2c_answers")}</label>
-      <select id="i2c-found" @change=${(event) => this.#bench.send(["i2c", event.target.value])}>
+      <select
+        id="i2c-found"
+        @change=${(event) => this.#bench.sendQuietly(["i2c", event.target.value])}
+      >
         ${optionsOf([["none", t("none")], ...sensors.map((name) => [name, name])], found ?? "none")}
       </select>
     </div>`;
@@ -145,7 +148,7 @@ export class Page {
       ${ids.length ? nothing : html`<p class="empty">${t("empty_bus")}</p>`}
       ${ids.map((id) => this.#sensor(id).view())} ${this.#asks.attach.view()}
       ${ids.length
-        ? html`<button type="button" @click=${() => this.#bench.send(["onewire", "none"])}>
+        ? html`<button type="button" @click=${() => this.#bench.sendQuietly(["onewire", "none"])}>
             ${t("clear_bus")}
           </button>`
         : nothing}
@@ -192,7 +195,7 @@ export class Page {
         ([host, milliseconds]) =>
           html`<div class="pin">
             <span class="name">${t("answers_after", { host, milliseconds })}</span>
-            <button type="button" @click=${() => this.#bench.send(["ping", `${host}:none`])}>
+            <button type="button" @click=${() => this.#bench.sendQuietly(["ping", `${host}:none`])}>
               ${t("fall_silent")}
             </button>
           </div>`,

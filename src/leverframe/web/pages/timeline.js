@@ -4,6 +4,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
+import { refusalView } from "../lib/forms/task.js";
 import * as api from "../lib/live/api.js";
 import { SIMULATED } from "../lib/live/context.js";
 import { pointAt, pointedAt } from "../lib/things/history.js";
@@ -122,7 +123,7 @@ export class Page {
   view() {
     const { timeline, isReading, refusal } = this.#recorded;
     return html`<div class="timeline" aria-busy=${isReading ? "true" : "false"}>
-      ${this.#head()} ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
+      ${this.#head()} ${refusalView(refusal)}
       ${timeline ? this.#sheet(timeline) : html`<p class="note">${t("opening")}</p>`}
     </div>`;
   }

@@ -5,6 +5,7 @@ import { signal } from "../vendor/signals-core.js";
 import { known, t } from "../lib/format/words.js";
 import { Form } from "../lib/forms/form.js";
 import { allowed } from "../lib/forms/schema.js";
+import { Task } from "../lib/forms/task.js";
 import { leave } from "../lib/frame/frame.js";
 import * as api from "../lib/live/api.js";
 import { observe } from "../lib/live/drawing.js";
@@ -88,10 +89,11 @@ export class OwnPassword {
   account = { name: "", role: "" };
   #context;
   #typed = signal({ ...EMPTY });
-  // By field; "" for what is about none of them.
-  /** @type {Signal<Record<string, string>>} */
-  #refusals = signal({});
-  #busy = signal(false);
+  #task = new Task({
+    lost: "not_sent",
+    fieldOf: ({ problem: { status, field } }) =>
+      status === 401 ? "present" : field === "new" ? "wanted" : "",
+  });
 
   /** @param {Context} context */
   constructor(context) {
@@ -110,39 +112,25 @@ export class OwnPassword {
 
   restore() {
     this.#typed.value = { ...EMPTY };
-    this.#refusals.value = {};
+    this.#task.forget();
   }
 
   // All sessions of the account end, this one too: what follows is the sign-in page.
   async save() {
     const { present, wanted, again } = this.#typed.value;
     if (wanted !== again) {
-      this.#refusals.value = { again: known("accounts", "not_the_same") ?? "" };
+      this.#task.say(known("accounts", "not_the_same") ?? "", "again");
       return false;
     }
-    this.#busy.value = true;
-    this.#refusals.value = {};
-    try {
+    const isDone = await this.#task.run(async () => {
       await api.changePassword({ username: this.account.name, password: present, new: wanted });
       this.#typed.value = { ...EMPTY };
       api.goToSignIn();
-      return true;
-    } catch (error) {
-      this.#refuse(error);
-      return false;
-    } finally {
-      this.#busy.value = false;
-    }
-  }
-
-  /** @param {unknown} error */
-  #refuse(error) {
-    const isWrong = error instanceof api.Refused && error.problem.status === 401;
-    const wrong = known("accounts", "present_wrong") ?? "";
-    if (!(error instanceof api.Refused)) this.#refusals.value = { "": t("not_sent") };
-    else if (isWrong) this.#refusals.value = { present: wrong };
-    else if (error.problem.field === "new") this.#refusals.value = { wanted: error.message };
-    else this.#refusals.value = { "": error.message };
+    });
+    // What the controller says of it is meant for a sign-in.
+    const isWrong = this.#task.refusal("present") !== null;
+    if (isWrong) this.#task.say(known("accounts", "present_wrong") ?? "", "present");
+    return isDone;
   }
 
   view() {
@@ -155,7 +143,7 @@ export class OwnPassword {
       ?data-changed=${this.isChanged}
       @submit=${(event) => {
         event.preventDefault();
-        if (isComplete && !this.#busy.value) this.save();
+        if (isComplete && !this.#task.isBusy) this.save();
       }}
     >
       <h2>${t("own")}</h2>
@@ -163,12 +151,11 @@ export class OwnPassword {
       <p class="note">${t("own_note")}</p>
       ${this.#field("present", t("present"), "current-password")}
       ${this.#field("wanted", t("wanted"), "new-password", this.#limits())}
-      ${this.#field("again", t("again"), "new-password")}
-      ${this.#refusals.value[""]
-        ? html`<p class="refusal" role="alert">${this.#refusals.value[""]}</p>`
-        : nothing}
+      ${this.#field("again", t("again"), "new-password")} ${this.#task.view()}
       <footer>
-        <button class="primary" ?disabled=${!isComplete || this.#busy.value}>${t("change")}</button>
+        <button class="primary" ?disabled=${!isComplete || this.#task.isBusy}>
+          ${t("change")}
+        </button>
         <button type="button" @click=${leave}>${t("sign_out")}</button>
       </footer>
     </form>`;
@@ -182,7 +169,7 @@ export class OwnPassword {
 
   /** @param {keyof typeof EMPTY} part @param {string} label @param {AutoFill} autocomplete */
   #field(part, label, autocomplete, hint = "") {
-    const refusal = this.#refusals.value[part];
+    const refusal = this.#task.refusal(part);
     return html`<div class="field" ?data-wrong=${refusal}>
       <label for="own-${part}">${label}</label>
       <input
@@ -193,7 +180,7 @@ export class OwnPassword {
         .value=${this.#typed.value[part]}
         @input=${(event) => {
           this.#typed.value = { ...this.#typed.value, [part]: event.target.value };
-          this.#refusals.value = {};
+          this.#task.forget();
         }}
       />
       <small class="hint" id="own-${part}-hint">${hint}</small>

@@ -8,6 +8,7 @@ import { reading } from "../lib/forms/controls.js";
 import { Form } from "../lib/forms/form.js";
 import { ReadingCodes } from "../lib/forms/reading_codes.js";
 import { problemOf } from "../lib/forms/schema.js";
+import { Task } from "../lib/forms/task.js";
 import * as api from "../lib/live/api.js";
 import { thingAddress } from "../lib/things/things.js";
 
@@ -97,8 +98,7 @@ export class ModemCommands {
   #context;
   #command;
   #typed = signal("");
-  /** @type {Signal<string | null>} */
-  #problem = signal(null);
+  #task = new Task();
   // As /api/modem tells: { command, answer, unasked }.
   /** @type {Signal<Partial<Modem>>} */
   #heard = signal({});
@@ -129,19 +129,19 @@ export class ModemCommands {
     return html`<form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
       <h2>${t("by_hand")}</h2>
       <p class="note">${t("by_hand_note")}</p>
-      <div class="field" ?data-wrong=${this.#problem.value !== null}>
+      <div class="field" ?data-wrong=${this.#task.refusal() !== null}>
         <label for="gsmcmd">${t("command")}</label>
         <input
           id="gsmcmd"
           autocomplete="off"
           autocapitalize="characters"
-          aria-describedby=${this.#problem.value ? "gsmcmd-wrong" : nothing}
-          aria-invalid=${this.#problem.value ? "true" : "false"}
+          aria-describedby=${this.#task.refusal() ? "gsmcmd-wrong" : nothing}
+          aria-invalid=${this.#task.refusal() ? "true" : "false"}
           .value=${this.#typed.value}
           @input=${(event) => this.#type(event.target.value)}
         />
-        ${this.#problem.value
-          ? html`<p class="wrong" id="gsmcmd-wrong" role="alert">${this.#problem.value}</p>`
+        ${this.#task.refusal()
+          ? html`<p class="wrong" id="gsmcmd-wrong" role="alert">${this.#task.refusal()}</p>`
           : nothing}
       </div>
       <footer><button class="primary">${t("send")}</button></footer>
@@ -164,24 +164,19 @@ ${[`> ${command}`, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
   /** @param {string} typed */
   #type(typed) {
     this.#typed.value = typed;
-    this.#problem.value = null;
+    this.#task.forget();
   }
 
   /** @param {Event} event */
   async #submitted(event) {
     event.preventDefault();
-    this.#problem.value = problemOf(this.#command.schema("A"), this.#typed.value);
-    if (this.#problem.value === null) await this.#send();
-  }
-
-  async #send() {
-    try {
+    const problem = problemOf(this.#command.schema("A"), this.#typed.value);
+    if (problem !== null) return this.#task.say(problem);
+    await this.#task.run(async () => {
       await api.send(this.#command.request({ A: this.#typed.value }).target);
       this.#typed.value = "";
       await this.#read();
-    } catch (error) {
-      this.#problem.value = error instanceof api.Refused ? error.message : t("not_reached");
-    }
+    });
   }
 
   #readSoon() {

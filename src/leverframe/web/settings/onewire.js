@@ -5,6 +5,7 @@ import { signal } from "../vendor/signals-core.js";
 import { t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
 import { Form } from "../lib/forms/form.js";
+import { Task } from "../lib/forms/task.js";
 import * as api from "../lib/live/api.js";
 import { ShownMap } from "../lib/live/drawing.js";
 import { idsOnBus, NO_ID } from "../lib/things/buses.js";
@@ -72,8 +73,7 @@ export class BusScan {
   #found = signal(null);
   #scanning = signal(false);
   #stopped = false;
-  /** @type {Signal<string | null>} */
-  #trouble = signal(null);
+  #task = new Task();
   // By ID: the position that is chosen and not yet given.
   /** @type {ShownMap<string, string>} */
   #chosen = new ShownMap();
@@ -92,15 +92,13 @@ export class BusScan {
       <h2>${t("scan_title")}</h2>
       <p class="note">${t("scan_note")}</p>
       ${this.#found.value === null ? nothing : this.#findings(this.#found.value)}
-      ${this.#trouble.value
-        ? html`<p class="refusal" role="alert">${this.#trouble.value}</p>`
-        : nothing}
+      ${this.#task.view()}
       <footer>
         <button
           type="button"
           class="primary"
           ?disabled=${this.#scanning.value}
-          @click=${() => this.#attempt(() => this.#scan())}
+          @click=${() => this.#task.run(() => this.#scan())}
         >
           ${t("scan")}
         </button>
@@ -151,7 +149,7 @@ export class BusScan {
             </option>`,
         )}
       </select>
-      <button type="button" @click=${() => this.#attempt(() => this.#assign(id))}>
+      <button type="button" @click=${() => this.#task.run(() => this.#assign(id))}>
         ${t("assign")}
       </button>
     </span>`;
@@ -179,22 +177,15 @@ export class BusScan {
     return this.#chosen.get(id) ?? offered;
   }
 
-  /** @param {() => Promise<void>} work */
-  async #attempt(work) {
-    this.#trouble.value = null;
-    try {
-      await work();
-    } catch (error) {
-      this.#trouble.value = error instanceof api.Refused ? error.message : t("not_reached");
-    }
-    this.#scanning.value = false;
-  }
-
   async #scan() {
     this.#scanning.value = true;
-    for await (const found of idsOnBus(this.#context.commands)) {
-      if (this.#stopped) return;
-      this.#found.value = found;
+    try {
+      for await (const found of idsOnBus(this.#context.commands)) {
+        if (this.#stopped) return;
+        this.#found.value = found;
+      }
+    } finally {
+      this.#scanning.value = false;
     }
   }
 

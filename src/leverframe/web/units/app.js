@@ -13,7 +13,7 @@ import {
   useCodes,
   usePageWords,
 } from "../lib/format/words.js";
-import { whyNot } from "../lib/forms/action.js";
+import { CONNECTION, Task } from "../lib/forms/task.js";
 import { applyTheme } from "../lib/frame/look.js";
 import { closeMenusOutside, ownMenu } from "../lib/frame/menu.js";
 import * as api from "../lib/live/api.js";
@@ -34,8 +34,7 @@ class UnitsPage {
   // What is being done with which unit, and what was refused.
   /** @type {ShownMap<string, string>} */
   #doing = new ShownMap();
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task({ lost: CONNECTION });
   // What is shown below a unit: how it differs from its file, or a plan.
   /** @type {ShownMap<string, { differences?: UnitDifference[], plan?: UnitPlan }>} */
   #below = new ShownMap();
@@ -67,12 +66,7 @@ class UnitsPage {
   /** @param {string} what @param {string} name @param {(name: string) => Promise<unknown>} send */
   async #do(what, name, send) {
     this.#doing.set(name, what);
-    this.#refusal.value = null;
-    try {
-      await send(name);
-    } catch (error) {
-      this.#refusal.value = whyNot(error);
-    }
+    await this.#task.run(() => send(name));
     this.#doing.delete(name);
     await this.#read();
   }
@@ -90,8 +84,8 @@ class UnitsPage {
             </p>`}
         <main>
           <h1>${t("units")}</h1>
-          ${this.#refusal.value
-            ? html`<p class="problem" role="alert">${this.#refusal.value}</p>`
+          ${this.#task.refusal()
+            ? html`<p class="problem" role="alert">${this.#task.refusal()}</p>`
             : nothing}
           ${this.#watched.value ? this.#list(this.#watched.value) : nothing}
         </main>`,

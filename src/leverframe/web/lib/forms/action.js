@@ -13,7 +13,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { t, text } from "../format/words.js";
 import * as api from "../live/api.js";
-import { isLoss, Refused } from "../live/api.js";
+import { Task } from "./task.js";
 
 export class Action {
   #spec;
@@ -21,10 +21,8 @@ export class Action {
   #command;
   #asking = signal(false);
   #typed = signal("");
-  #busy = signal(false);
-  // { refused } of the last press: why it was; null where it was done.
-  /** @type {Signal<{ refused: string | null } | null>} */
-  #outcome = signal(null);
+  #task = new Task();
+  #isDone = signal(false);
 
   /** @param {Context} context @param {ActionSpec} spec */
   constructor(context, spec) {
@@ -40,8 +38,8 @@ export class Action {
     if (!this.isOffered) return nothing;
     return html`<div class="action">
       ${this.#asking.value ? this.#question() : this.#button()}
-      <p class=${this.#outcome.value?.refused ? "refusal" : "saved"} role="status">
-        ${this.#outcome.value ? (this.#outcome.value.refused ?? this.#done()) : ""}
+      <p class=${this.#task.refusal() ? "refusal" : "saved"} role="status">
+        ${this.#task.refusal() ?? (this.#isDone.value ? this.#done() : "")}
       </p>
     </div>`;
   }
@@ -59,7 +57,7 @@ export class Action {
     return html`<button
       type="button"
       class=${isQuiet ? "bare" : isMain ? "primary" : ""}
-      ?disabled=${this.#busy.value || this.#spec.isReady?.() === false}
+      ?disabled=${this.#task.isBusy || this.#spec.isReady?.() === false}
       @click=${() => (this.#spec.danger ? this.#ask(true) : this.#run())}
     >
       ${this.#label()}
@@ -75,7 +73,7 @@ export class Action {
         <button
           type="button"
           class="danger"
-          ?disabled=${this.#busy.value || (wanted && this.#typed.value !== wanted)}
+          ?disabled=${this.#task.isBusy || (wanted && this.#typed.value !== wanted)}
           @click=${() => this.#run()}
         >
           ${this.#label()}
@@ -101,21 +99,13 @@ export class Action {
   #ask(asking) {
     this.#asking.value = asking;
     this.#typed.value = "";
-    this.#outcome.value = null;
+    this.#isDone.value = false;
+    this.#task.forget();
   }
 
   async #run() {
     this.#ask(false);
-    this.#busy.value = true;
-    try {
-      await this.#perform();
-      this.#outcome.value = { refused: null };
-    } catch (error) {
-      this.#outcome.value = {
-        refused: error instanceof api.Refused ? error.message : t("not_reached"),
-      };
-    }
-    this.#busy.value = false;
+    this.#isDone.value = await this.#task.run(() => this.#perform());
   }
 
   #perform() {
@@ -125,14 +115,4 @@ export class Action {
     const { target, body } = this.#command.request(given);
     return api.send(target, body);
   }
-}
-
-// Why something was not done, in words of the page.
-
-// A refusal, or that the connection was lost, for which browsers have words of their own.
-/** @param {unknown} error */
-export function whyNot(error) {
-  if (error instanceof Refused) return error.message;
-  if (!isLoss(error)) throw error;
-  return t("connection_failed");
 }

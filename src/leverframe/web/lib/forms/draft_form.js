@@ -4,8 +4,7 @@
 // A form gives `hasProblem` (then it cannot be sent), `send(how)` and `letters` (of the fields that
 // a refusal can stand beside). Its draft has `isNew`, `isChanged` and `restore()`.
 
-import { html, nothing } from "../../vendor/lit-html.js";
-import { signal } from "../../vendor/signals-core.js";
+import { html } from "../../vendor/lit-html.js";
 import { settingName, valueText } from "../format/setting_words.js";
 import { t } from "../format/words.js";
 import * as api from "../live/api.js";
@@ -13,6 +12,7 @@ import { focusWrong, observe } from "../live/drawing.js";
 import { isSame } from "../live/tree.js";
 import { icon } from "../things/signs.js";
 import { copyableRequest } from "./controls.js";
+import { Task } from "./task.js";
 
 /** @typedef {{ isNew: boolean, isChanged: boolean, restore(): void }} AnyDraft */
 
@@ -22,18 +22,18 @@ export class DraftForm {
   context;
   /** @type {string[]} */
   letters = [];
-  saving = false;
   // Has it been tried to save? Before, what is not complete is not wrong.
   tried = false;
   #left;
-  // By letter; "" for what is about no field.
-  /** @type {Signal<Record<string, string>>} */
-  #refusals = signal({});
+  #task = new Task({
+    lost: "not_sent",
+    fieldOf: ({ problem: { field } }) => (field && this.letters.includes(field) ? field : ""),
+  });
 
   // `left()` is called when nothing is left to edit.
   /** @param {AdminContext} context @param {T} draft @param {() => void} left */
   constructor(context, draft, left) {
-    observe(this, "saving", "tried");
+    observe(this, "tried");
     this.context = context;
     this.draft = draft;
     this.#left = left;
@@ -53,17 +53,20 @@ export class DraftForm {
 
   /** @param {string} letter */
   refusal(letter) {
-    return this.#refusals.value[letter] ?? null;
+    return this.#task.refusal(letter);
   }
 
   get refusalView() {
-    const said = this.#refusals.value[""];
-    return said ? html`<p class="refusal" role="alert">${said}</p>` : nothing;
+    return this.#task.view();
+  }
+
+  get saving() {
+    return this.#task.isBusy;
   }
 
   // To be called with everything that is typed.
   touched() {
-    this.#refusals.value = {};
+    this.#task.forget();
   }
 
   restore() {
@@ -86,12 +89,8 @@ export class DraftForm {
   /** @param {boolean} [how] */
   async save(how) {
     this.tried = true;
-    if (this.saving || this.hasProblem) {
-      return false;
-    }
-    this.saving = true;
-    const done = await this.#sent(how);
-    this.saving = false;
+    if (this.saving || this.hasProblem) return false;
+    const done = await this.#task.run(() => this.send(how));
     if (done) {
       this.leave();
       this.tellSaved();
@@ -102,20 +101,6 @@ export class DraftForm {
   // The form is gone by then: the line at the foot of the page says it.
   tellSaved() {
     toast(t("saved"));
-  }
-
-  /** @param {boolean | undefined} how */
-  async #sent(how) {
-    try {
-      await this.send(how);
-      return true;
-    } catch (error) {
-      const refusal = error instanceof api.Refused ? error : null;
-      const field = refusal?.problem.field ?? "";
-      const said = refusal?.message ?? t("not_sent");
-      this.#refusals.value = { [this.letters.includes(field) ? field : ""]: said };
-      return false;
-    }
   }
 
   /** @param {Event} event @returns {void} */

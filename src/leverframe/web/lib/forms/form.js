@@ -32,14 +32,13 @@ import * as api from "../live/api.js";
 import { BoundField, joined, requestsOf, rowsOf, settingReader } from "./bound_field.js";
 import { copyableRequest } from "./controls.js";
 import { drawField, label } from "./fields.js";
+import { Task } from "./task.js";
 
 export class Form {
   fields;
   #context;
   #spec;
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
-  #saving = signal(false);
+  #task = new Task({ lost: "not_sent" });
   #saved = signal(false);
   #shown = signal(false);
 
@@ -70,13 +69,13 @@ export class Form {
   /** @param {BoundField} field @param {Typed} typed */
   type(field, typed) {
     field.type(typed);
-    this.#refusal.value = null;
+    this.#task.forget();
     this.#saved.value = false;
   }
 
   restore() {
     for (const field of this.fields) field.restore();
-    this.#refusal.value = null;
+    this.#task.forget();
   }
 
   // True when everything that was changed is saved.
@@ -84,18 +83,16 @@ export class Form {
     const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
     const changed = rows.filter((row) => row.isChanged);
     const wrong = changed.find((row) => row.hasProblem);
-    if (this.#saving.value || wrong) {
+    if (this.#task.isBusy || wrong) {
       wrong?.wrongField?.focus();
       return false;
     }
-    this.#saving.value = true;
-    this.#refusal.value = null;
-    try {
-      this.#saved.value = (await this.#send(requestsOf(changed))) && changed.length > 0;
-      return this.#saved.value || changed.length === 0;
-    } finally {
-      this.#saving.value = false;
-    }
+    let isSent = false;
+    await this.#task.run(async () => {
+      isSent = await this.#send(requestsOf(changed));
+    });
+    this.#saved.value = isSent && changed.length > 0;
+    return this.#saved.value || changed.length === 0;
   }
 
   /** @param {JoinedRequest[]} requests */
@@ -104,7 +101,7 @@ export class Form {
       try {
         await api.send(request.target, request.body);
       } catch (error) {
-        this.#refuse(error, request);
+        if (!this.#isForField(error, request)) throw error;
         return false;
       }
       try {
@@ -119,19 +116,14 @@ export class Form {
     return true;
   }
 
+  // Whether it is said beside a field.
   /** @param {unknown} error @param {JoinedRequest} request */
-  #refuse(error, request) {
-    if (!(error instanceof api.Refused)) {
-      this.#refusal.value = t("not_sent");
-      return;
-    }
-    const field = refusedField(error.problem, request.rows);
-    if (field) {
-      field.refusal = error.message;
-      field.focus();
-    } else {
-      this.#refusal.value = error.message;
-    }
+  #isForField(error, request) {
+    const field = error instanceof api.Refused && refusedField(error.problem, request.rows);
+    if (!field) return false;
+    field.refusal = error.message;
+    field.focus();
+    return true;
   }
 
   view() {
@@ -162,11 +154,7 @@ export class Form {
   #content() {
     const { note, lead, tail } = this.#spec;
     return html`${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
-    ${this.#drawnFields()} ${tail?.() ?? nothing}
-    ${this.#refusal.value
-      ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-      : nothing}
-    ${this.#footer()}`;
+    ${this.#drawnFields()} ${tail?.() ?? nothing} ${this.#task.view()} ${this.#footer()}`;
   }
 
   #drawnFields() {
@@ -206,8 +194,8 @@ export class Form {
   #footer() {
     const changed = this.isChanged;
     return html`<footer>
-      <button class="primary" ?disabled=${!changed || this.#saving.value}>
-        ${this.#saving.value ? t("saving") : t("save")}
+      <button class="primary" ?disabled=${!changed || this.#task.isBusy}>
+        ${this.#task.isBusy ? t("saving") : t("save")}
       </button>
       <button type="button" ?disabled=${!changed} @click=${() => this.restore()}>
         ${t("discard")}

@@ -10,7 +10,7 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { t } from "../format/words.js";
-import { Refused } from "../live/api.js";
+import { refusalView, Task } from "../forms/task.js";
 import { stateWord } from "./labels.js";
 import { outOfReach, standing } from "./lever_state.js";
 import { thingName } from "./things.js";
@@ -24,8 +24,7 @@ export class Lever {
   // The level that was asked for; null when nothing is waited for.
   /** @type {Signal<number | null>} */
   #asked = signal(null);
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task();
   // What hindered the last press, at length; null when it hinders no more.
   /** @type {Signal<string | null>} */
   #explained = signal(null);
@@ -96,8 +95,7 @@ export class Lever {
   }
 
   #refused() {
-    const told = this.#explained.value ?? this.#refusal.value;
-    return told ? html`<p class="refusal" role="alert">${told}</p>` : nothing;
+    return refusalView(this.#explained.value ?? this.#task.refusal());
   }
 
   /** @param {number} level */
@@ -108,15 +106,10 @@ export class Lever {
       return;
     }
     this.#asked.value = level;
-    this.#refusal.value = null;
     clearTimeout(this.#timer);
-    try {
-      await this.#options.act(level === 1);
-      this.#timer = setTimeout(() => this.#lapse(), PATIENCE_MS);
-    } catch (error) {
-      this.#refusal.value = error instanceof Refused ? error.message : t("not_reached");
-      this.#giveUp();
-    }
+    const isDone = await this.#task.run(() => this.#options.act(level === 1));
+    if (isDone) this.#timer = setTimeout(() => this.#lapse(), PATIENCE_MS);
+    else this.#settle();
   }
 
   /** @param {string} hindrance */
@@ -139,11 +132,7 @@ export class Lever {
 
   // Answered, but nothing moved: something else has switched it back, or it cannot move.
   #lapse() {
-    this.#refusal.value = t("lever_lapsed");
-    this.#giveUp();
-  }
-
-  #giveUp() {
+    this.#task.say(t("lever_lapsed"));
     this.#settle();
   }
 }

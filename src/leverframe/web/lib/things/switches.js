@@ -6,8 +6,8 @@ import { shortMoment } from "../format/moments.js";
 import { durationText } from "../format/numbers.js";
 import { t } from "../format/words.js";
 import { dayOf, momentsOf } from "../format/zone.js";
+import { Task } from "../forms/task.js";
 import * as api from "../live/api.js";
-import { observe } from "../live/drawing.js";
 import { dutyOf, indexOf, OUTPUTS, VARIABLES } from "./labels.js";
 import { Lever } from "./lever.js";
 import { outOfReach, returning, ruleName } from "./lever_state.js";
@@ -135,8 +135,7 @@ export class Duty {
   // Where the slider is held; null when it follows the state.
   /** @type {Signal<number | null>} */
   #held = signal(null);
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task();
 
   // `hindrance()` says why it cannot be moved now; null if it can.
   /** @param {Context} context @param {string} label @param {() => string | null} [hindrance] */
@@ -159,30 +158,18 @@ export class Duty {
           ?disabled=${hindrance !== null}
           title=${hindrance ?? nothing}
           aria-label=${t("duty_of", { name: thingName(this.#context, this.#label) })}
-          @input=${(event) => this.#hold(Number(event.target.value))}
+          @input=${(event) => (this.#held.value = Number(event.target.value))}
           @change=${(event) => this.#send(Number(event.target.value))}
         />
         <output aria-live="off">${duty} %</output></label
       >
-      ${this.#refusal.value
-        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-        : nothing}`;
-  }
-
-  /** @param {number} duty */
-  #hold(duty) {
-    this.#held.value = duty;
+      ${this.#task.view()}`;
   }
 
   /** @param {number} duty */
   async #send(duty) {
     this.#held.value = duty;
-    this.#refusal.value = null;
-    try {
-      await api.setDuty(indexOf(this.#label), duty);
-    } catch (error) {
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
-    }
+    await this.#task.run(() => api.setDuty(indexOf(this.#label), duty));
     this.#held.value = null;
   }
 }
@@ -193,17 +180,19 @@ export class Duty {
 const DAY_S = 86_400;
 
 export class Pulse {
-  // Why the last one was not sent.
-  /** @type {string | null} */
-  refusal = null;
   #context;
   #index;
+  #task = new Task();
 
   /** @param {Context} context @param {number} index */
   constructor(context, index) {
-    observe(this, "refusal");
     this.#context = context;
     this.#index = index;
+  }
+
+  // Why the last one was not sent.
+  get refusal() {
+    return this.#task.refusal();
   }
 
   // Why none can be sent now; null if one can.
@@ -212,13 +201,8 @@ export class Pulse {
   }
 
   /** @param {number} seconds */
-  async send(seconds) {
-    this.refusal = null;
-    try {
-      await api.pulseOutput(this.#index, seconds);
-    } catch (error) {
-      this.refusal = error instanceof api.Refused ? error.message : t("not_reached");
-    }
+  send(seconds) {
+    return this.#task.run(() => api.pulseOutput(this.#index, seconds));
   }
 
   /** @param {string} time */

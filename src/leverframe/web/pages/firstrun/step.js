@@ -2,6 +2,7 @@
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { t } from "../../lib/format/words.js";
+import { refusalView, whyNot } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
 import { observe } from "../../lib/live/drawing.js";
 
@@ -56,12 +57,11 @@ export class Step {
     const command = refused?.problem.command ?? "";
     const [field = ""] =
       Object.entries(this.commandsOf).find(([, begin]) => command.includes(begin)) ?? [];
-    this.refusals = { [field]: refused?.message ?? t("not_sent") };
+    this.refusals = { [field]: whyNot(error, "not_sent") };
   }
 
   refusalView() {
-    const said = this.refusals[""];
-    return said ? html`<p class="refusal" role="alert">${said}</p>` : nothing;
+    return refusalView(this.refusals[""] ?? null);
   }
 
   // A field with its label above and what is wrong below.

@@ -4,9 +4,8 @@
 // placed: it does not stand on the picture.
 
 import { signal } from "../../vendor/signals-core.js";
-import { t } from "../../lib/format/words.js";
+import { Task } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
-import { observe } from "../../lib/live/drawing.js";
 import { ELEMENTS } from "../../lib/things/labels.js";
 
 /** Left and top in pixels of the picture. @typedef {[number, number]} Place */
@@ -23,14 +22,16 @@ export class Layout {
   // What the draft was before each change, the oldest first.
   /** @type {Signal<Place[][]>} */
   #earlier = signal([]);
-  /** @type {string | null} */
-  refusal = null;
+  #task = new Task({ lost: "not_sent" });
 
   /** @param {Context} context */
   constructor(context) {
-    observe(this, "refusal");
     this.#context = context;
     this.#overview = context.overview;
+  }
+
+  get refusal() {
+    return this.#task.refusal();
   }
 
   get isArranged() {
@@ -75,7 +76,7 @@ export class Layout {
   }
 
   restore() {
-    this.refusal = null;
+    this.#task.forget();
     this.#draft.value = [...this.#stored];
     this.#earlier.value = [];
   }
@@ -131,14 +132,10 @@ export class Layout {
       top.query({ A: this.#places.map((place) => place[1]) }),
       left.query({ A: this.#places.map((place) => place[0]) }),
     ];
-    try {
+    return this.#task.run(async () => {
       await api.send(`${top.path}?${query.join("&")}`);
       await this.#context.readSettings();
       this.end();
-      return true;
-    } catch (error) {
-      this.refusal = error instanceof api.Refused ? error.message : t("not_sent");
-      return false;
-    }
+    });
   }
 }

@@ -8,6 +8,7 @@ import { weekdayName } from "../../lib/format/moments.js";
 import { roughText, setText } from "../../lib/format/numbers.js";
 import { clock, t } from "../../lib/format/words.js";
 import { weekdayOf } from "../../lib/format/zone.js";
+import { whyNot } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
 import { pathOf, pointsOf } from "../../lib/things/history.js";
 import { isState, stateWord } from "../../lib/things/labels.js";
@@ -83,7 +84,7 @@ export class Trial {
       this.#refusal.value = null;
     } catch (error) {
       if (asked !== this.#asked) return;
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
+      this.#refusal.value = whyNot(error, "not_reached");
     }
   }
 

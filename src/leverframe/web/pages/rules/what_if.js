@@ -6,6 +6,7 @@ import { exactMoment } from "../../lib/format/moments.js";
 import { durationText, roughText } from "../../lib/format/numbers.js";
 import { serverText, t } from "../../lib/format/words.js";
 import { optionsOf } from "../../lib/forms/controls.js";
+import { Task } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
 import { entryView, journalWords, reasonText } from "../../lib/things/journal.js";
 import { thingName } from "../../lib/things/things.js";
@@ -16,8 +17,6 @@ import { goesWith, windowOfRule } from "./window.js";
 
 // Any change, tried: what would happen only with these commands, and only without them.
 
-/** @typedef {Api.WhatIf | { refusal: string }} Outcome */
-
 const HOURS = [6, 24, 72, 168];
 const HOUR_S = 3600;
 // More lines than this are counted and not drawn.
@@ -27,8 +26,8 @@ export class WhatIf {
   #context;
   #commands = signal("");
   #hours = signal(24);
-  #busy = signal(false);
-  /** @type {Signal<Outcome | null>} */
+  #task = new Task();
+  /** @type {Signal<Api.WhatIf | null>} */
   #outcome = signal(null);
 
   /** @param {AdminContext} context */
@@ -66,18 +65,18 @@ export class WhatIf {
           </select>
         </div>
         <footer>
-          <button class="primary" ?disabled=${this.#busy.value}>${t("what_if_try")}</button>
+          <button class="primary" ?disabled=${this.#task.isBusy}>${t("what_if_try")}</button>
         </footer>
       </form>
-      ${this.#outcome.value
-        ? html`<section class="trial" role="status">${this.#told(this.#outcome.value)}</section>`
+      ${this.#outcome.value || this.#task.refusal()
+        ? html`<section class="trial" role="status">${this.#told()}</section>`
         : nothing}
     </section>`;
   }
 
-  /** @param {Outcome} outcome */
-  #told(outcome) {
-    if ("refusal" in outcome) return html`<p class="refusal">${outcome.refusal}</p>`;
+  #told() {
+    const outcome = this.#outcome.value;
+    if (outcome === null) return html`<p class="refusal">${this.#task.refusal()}</p>`;
     const { differing, not_listed: further, same } = outcome;
     const count = differing.length + further;
     return html`<p>${t("what_if_result", { count, same })}</p>
@@ -126,23 +125,17 @@ export class WhatIf {
   #type(typed) {
     this.#commands.value = typed;
     this.#outcome.value = null;
+    this.#task.forget();
   }
 
   /** @param {Event} event */
   async #try(event) {
     event.preventDefault();
-    this.#busy.value = true;
-    try {
-      const [outcome] = await Promise.all([
-        api.whatIf(this.#commands.value, this.#hours.value),
-        journalWords(),
-      ]);
-      this.#outcome.value = outcome;
-    } catch (error) {
-      const refused = error instanceof api.Refused;
-      this.#outcome.value = { refusal: refused ? error.message : t("not_reached") };
-    }
-    this.#busy.value = false;
+    const isDone = await this.#task.run(async () => {
+      const asked = api.whatIf(this.#commands.value, this.#hours.value);
+      [this.#outcome.value] = await Promise.all([asked, journalWords()]);
+    });
+    if (!isDone) this.#outcome.value = null;
   }
 }
 

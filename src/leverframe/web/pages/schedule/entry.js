@@ -11,6 +11,7 @@ import {
 import { durationText, secondsOf } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { choices, problemOf, range } from "../../lib/forms/schema.js";
+import { observe } from "../../lib/live/drawing.js";
 import { isSame } from "../../lib/live/tree.js";
 import { namedCode } from "../../lib/things/things.js";
 
@@ -78,6 +79,7 @@ export class EntryDraft {
     this.index = index;
     this.ending = ending;
     this.typed = this.#stored;
+    observe(this, "typed");
   }
 
   get #stored() {

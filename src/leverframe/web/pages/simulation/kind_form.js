@@ -5,6 +5,7 @@ import { signal } from "../../vendor/signals-core.js";
 import { durationText, limitText, numberOf, secondsOf } from "../../lib/format/numbers.js";
 import { serverText, t } from "../../lib/format/words.js";
 import { optionsOf } from "../../lib/forms/controls.js";
+import { Task } from "../../lib/forms/task.js";
 import { kindOf, thingName } from "../../lib/things/things.js";
 
 /** @import { Bench } from "./bench.js" */
@@ -90,8 +91,7 @@ export class KindForm {
   #kind = signal(null);
   /** @type {Signal<Record<string, string>>} */
   #typed = signal({});
-  /** @type {Signal<string | null>} */
-  #problem = signal(null);
+  #task = new Task();
 
   /** @param {Bench} bench @param {KindFormSpec} spec */
   constructor(bench, spec) {
@@ -118,9 +118,7 @@ export class KindForm {
         this.#field(name, fieldName(name, field), field),
       )}
       <footer><button class="primary">${t(button)}</button></footer>
-      ${this.#problem.value
-        ? html`<p class="refusal" role="alert">${this.#problem.value}</p>`
-        : nothing}
+      ${this.#task.view()}
     </form>`;
   }
 
@@ -177,13 +175,13 @@ export class KindForm {
   #choose(kind) {
     this.#kind.value = kind;
     this.#typed.value = {};
-    this.#problem.value = null;
+    this.#task.forget();
   }
 
   /** @param {string} name @param {string} typed */
   #type(name, typed) {
     this.#typed.value = { ...this.#typed.value, [name]: typed };
-    this.#problem.value = null;
+    this.#task.forget();
   }
 
   #written() {
@@ -200,9 +198,9 @@ export class KindForm {
   }
 
   /** @param {Event} event */
-  async #submit(event) {
+  #submit(event) {
     event.preventDefault();
-    this.#problem.value = await this.#bench.send([this.#spec.item, this.#written()]);
+    this.#task.run(() => this.#bench.send([this.#spec.item, this.#written()]));
   }
 }
 
@@ -253,7 +251,10 @@ export function faultsCard(context, bench) {
               ({ number, text, acted }) =>
                 html`<li class="pin">
                   <span class="name">${inWords(text)} <small>${t("acted", { acted })}</small></span>
-                  <button type="button" @click=${() => bench.send(["fault", `end:${number}`])}>
+                  <button
+                    type="button"
+                    @click=${() => bench.sendQuietly(["fault", `end:${number}`])}
+                  >
                     ${t("end_fault", { number })}
                   </button>
                 </li>`,
@@ -291,7 +292,7 @@ export function plantsCard(context, bench) {
         ? html`<ul class="wired">
               ${wired.map((wiring) => html`<li>${wiringInWords(context, bench, wiring)}</li>`)}
             </ul>
-            <button type="button" @click=${() => bench.send(["plant", "none"])}>
+            <button type="button" @click=${() => bench.sendQuietly(["plant", "none"])}>
               ${t("remove_all")}
             </button>`
         : html`<p class="empty">${t("no_plants")}</p>`}

@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { limitText, numberOf, numberText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
+import { Task } from "../../lib/forms/task.js";
 import { contactWord } from "../../lib/things/labels.js";
 import { leverRow } from "../../lib/things/lever.js";
 import { outOfReach } from "../../lib/things/lever_state.js";
@@ -25,8 +26,7 @@ export class Knob {
   // What is typed or turned and not sent yet; null while the board's own value is shown.
   /** @type {Signal<string | null>} */
   #typed = signal(null);
-  /** @type {Signal<string | null>} */
-  #problem = signal(null);
+  #task = new Task();
 
   // `read(report)` gives { value, limits, usual, unit }; `called()` what people call it.
   /**
@@ -56,7 +56,7 @@ export class Knob {
           inputmode="decimal"
           autocomplete="off"
           placeholder=${t("absent")}
-          aria-invalid=${this.#problem.value ? "true" : "false"}
+          aria-invalid=${this.#task.refusal() ? "true" : "false"}
           .value=${shown}
           @input=${(event) => this.#type(event.target.value)}
           @change=${() => this.#set()}
@@ -64,8 +64,8 @@ export class Knob {
         <span class="unit">${reading.unit}</span>
       </span>
       ${this.#plug(reading)} ${this.#slider(reading, shown)} ${this.#backToPlant()}
-      ${this.#problem.value
-        ? html`<p class="wrong" role="alert">${this.#problem.value}</p>`
+      ${this.#task.refusal()
+        ? html`<p class="wrong" role="alert">${this.#task.refusal()}</p>`
         : nothing}
     </div>`;
   }
@@ -132,7 +132,7 @@ export class Knob {
   /** @param {string} typed */
   #type(typed) {
     this.#typed.value = typed;
-    this.#problem.value = null;
+    this.#task.forget();
   }
 
   #set() {
@@ -140,16 +140,15 @@ export class Knob {
     const value = numberOf(this.#typed.value ?? "");
     const limits = { min: limitText(min), max: limitText(max) };
     if (this.#typed.value === "") return this.#send("none");
-    if (Number.isNaN(value)) this.#problem.value = t("not_a_number", limits);
-    else if (value < min || value > max) this.#problem.value = t("out_of_range", limits);
-    if (this.#problem.value) return;
+    if (Number.isNaN(value)) return this.#task.say(t("not_a_number", limits));
+    if (value < min || value > max) return this.#task.say(t("out_of_range", limits));
     return this.#send(String(value));
   }
 
   /** @param {string} text */
   async #send(text) {
-    this.#problem.value = await this.#bench.send([this.#name, text]);
-    if (this.#problem.value === null) this.#typed.value = null;
+    const isDone = await this.#task.run(() => this.#bench.send([this.#name, text]));
+    if (isDone) this.#typed.value = null;
   }
 }
 
@@ -167,8 +166,7 @@ export class Pin {
   #bench;
   #label;
   #called;
-  /** @type {Signal<string | null>} */
-  #problem = signal(null);
+  #task = new Task();
 
   /**
    * @param {AdminContext} context
@@ -206,8 +204,8 @@ export class Pin {
       >
         ${t("unplug")}
       </button>
-      ${this.#problem.value
-        ? html`<p class="wrong" role="alert">${this.#problem.value}</p>`
+      ${this.#task.refusal()
+        ? html`<p class="wrong" role="alert">${this.#task.refusal()}</p>`
         : nothing}
     </div>`;
   }
@@ -216,6 +214,6 @@ export class Pin {
   async #send(text) {
     // The banner tells why its lever, which only looks disabled, does nothing.
     if (outOfReach(this.#context)) return;
-    this.#problem.value = await this.#bench.send([this.#label, text]);
+    await this.#task.run(() => this.#bench.send([this.#label, text]));
   }
 }

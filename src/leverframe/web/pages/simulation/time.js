@@ -5,6 +5,7 @@ import { signal } from "../../vendor/signals-core.js";
 import { exactMoment, isoDay, secondsOfDay, timeText } from "../../lib/format/moments.js";
 import { t, text } from "../../lib/format/words.js";
 import { dayOf, momentOf, secondOfDay } from "../../lib/format/zone.js";
+import { Task } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
 
 /** @import { Bench } from "./bench.js" */
@@ -42,9 +43,7 @@ export class Passing {
   // Begins as the present moment.
   /** @type {Signal<string | null>} */
   #wanted = signal(null);
-  #busy = signal(false);
-  /** @type {Signal<string | null>} */
-  #problem = signal(null);
+  #task = new Task();
 
   /** @param {Bench} bench */
   constructor(bench) {
@@ -56,10 +55,7 @@ export class Passing {
     return html`<section class="card">
       <h2>${t("time_title")}</h2>
       <p class="moment">${exactMoment(time)}</p>
-      ${isVirtual ? this.#ways() : html`<p class="note">${t("time_real")}</p>`}
-      ${this.#problem.value
-        ? html`<p class="refusal" role="alert">${this.#problem.value}</p>`
-        : nothing}
+      ${isVirtual ? this.#ways() : html`<p class="note">${t("time_real")}</p>`} ${this.#task.view()}
     </section>`;
   }
 
@@ -70,7 +66,7 @@ export class Passing {
           ([seconds, key]) =>
             html`<button
               type="button"
-              ?disabled=${this.#busy.value}
+              ?disabled=${this.#task.isBusy}
               @click=${() => this.#advance(String(seconds))}
             >
               ${t(key)}
@@ -78,7 +74,7 @@ export class Passing {
         )}
         <button
           type="button"
-          ?disabled=${this.#busy.value || due === null}
+          ?disabled=${this.#task.isBusy || due === null}
           @click=${() => this.#advance("next")}
         >
           ${t("next_due")}
@@ -100,14 +96,14 @@ export class Passing {
           @input=${(event) => this.#type(event.target.value)}
         />
       </label>
-      <button ?disabled=${this.#busy.value || this.#wanted.value === null}>${t("go")}</button>
+      <button ?disabled=${this.#task.isBusy || this.#wanted.value === null}>${t("go")}</button>
     </form>`;
   }
 
   /** @param {string} wanted */
   #type(wanted) {
     this.#wanted.value = wanted;
-    this.#problem.value = null;
+    this.#task.forget();
   }
 
   /** @param {Event} event */
@@ -119,15 +115,12 @@ export class Passing {
       this.#wanted.value = null;
       return this.#advance(String(seconds));
     }
-    this.#problem.value = t(until === null ? "wrong_moment" : "in_the_past");
-    return;
+    return this.#task.say(t(until === null ? "wrong_moment" : "in_the_past"));
   }
 
   /** @param {string} step */
-  async #advance(step) {
-    this.#busy.value = true;
-    this.#problem.value = await this.#bench.send(["advance", step]);
-    this.#busy.value = false;
+  #advance(step) {
+    return this.#task.run(() => this.#bench.send(["advance", step]));
   }
 }
 
@@ -153,8 +146,7 @@ export class Ask {
   #spec;
   /** @type {Signal<Record<string, string>>} */
   #typed = signal({});
-  /** @type {Signal<string | null>} */
-  #problem = signal(null);
+  #task = new Task();
   #done = signal(false);
 
   /** @param {Bench} bench @param {AskSpec} spec */
@@ -178,9 +170,7 @@ export class Ask {
         <button class="primary">${text(button)}</button>
         <span class="saved" role="status">${this.#done.value ? t("done") : ""}</span>
       </footer>
-      ${this.#problem.value
-        ? html`<p class="refusal" role="alert">${this.#problem.value}</p>`
-        : nothing}
+      ${this.#task.view()}
     </form>`;
   }
 
@@ -202,15 +192,15 @@ export class Ask {
   /** @param {string} name @param {string} typed */
   #type(name, typed) {
     this.#typed.value = { ...this.#typed.value, [name]: typed };
-    this.#problem.value = null;
+    this.#task.forget();
     this.#done.value = false;
   }
 
   /** @param {Event} event */
   async #submit(event) {
     event.preventDefault();
-    this.#problem.value = await this.#bench.send(...this.#spec.items(this.#typed.value));
-    this.#done.value = this.#problem.value === null;
+    const items = this.#spec.items(this.#typed.value);
+    this.#done.value = await this.#task.run(() => this.#bench.send(...items));
     if (this.#done.value && this.#spec.isEmptiedAfter) this.#begin();
   }
 }
@@ -222,8 +212,7 @@ export class Snapshots {
   /** @type {Signal<BenchSnapshot[]>} */
   #taken = signal([]);
   #name = signal("");
-  /** @type {Signal<string | null>} */
-  #problem = signal(null);
+  #task = new Task();
 
   /** @param {Bench} bench */
   constructor(bench) {
@@ -238,10 +227,7 @@ export class Snapshots {
     return html`<section class="card">
       <h2>${t("snapshots_title")}</h2>
       <p class="note">${t(this.#bench.report.virtual_time ? "snapshots_note" : "time_real")}</p>
-      ${this.#bench.report.virtual_time ? this.#ways() : nothing}
-      ${this.#problem.value
-        ? html`<p class="refusal" role="alert">${this.#problem.value}</p>`
-        : nothing}
+      ${this.#bench.report.virtual_time ? this.#ways() : nothing} ${this.#task.view()}
     </section>`;
   }
 
@@ -280,13 +266,13 @@ export class Snapshots {
   /** @param {Event} event */
   async #take(event) {
     event.preventDefault();
-    await this.#send("take", this.#name.value.trim());
-    if (this.#problem.value === null) this.#name.value = "";
+    if (await this.#send("take", this.#name.value.trim())) this.#name.value = "";
   }
 
   /** @param {string} what @param {string} name */
   async #send(what, name) {
-    this.#problem.value = await this.#bench.post(api.snapshotTarget(what, name));
+    const isDone = await this.#task.run(() => this.#bench.post(api.snapshotTarget(what, name)));
     await this.read().catch(() => {});
+    return isDone;
   }
 }

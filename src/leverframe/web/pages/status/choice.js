@@ -3,6 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
+import { Task } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
 import { SHOWN_PLACES } from "../../lib/things/labels.js";
 import { kindName } from "../../lib/things/things.js";
@@ -16,8 +17,7 @@ export class Choice {
   // The places as they are being chosen; null while nobody chooses.
   /** @type {Signal<string[] | null>} */
   #draft = signal(null);
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task();
 
   /** @param {Context} context */
   constructor(context) {
@@ -27,7 +27,7 @@ export class Choice {
 
   begin() {
     this.#draft.value = [...this.#overview.visibility];
-    this.#refusal.value = null;
+    this.#task.forget();
     Promise.resolve().then(() => dialog()?.showModal());
   }
 
@@ -44,9 +44,7 @@ export class Choice {
         <h2 id="shown-title">${t("choose_shown")}</h2>
         <p class="note">${t("choose_note")}</p>
         <div class="ticks">${places.map((place, index) => this.#tick(draft, place, index))}</div>
-        ${this.#refusal.value
-          ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-          : nothing}
+        ${this.#task.view()}
         <footer>
           <button class="primary" value="save">${t("save")}</button>
           <button value="cancel" formnovalidate>${t("cancel")}</button>
@@ -91,11 +89,6 @@ export class Choice {
     event.preventDefault();
     const shown = (this.#draft.value ?? []).map((one) => one !== "0");
     const { target, body } = this.#context.commands.get("echeck").request({ A: shown });
-    try {
-      await api.send(target, body);
-      dialog()?.close();
-    } catch (error) {
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_reached");
-    }
+    if (await this.#task.run(() => api.send(target, body))) dialog()?.close();
   }
 }

@@ -6,6 +6,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { durationText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
+import { refusalView } from "../../lib/forms/task.js";
 import { closeByEscape, closeMenu, closeWhenLeft } from "../../lib/frame/menu.js";
 import { icon } from "../../lib/things/signs.js";
 import { Pulse } from "../../lib/things/switches.js";
@@ -47,7 +48,7 @@ export class PulseMenu {
         </summary>
         ${this.#isOpen.value ? this.#menu() : nothing}
       </details>
-      ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}`;
+      ${refusalView(refusal)}`;
   }
 
   // What is open can be closed at any time.

@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { durationText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
+import { refusalView } from "../../lib/forms/task.js";
 import { indexOf } from "../../lib/things/labels.js";
 import { Pulse } from "../../lib/things/switches.js";
 
@@ -47,10 +48,7 @@ export class OnFor {
           ${t("on_until")}
         </button>
       </div>
-      ${this.#isAsking.value ? this.#question() : nothing}
-      ${this.#pulse.refusal
-        ? html`<p class="refusal" role="alert">${this.#pulse.refusal}</p>`
-        : nothing}`;
+      ${this.#isAsking.value ? this.#question() : nothing} ${refusalView(this.#pulse.refusal)}`;
   }
 
   #question() {

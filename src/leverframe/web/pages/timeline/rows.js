@@ -1,6 +1,7 @@
 // The rows of the picture, in groups: what has a lane, and how much room it takes.
 
 import { t } from "../../lib/format/words.js";
+import { whyNot } from "../../lib/forms/task.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
 import { observe } from "../../lib/live/drawing.js";
@@ -186,7 +187,7 @@ export class Recorded {
 
   /** @param {unknown} error */
   refuse(error) {
-    this.refusal = error instanceof api.Refused ? error.message : t("not_reached");
+    this.refusal = whyNot(error, "not_reached");
   }
 
   // What changes in the picture besides time.

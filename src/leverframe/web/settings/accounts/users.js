@@ -5,6 +5,7 @@ import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import { copyable } from "../../lib/forms/controls.js";
 import { allowed, problemOf } from "../../lib/forms/schema.js";
+import { Task } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
 import { focusWrong } from "../../lib/live/drawing.js";
 import { isSame } from "../../lib/live/tree.js";
@@ -17,10 +18,8 @@ export class UsersForm {
   // What is typed; null while the list is as saved. Each: { name, password, active }.
   /** @type {Signal<User[] | null>} */
   #draft = signal(null);
-  /** @type {Signal<string | null>} */
-  #refusal = signal(null);
+  #task = new Task({ lost: "not_sent" });
   #saved = signal(false);
-  #saving = signal(false);
 
   /** @param {AdminContext} context */
   constructor(context) {
@@ -49,13 +48,13 @@ export class UsersForm {
 
   restore() {
     this.#draft.value = null;
-    this.#refusal.value = null;
+    this.#task.forget();
   }
 
   /** @param {User[]} users */
   #put(users) {
     this.#draft.value = users;
-    this.#refusal.value = null;
+    this.#task.forget();
     this.#saved.value = false;
   }
 
@@ -84,18 +83,13 @@ export class UsersForm {
     const isWrong = this.#users.some(
       ({ name, password }) => this.#problem("B", name) ?? this.#problem("C", password),
     );
-    if (this.#saving.value || isWrong) return false;
-    this.#saving.value = true;
-    try {
+    if (this.#task.isBusy || isWrong) return false;
+    this.#saved.value = await this.#task.run(async () => {
       const { target, body } = this.#request;
       await api.send(target, body);
       await this.#context.readSettings();
       this.#draft.value = null;
-      this.#saved.value = true;
-    } catch (error) {
-      this.#refusal.value = error instanceof api.Refused ? error.message : t("not_sent");
-    }
-    this.#saving.value = false;
+    });
     return this.#saved.value;
   }
 
@@ -118,10 +112,7 @@ export class UsersForm {
         : html`<ul class="people">
             ${this.#users.map((user, index) => this.#row(user, index))}
           </ul>`}
-      ${this.#refusal.value
-        ? html`<p class="refusal" role="alert">${this.#refusal.value}</p>`
-        : nothing}
-      ${this.#footer()}
+      ${this.#task.view()} ${this.#footer()}
     </form>`;
   }
 
@@ -182,7 +173,7 @@ export class UsersForm {
     const isFull = this.#users.length >= this.#max;
     const add = () => this.#put([...this.#users, { name: "", password: "", active: true }]);
     return html`<footer>
-      <button class="primary" ?disabled=${!this.isChanged || this.#saving.value}>
+      <button class="primary" ?disabled=${!this.isChanged || this.#task.isBusy}>
         ${t("save")}
       </button>
       <button type="button" ?disabled=${!this.isChanged} @click=${() => this.restore()}>
