@@ -1,6 +1,7 @@
 // When a page is drawn: once for what changes together, and only for what it has read.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
 
 import "./browser.mjs";
@@ -100,4 +101,11 @@ test("fields, named members and maps are seen to change", async () => {
     'true {"name":"Pump","tag":"cellar"} 409',
     'true {"name":"Pump","tag":"cellar"} ',
   ]);
+});
+
+test("the signals are those that are locked", () => {
+  const textIn = (path) => readFileSync(new URL(path, import.meta.url), "utf8");
+  const locked = "node_modules/@preact/signals-core/dist/signals-core.module.js";
+  const ours = "../../../src/leverframe/web/vendor/signals-core.js";
+  assert.equal(textIn(ours), textIn(`../../../tools/pages/${locked}`));
 });

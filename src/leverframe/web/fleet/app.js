@@ -1,27 +1,17 @@
 // The page "Fleet" of a node: all its controllers, and what is done with many of them.
 
-import { html, nothing, render } from "../vendor/lit-html.js";
+import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { fullMoment, zoneNote } from "../lib/format/moments.js";
-import {
-  clock,
-  heedWords,
-  serverText,
-  startWords,
-  t,
-  useCodes,
-  usePageWords,
-} from "../lib/format/words.js";
+import { serverText, t } from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
-import { applyTheme } from "../lib/frame/look.js";
-import { closeMenusOutside } from "../lib/frame/menu.js";
-import { keepDrawn } from "../lib/live/drawing.js";
+import { keepPageDrawn, lostView, startFrame } from "../lib/frame/several.js";
 import { isSame } from "../lib/live/tree.js";
 import { icon } from "../lib/things/signs.js";
 import { Bulk } from "./bulk.js";
 import { Changes } from "./changes.js";
 import { GroupTime } from "./group_time.js";
-import { header } from "./header.js";
+import { fleetHeader } from "./header.js";
 import { list, sums } from "./list.js";
 import { Making } from "./making.js";
 import { Nodes } from "./nodes.js";
@@ -64,16 +54,13 @@ class FleetPage {
   #minute = 0;
 
   async start() {
-    applyTheme();
     // The browser's dates take a slow one 0.15 s the first time: not while the list is drawn.
     setTimeout(() => fullMoment(0, { dateStyle: "medium" }));
-    // Sentences of the node are in the reader's language as soon as their words have come.
-    await Promise.all([startWords(), usePageWords("fleet"), useCodes()]);
-    closeMenusOutside();
+    await startFrame("fleet");
     addEventListener("hashchange", () => this.#look());
     setInterval(() => this.#tick(), SECOND_MS);
     this.#look();
-    keepDrawn(() => this.#draw());
+    keepPageDrawn("fleet", () => this.#view());
   }
 
   #look() {
@@ -157,24 +144,15 @@ class FleetPage {
 
   // --- what is shown ---
 
-  #draw() {
-    heedWords();
+  #view() {
     this.#ticks.value;
-    document.title = `${t("fleet")} · Leverframe`;
-    const top = header(this.#stream, this.#address.value.view);
+    const top = fleetHeader(this.#stream, this.#address.value.view);
     this.#minute = minuteOf(this.#stream.time);
-    render(html`${top}${this.#lost()}${this.#main()}`, document.body);
+    const main = this.#main();
     if (this.#rows !== null && this.#rows < (this.#stream.view?.rows.length ?? 0)) {
       setTimeout(() => this.#ticks.value++);
     }
-  }
-
-  #lost() {
-    const { lostSince } = this.#stream;
-    if (lostSince === null) return nothing;
-    return html`<p class="lost" role="alert">
-      ${t("connection_lost", { time: clock(lostSince) })}
-    </p>`;
+    return html`${top}${lostView(this.#stream.lostSince)}${main}`;
   }
 
   #main() {

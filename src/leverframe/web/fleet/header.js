@@ -1,28 +1,23 @@
 // The header of the page: the fleet, whether it is heard, and what everybody chooses.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { clock, t } from "../lib/format/words.js";
-import { ownMenu } from "../lib/frame/menu.js";
-import { icon, mark } from "../lib/things/signs.js";
+import { t } from "../lib/format/words.js";
+import { brandOf, header } from "../lib/frame/several.js";
+import { icon } from "../lib/things/signs.js";
 import { troublesOf } from "./nodes.js";
 import { underWay } from "./rollouts.js";
 import { addressWith } from "./view.js";
 
 /** @param {import("./view.js").FleetStream} stream @param {string} current */
-export function header({ connection, time, view }, current) {
+export function fleetHeader({ connection, time, view }, current) {
   const tenant = view?.node.tenant;
-  return html`<header class="top">
-    <a class="brand" href="#/"
-      >${mark()}<span>${t("fleet")}${tenant ? html` <small>${tenant}</small>` : nothing}</span></a
-    >
-    ${view?.node.role === "administrator" ? viewLinks(view, current) : nothing}
-    <p class="connection" data-kind=${connection}>
-      <span role="status"
-        >${connection === "lost" ? t("no_connection") : t(`connection_${connection}`)}</span
-      >${time && connection === "live" ? html` · <time>${clock(time).slice(0, 5)}</time>` : nothing}
-    </p>
-    ${ownMenu()}
-  </header>`;
+  const name = html`${t("fleet")}${tenant ? html` <small>${tenant}</small>` : nothing}`;
+  return header({
+    brand: html`<a class="brand" href="#/">${brandOf(name)}</a>`,
+    links: view?.node.role === "administrator" ? viewLinks(view, current) : nothing,
+    connection,
+    time,
+  });
 }
 
 // The controllers, roll-outs, changes, and the nodes where there are several.

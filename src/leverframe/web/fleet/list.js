@@ -3,7 +3,7 @@
 import { html, nothing, svg } from "../vendor/lit-html.js";
 import { shortMoment } from "../lib/format/moments.js";
 import { findingSentence, t } from "../lib/format/words.js";
-import { icon } from "../lib/things/signs.js";
+import { healthSign } from "../lib/frame/several.js";
 import { addressWith } from "./view.js";
 
 const HEALTHS = /** @type {const} */ (["fine", "attention", "fault", "off", "unknown"]);
@@ -118,13 +118,7 @@ const placeOf = ({ address, port }) =>
 
 /** @param {FleetRow} row */
 function health({ health: kind, findings }) {
-  if (kind === "off" || kind === "unknown") {
-    return html`<svg class="i" viewBox="0 0 24 24" aria-hidden="true">
-        <circle cx="12" cy="12" r="7.5" stroke-dasharray="3 3" /></svg
-      ><span>${t(`health_${kind}`)}</span>`;
-  }
-  const word = t(`health_${kind}`, { count: findings });
-  return html`${icon(kind === "fine" ? "check" : "attention")}<span>${word}</span>`;
+  return html`${healthSign(kind)}<span>${t(`health_${kind}`, { count: findings })}</span>`;
 }
 
 /** @param {FleetRow} row @param {number} time */

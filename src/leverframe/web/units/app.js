@@ -4,22 +4,19 @@ import { html, nothing, render } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { moment, shortMoment } from "../lib/format/moments.js";
 import { contextOf } from "../lib/format/setting_words.js";
-import {
-  clock,
-  heedWords,
-  serverText,
-  startWords,
-  t,
-  useCodes,
-  usePageWords,
-} from "../lib/format/words.js";
+import { serverText, t } from "../lib/format/words.js";
 import { CONNECTION, Task } from "../lib/forms/task.js";
-import { applyTheme } from "../lib/frame/look.js";
-import { closeMenusOutside, ownMenu } from "../lib/frame/menu.js";
+import {
+  brandOf,
+  header,
+  healthSign,
+  keepPageDrawn,
+  lostView,
+  startFrame,
+} from "../lib/frame/several.js";
 import * as api from "../lib/live/api.js";
-import { keepDrawn, ShownMap } from "../lib/live/drawing.js";
+import { ShownMap } from "../lib/live/drawing.js";
 import { findingSaid } from "../lib/things/findings.js";
-import { icon, mark } from "../lib/things/signs.js";
 import { driftLine, pathsOf, planView, sideBySide, wordsFor } from "./plan.js";
 
 const EVERY_MS = 5000;
@@ -43,11 +40,9 @@ class UnitsPage {
   #bodies = new Map();
 
   async start() {
-    applyTheme();
-    closeMenusOutside();
-    await Promise.all([startWords(), usePageWords("units"), useCodes()]);
+    await startFrame("units");
     await this.#read();
-    keepDrawn(() => this.#draw());
+    keepPageDrawn("units", () => this.#view());
     setInterval(() => this.#read(), EVERY_MS);
   }
 
@@ -71,42 +66,20 @@ class UnitsPage {
     await this.#read();
   }
 
-  #draw() {
-    heedWords();
-    document.title = `${t("units")} · Leverframe`;
-    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
-    render(
-      html`${this.#header()}
-        ${this.#lostSince.value === null
-          ? nothing
-          : html`<p class="lost" role="alert">
-              ${t("connection_lost", { time: clock(this.#lostSince.value) })}
-            </p>`}
-        <main>
-          <h1>${t("units")}</h1>
-          ${this.#task.refusal()
-            ? html`<p class="problem" role="alert">${this.#task.refusal()}</p>`
-            : nothing}
-          ${this.#watched.value ? this.#list(this.#watched.value) : nothing}
-        </main>`,
-      document.body,
-    );
-    // What moves in the document loses the focus.
-    if (focused !== document.activeElement && focused?.isConnected) focused.focus();
-  }
-
-  #header() {
-    const isLost = this.#lostSince.value !== null;
-    const time = this.#watched.value && !isLost ? clock(this.#watched.value.time).slice(0, 5) : "";
-    return html`<header class="top">
-      <p class="brand">${mark()}<span>${t("units")}</span></p>
-      <p class="connection" data-kind=${isLost ? "lost" : "live"}>
-        <span role="status">${t(isLost ? "no_connection" : "connection_live")}</span>${time
-          ? html` · <time>${time}</time>`
-          : nothing}
-      </p>
-      ${ownMenu()}
-    </header>`;
+  #view() {
+    const watched = this.#watched.value;
+    const refusal = this.#task.refusal();
+    return html`${header({
+        brand: html`<p class="brand">${brandOf(t("units"))}</p>`,
+        connection: this.#lostSince.value === null ? "live" : "lost",
+        time: watched?.time,
+      })}
+      ${lostView(this.#lostSince.value)}
+      <main>
+        <h1>${t("units")}</h1>
+        ${refusal ? html`<p class="problem" role="alert">${refusal}</p>` : nothing}
+        ${watched ? this.#list(watched) : nothing}
+      </main>`;
   }
 
   /** @param {WatchedUnits} watched */
@@ -153,7 +126,7 @@ class UnitsPage {
   /** @param {WatchedUnit} unit */
   #row(unit) {
     return html`<tr data-health=${unit.health} data-unit=${unit.name}>
-      <td class="health">${icon(ICONS[unit.health], "s")} ${healthWord(unit)}</td>
+      <td class="health">${healthSign(unit.health, "s")} ${healthWord(unit)}</td>
       <td class="unit-place">
         ${linked(unit, "", unit.name, "unit-name")}
         <small>${[unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
@@ -265,14 +238,6 @@ function howFar({ done, steps, is_over: isOver, trouble }) {
   const text = isOver ? t("applied", { steps }) : t("applying", { done, steps });
   return html`<p role="status">${text} <progress max=${steps} value=${done}></progress></p>`;
 }
-
-const ICONS = /** @type {const} */ ({
-  fine: "check",
-  attention: "attention",
-  fault: "attention",
-  lost: "attention",
-  waiting: "more",
-});
 
 /** @param {{ path: string }} setting */
 const pathOf = ({ path }) => path;
