@@ -48,7 +48,7 @@ class App {
     (route) => this.#open(route),
     {
       mayLeave: (isPage) => !this.#drawer.value?.isChanged && !(isPage && this.#context.hasUnsaved),
-      held: (proceed) => this.#ask(proceed),
+      held: (proceed) => (this.#proceed.value = proceed),
     },
     (thing) => this.#turn(thing),
   );
@@ -286,11 +286,6 @@ class App {
   get #isFirst() {
     const { settings, firstRunStep } = this.#context;
     return firstRunStep !== null && settings?.access.required === true;
-  }
-
-  /** @param {() => void} proceed */
-  #ask(proceed) {
-    this.#proceed.value = proceed;
   }
 
   /** @param {"save" | "leave" | "stay"} choice */

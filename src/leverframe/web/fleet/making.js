@@ -40,10 +40,6 @@ export class Making {
     this.#task.forget();
   }
 
-  #close() {
-    this.isOpen = false;
-  }
-
   view() {
     if (!this.isOpen) return nothing;
     const title = this.#of.value ? t("fork_of", { name: this.#of.value }) : t("new_controllers");
@@ -60,7 +56,9 @@ export class Making {
           <button class="primary" data-do="make" ?disabled=${this.#task.isBusy}>
             ${t("make", { count: Number(this.#given.value.count) || 1 })}
           </button>
-          <button type="button" class="bare" @click=${() => this.#close()}>${t("close")}</button>
+          <button type="button" class="bare" @click=${() => (this.isOpen = false)}>
+            ${t("close")}
+          </button>
         </div>
       </form>
       ${this.#task.view()} ${this.#made.value ? told(this.#made.value) : nothing}

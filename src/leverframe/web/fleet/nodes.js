@@ -31,7 +31,7 @@ export function troublesOf(cluster) {
 }
 
 /** @param {FleetDatabase} database */
-export function standbyOf({ standby, standbys }) {
+function standbyOf({ standby, standbys }) {
   if (!standby) return "none";
   if (standbys === null) return "hidden";
   return standbys > 0 ? "connected" : "missing";

@@ -85,7 +85,9 @@ export class Page {
   tools() {
     if (!this.#context.isAdmin) return nothing;
     if (!this.#layout.isArranged) {
-      return html`<button type="button" @click=${() => this.#arrange()}>${t("arrange")}</button>`;
+      return html`<button type="button" @click=${() => this.#layout.begin()}>
+        ${t("arrange")}
+      </button>`;
     }
     return html`<label class="file">
         <small>${t("choose_picture")}</small>
@@ -99,10 +101,10 @@ export class Page {
       <button type="button" class="primary" @click=${() => this.#layout.save()}>
         ${t("save")}
       </button>
-      <button type="button" ?disabled=${!this.#layout.canUndo} @click=${() => this.#undo()}>
+      <button type="button" ?disabled=${!this.#layout.canUndo} @click=${() => this.#layout.undo()}>
         ${t("undo")}
       </button>
-      <button type="button" @click=${() => this.#stop()}>${t("cancel")}</button>`;
+      <button type="button" @click=${() => this.#layout.end()}>${t("cancel")}</button>`;
   }
 
   #advice() {
@@ -112,25 +114,13 @@ export class Page {
       </p>`;
   }
 
-  #arrange() {
-    this.#layout.begin();
-  }
-
-  #undo() {
-    this.#layout.undo();
-  }
-
   // The key that undoes everywhere.
   /** @param {KeyboardEvent} event */
   #pressed = (event) => {
     if (!this.#layout.isArranged || !(event.ctrlKey || event.metaKey) || event.key !== "z") return;
     event.preventDefault();
-    this.#undo();
+    this.#layout.undo();
   };
-
-  #stop() {
-    this.#layout.end();
-  }
 
   // Empty places teach.
   #teach() {

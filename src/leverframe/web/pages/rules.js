@@ -294,14 +294,9 @@ export class Page {
         aria-label=${t("filter")}
         placeholder=${t("filter")}
         .value=${this.#filter.value}
-        @input=${(event) => this.#sift(event.target.value)}
+        @input=${(event) => (this.#filter.value = event.target.value)}
       />
       ${this.#newButton(reports.length)}`;
-  }
-
-  /** @param {string} typed */
-  #sift(typed) {
-    this.#filter.value = typed;
   }
 
   /** @param {number} count */
@@ -312,14 +307,10 @@ export class Page {
       type="button"
       class="primary"
       aria-expanded=${this.#isAdding.value ? "true" : "false"}
-      @click=${() => this.#offer()}
+      @click=${() => (this.#isAdding.value = !this.#isAdding.value)}
     >
       ${icon("plus", "s")} ${t("add_rule")}
     </button>`;
-  }
-
-  #offer() {
-    this.#isAdding.value = !this.#isAdding.value;
   }
 
   // What is typed stands in the name or in the sentence.

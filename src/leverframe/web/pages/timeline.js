@@ -46,7 +46,7 @@ export class Page {
   #isLivingOn = signal(false);
   #stop;
   #width = signal(USUAL_WIDTH_PX);
-  #resized = new ResizeObserver(([{ contentRect }]) => this.#fit(contentRect.width));
+  #resized = new ResizeObserver(([{ contentRect }]) => (this.#width.value = contentRect.width));
   // On a phone the picture is wider than the screen: it opens at the cursor.
   #isPlaced = signal(false);
 
@@ -287,11 +287,6 @@ export class Page {
     }
     this.#isLivingOn.value = false;
     await this.#recorded.read(this.#stretch.value);
-  }
-
-  /** @param {number} width */
-  #fit(width) {
-    this.#width.value = width;
   }
 
   // Called when the picture is on the page.

@@ -84,7 +84,7 @@ function rightsCard(context) {
 
 const EMPTY = { present: "", wanted: "", again: "" };
 
-export class OwnPassword {
+class OwnPassword {
   /** @type {{ name: string, role: string, trusted?: string[], trusted_role?: string }} */
   account = { name: "", role: "" };
   #context;

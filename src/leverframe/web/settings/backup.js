@@ -205,7 +205,7 @@ export async function secretsIn(file) {
   }
 }
 
-export class FileSecrets {
+class FileSecrets {
   #context;
   #passphrase;
   /** @type {Signal<Secrets | null>} */

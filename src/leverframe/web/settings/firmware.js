@@ -67,7 +67,7 @@ const LOOK_AGAIN_MS = 1000;
 // The version before, while the outcome is awaited: another version loads the pages anew.
 const BEFORE = "leverframe.firmware_before";
 
-export class Update {
+class Update {
   #context;
   #news;
   #start;

@@ -94,7 +94,7 @@ function accessCard(context) {
 
 const READ_AGAIN_MS = 1000;
 
-export class ModemCommands {
+class ModemCommands {
   #context;
   #command;
   #typed = signal("");
@@ -228,7 +228,7 @@ const REGISTRATIONS = {
 const word = (words, said) => (words[said] ? t(words[said]) : said);
 
 /** @param {State} live @param {Settings} settings */
-export function modemStatus({ modem }, { serial }) {
+function modemStatus({ modem }, { serial }) {
   const { sim, registration, operator, signal_dbm: dbm } = modem ?? {};
   const state = modem?.state ?? "not connected";
   return html`<section class="card modem" data-state=${state}>

@@ -52,7 +52,7 @@ function pagesCard(context) {
 // Nobody minds a difference of so few seconds.
 const TOLERATED_S = 3;
 
-export class ClockCard {
+class ClockCard {
   #context;
   #typed = signal("");
   // What the clock showed, and this browser's at the same moment.

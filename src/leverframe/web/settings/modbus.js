@@ -60,17 +60,17 @@ const spoken = (word) => (["0", "module"].includes(word) ? t("as_module") : code
 /** @param {(word: string) => string} name */
 function chosen(name) {
   /** @type {Draw} */
-  const draw = (field, { schema, change }) => html`<select
-    id=${field.id}
-    aria-describedby="${field.id}-hint"
-    @change=${(event) => change(event.target.value)}
-  >
-    ${choices(schema).map(
-      ([word]) => html`<option value=${word} .selected=${word === field.typed}>
-        ${name(word)}
-      </option>`,
-    )}
-  </select>`;
+  const draw = (field, { schema, change }) =>
+    html`<select
+      id=${field.id}
+      aria-describedby="${field.id}-hint"
+      @change=${(event) => change(event.target.value)}
+    >
+      ${choices(schema).map(
+        ([word]) =>
+          html`<option value=${word} .selected=${word === field.typed}>${name(word)}</option>`,
+      )}
+    </select>`;
   return draw;
 }
 
@@ -100,10 +100,11 @@ function said(context, slot) {
     ${readings.length
       ? html`<dl class="values">
           ${readings.map(
-            ({ name, unit, value }) => html`<div>
-              <dt>${name}</dt>
-              <dd>${shown("m1", value).text} <small>${value === null ? "" : unit}</small></dd>
-            </div>`,
+            ({ name, unit, value }) =>
+              html`<div>
+                <dt>${name}</dt>
+                <dd>${shown("m1", value).text} <small>${value === null ? "" : unit}</small></dd>
+              </div>`,
           )}
         </dl>`
       : nothing}
@@ -137,21 +138,26 @@ function statistics(counted) {
   return html`<details class="advanced">
     <summary>${t("statistics")}</summary>
     <dl class="values">
-      ${rows.map(([word, value]) => html`<div><dt>${t(String(word))}</dt><dd>${value}</dd></div>`)}
+      ${rows.map(
+        ([word, value]) =>
+          html`<div>
+            <dt>${t(String(word))}</dt>
+            <dd>${value}</dd>
+          </div>`,
+      )}
     </dl>
   </details>`;
 }
 
 /** @param {number | null} seconds */
-const milliseconds = (seconds) =>
-  seconds === null ? "–" : `${decimal(1000 * seconds, 0)} ms`;
+const milliseconds = (seconds) => (seconds === null ? "–" : `${decimal(1000 * seconds, 0)} ms`);
 
 // Which reading of which slot one of m1-m30 shows: two choices, and the value beside them.
 
 const NOTHING = "0";
 
 /** @param {AdminContext} context @param {ThingPlace} place */
-export const mappingCard = (context, { index, label, more }) =>
+const mappingCard = (context, { index, label, more }) =>
   new Form(context, {
     title: "settings",
     fields: [

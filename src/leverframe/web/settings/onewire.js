@@ -66,7 +66,7 @@ function extraCard(context, sensor, more) {
 
 // Going through the IDs that answer on the 1-Wire bus, and giving each a position.
 
-export class BusScan {
+class BusScan {
   #context;
   // The IDs of the last scan; null before the first.
   /** @type {Signal<string[] | null>} */

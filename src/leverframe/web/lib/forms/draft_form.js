@@ -200,7 +200,7 @@ export function toast(text, way) {
   wait();
 }
 
-export function hideToast() {
+function hideToast() {
   clearTimeout(timer);
   shown?.remove();
   shown = null;

@@ -201,7 +201,7 @@ export class Form {
         ${t("discard")}
       </button>
       <span class="saved" role="status">${this.#saved.value && !changed ? t("saved") : ""}</span>
-      <details class="request" @toggle=${(event) => this.#toggled(event)}>
+      <details class="request" @toggle=${(event) => (this.#shown.value = event.target.open)}>
         <summary>${t("as_request")}</summary>
         ${this.#shown.value ? this.#requests() : nothing}
       </details>
@@ -216,11 +216,6 @@ export class Form {
     const own = requestsOf(meant).map(api.curl);
     const lines = [...own, ...(this.#spec.requests ?? [])];
     return copyableRequest(lines.join("\n"), own.length === 0);
-  }
-
-  /** @param {ControlEvent} event */
-  #toggled(event) {
-    this.#shown.value = event.target.open;
   }
 
   /** @param {Event} event */

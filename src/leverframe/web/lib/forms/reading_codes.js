@@ -53,14 +53,10 @@ export class ReadingCodes {
 
   /** @param {DrawnField} field @param {Drawn} drawn */
   draw = (field, drawn) =>
-    html`<span @focusin=${({ target }) => this.#touched({ form: drawn.form, field, input: target })}
+    html`<span
+      @focusin=${({ target }) => (this.#line.value = { form: drawn.form, field, input: target })}
       >${line(field, drawn)}</span
     >`;
-
-  /** @param {Touched} touched */
-  #touched(touched) {
-    this.#line.value = touched;
-  }
 
   get code() {
     const marker = typeof this.#marker === "function" ? this.#marker() : this.#marker;

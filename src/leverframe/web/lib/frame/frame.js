@@ -150,7 +150,7 @@ const link = (name, text, current) =>
 
 // The first page of each group, in the order of the list.
 /** @param {Context} context @param {PageEntry | null} current */
-export const groupLinks = (context, current) =>
+const groupLinks = (context, current) =>
   offeredGroups(context).map(([group, [first]]) =>
     link(
       first.name,

@@ -123,7 +123,7 @@ const CLICK_MS = 100;
 
 // Gives a function that tells whether something is held down; `released()` is called when it ends.
 /** @param {() => void} released */
-export function watchPresses(released) {
+function watchPresses(released) {
   /** @type {{ x: number, y: number } | null} */
   let pressed = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -66,7 +66,7 @@ function valueAxisWidth(_, values) {
 
 // Of a twelfth of a year; marks that are about so far apart stand at the first of a month.
 const MONTH_S = (365 * DAY_S) / 12;
-export const MONTHLY_S = 27 * DAY_S;
+const MONTHLY_S = 27 * DAY_S;
 
 // All from a moment to another, so many seconds apart by the clocks.
 /** @param {number} from @param {number} to @param {number} step */

@@ -54,7 +54,7 @@ export const isLocked = ({ overview }, label) =>
 
 // The finding that a hand keeps it from what its rule wants.
 /** @param {Context} context @param {string} label */
-export const heldBy = ({ live }, label) =>
+const heldBy = ({ live }, label) =>
   (live.state.findings ?? []).find((one) => one.kind === "rule_held" && one.label === label);
 
 // When it goes off by its return time: as a time that runs out, or as a time of day.

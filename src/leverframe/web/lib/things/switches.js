@@ -116,7 +116,7 @@ export class Switches {
 const LOCK = "output_flags.lock";
 
 /** @param {Context} context */
-export async function lockText({ live }) {
+async function lockText({ live }) {
   const trail = await api.audit();
   const entry = trail.findLast(({ changes }) =>
     changes.some((change) => change.path === LOCK && change.new === true),

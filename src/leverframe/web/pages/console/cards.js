@@ -229,7 +229,7 @@ export class ReadingCard {
         autocomplete="off"
         aria-describedby="${id}-hint"
         .value=${this.#typed[name] ?? ""}
-        @input=${(event) => this.#type(name, event.target.value)}
+        @input=${(event) => (this.#typed[name] = event.target.value)}
       />
       <small class="hint" id="${id}-hint">${described(description).replaceAll("`", "")}</small>
     </div>`;
@@ -245,11 +245,6 @@ export class ReadingCard {
         @input=${(event) => (this.#body.value = event.target.value)}
       />
     </div>`;
-  }
-
-  /** @param {string} name @param {string} text */
-  #type(name, text) {
-    this.#typed[name] = text;
   }
 
   async #read() {
@@ -298,7 +293,7 @@ export function problemOf({ status, type, text }) {
 }
 
 /** @param {Answer | null} answer */
-export function answerView(answer) {
+function answerView(answer) {
   if (!answer) return nothing;
   const { status, type, size, text, isText } = answer;
   return html`<section class="reply" aria-live="polite">

@@ -99,15 +99,11 @@ export class ReadingsTable extends DraftForm {
           </tbody>
         </table>
       </div>
-      <button type="button" class="all" @click=${() => this.#showAll()}>
+      <button type="button" class="all" @click=${() => (this.#hasAll.value = true)}>
         ${t("all_readings", { count: draft.numbers.length })}
       </button>
       ${this.refusalView} ${this.#footer()}
     </form>`;
-  }
-
-  #showAll() {
-    this.#hasAll.value = true;
   }
 
   /** @param {number} number */

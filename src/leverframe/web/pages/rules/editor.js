@@ -372,13 +372,9 @@ export class Editor extends DraftForm {
       <p>${asked.text}</p>
       <footer>
         <button type="button" class="danger" @click=${asked.act}>${asked.label}</button>
-        <button type="button" @click=${() => this.#forget()}>${t("cancel")}</button>
+        <button type="button" @click=${() => (this.#question.value = null)}>${t("cancel")}</button>
       </footer>
     </div>`;
-  }
-
-  #forget() {
-    this.#question.value = null;
   }
 
   #footer() {

@@ -41,7 +41,7 @@ export function stateOf({ number, settings }, explanation, findings) {
 const ICONS = { met: "check", held: "attention", cannot: "attention" };
 
 /** @param {string} state */
-export const stateMark = (state) =>
+const stateMark = (state) =>
   html`${state in ICONS ? icon(ICONS[state], "s") : nothing} ${t(`now_${state}`)}`;
 
 /**
@@ -95,14 +95,12 @@ function whyPending(context, { explanation: read }, now) {
 
 // "Heating on 14:01"; nothing where it has not acted since the start.
 /** @param {AdminContext} context @param {Api.RuleReport} report */
-export function lastAct(context, { settings, firings, when_met: met, when_ceasing: ceasing }) {
+function lastAct(context, { settings, firings, when_met: met, when_ceasing: ceasing }) {
   const last = firings.at(-1);
   const effect = last && (last.active ? met : ceasing);
   if (!last || !effect) return t("never_acted");
   const name = namedCode(context, settings.action);
-  const what = isSwitched(settings.action)
-    ? `${name} ${t(DOES[effect.does] ?? "state_on")}`
-    : name;
+  const what = isSwitched(settings.action) ? `${name} ${t(DOES[effect.does] ?? "state_on")}` : name;
   return `${what} ${shortMoment(last.time, context.live.state.time)}`;
 }
 

@@ -67,8 +67,7 @@ export const dependsOn = (number, mustBeMet) => (mustBeMet ? number + RULES : nu
 
 // What people call a rule; its number where it has no name.
 /** @param {{ number: number, settings: Rule }} rule */
-export const ruleName = ({ number, settings }) =>
-  settings.name || t("rule_number", { number });
+export const ruleName = ({ number, settings }) => settings.name || t("rule_number", { number });
 
 /** @param {Context} context @param {Condition} condition */
 function conditionText(context, { label, compare, reference }) {
@@ -108,7 +107,7 @@ function secondText(context, rule) {
 }
 
 /** @param {Context} context @param {Pick<Rule, "action" | "value">} rule */
-export const effectText = (context, { action, value }) =>
+const effectText = (context, { action, value }) =>
   isSwitched(action)
     ? `${thingName(context, action)} ${t(BECOMES[value])}`
     : namedCode(context, action);

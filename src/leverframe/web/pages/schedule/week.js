@@ -122,7 +122,7 @@ export function partsOn(pieces, day) {
 }
 
 /** @param {number} seconds */
-export const snapped = (seconds) => Math.round(seconds / SNAP_S) * SNAP_S;
+const snapped = (seconds) => Math.round(seconds / SNAP_S) * SNAP_S;
 
 /** @param {number} seconds */
 const within = (seconds) => ((seconds % DAY_S) + DAY_S) % DAY_S;

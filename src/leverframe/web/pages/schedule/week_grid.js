@@ -139,7 +139,7 @@ export class WeekGrid {
       @pointerdown=${(event) => this.#grasp(event, part)}
       @pointermove=${(event) => this.#pull(event)}
       @pointerup=${(event) => this.#drop(event, part, day)}
-      @pointercancel=${() => this.#forget()}
+      @pointercancel=${() => (this.#drag.value = null)}
       @keydown=${(event) => this.#press(event, piece, day)}
     >
       <span>${isHeld ? times(piece) : piece.name || t("unnamed")}</span>
@@ -180,10 +180,6 @@ export class WeekGrid {
     const isMoved = drag.now.begin !== drag.piece.begin || drag.now.end !== drag.piece.end;
     if (isMoved) this.#surroundings.store(drag.now);
     else if (Math.abs(event.clientX - drag.x) < MOVED_PX) this.#surroundings.choose({ piece, day });
-  }
-
-  #forget() {
-    this.#drag.value = null;
   }
 
   /** @param {KeyboardEvent} event @param {Piece} piece @param {string} day */

@@ -27,7 +27,7 @@ export const named = (context, text) => (kindOf(text).kind ? thingName(context, 
 
 // "load*switch:OUT0*on:5" -> ["load", [["switch", "OUT0"], ["on", "5"]]]
 /** @param {string} text @returns {[string, string[][]]} */
-export function takenApart(text) {
+function takenApart(text) {
   const [kind, ...given] = text.split("*");
   return [kind, given.map((one) => (/^(\w+):(.*)$/s.exec(one) ?? []).slice(1))];
 }
@@ -49,7 +49,7 @@ const isDuration = ({ most }) => DURATION.test(most ?? "");
 
 // A value as people write it.
 /** @param {KindField} field @param {string} value */
-export function spokenValue(field, value) {
+function spokenValue(field, value) {
   if (value === "" || !hasLimits(field)) return value;
   if (isDuration(field)) return durationText(secondsOf(value));
   return Number.isNaN(Number(value)) ? value : limitText(Number(value));
@@ -84,7 +84,7 @@ function limitsOf(field) {
  * @property {(option: string) => string} optionName
  */
 
-export class KindForm {
+class KindForm {
   #bench;
   #spec;
   /** @type {Signal<string | null>} */

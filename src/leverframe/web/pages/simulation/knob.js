@@ -154,7 +154,7 @@ export class Knob {
 
 // What requests to the bench call it, small behind its name.
 /** @param {string} label */
-export const wireName = (label) => html` <small>${label}</small>`;
+const wireName = (label) => html` <small>${label}</small>`;
 
 /** @param {number} span */
 const stepOf = (span) => (span <= 10 ? 0.01 : span <= 200 ? 0.1 : 1);

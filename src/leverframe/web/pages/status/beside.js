@@ -135,7 +135,7 @@ export const section = (name, content, beside = "") =>
 // The way into the first run, for as long as it is not finished.
 
 /** @param {Context} context */
-export function firstRunCard({ isAdmin, firstRunStep }) {
+function firstRunCard({ isAdmin, firstRunStep }) {
   if (!isAdmin || firstRunStep === null) return nothing;
   const key = firstRunStep === "place" ? "first_run_begin" : "first_run_go_on";
   return html`<section class="card first-run" aria-labelledby="first-run">

@@ -31,15 +31,15 @@ export class Choice {
     Promise.resolve().then(() => dialog()?.showModal());
   }
 
-  #end() {
-    this.#draft.value = null;
-  }
-
   view() {
     const draft = this.#draft.value;
     if (draft === null) return nothing;
     const places = SHOWN_PLACES.slice(0, draft.length);
-    return html`<dialog class="shown" aria-labelledby="shown-title" @close=${() => this.#end()}>
+    return html`<dialog
+      class="shown"
+      aria-labelledby="shown-title"
+      @close=${() => (this.#draft.value = null)}
+    >
       <form method="dialog" @submit=${(event) => this.#save(event)}>
         <h2 id="shown-title">${t("choose_shown")}</h2>
         <p class="note">${t("choose_note")}</p>

@@ -43,7 +43,7 @@ export class OnFor {
           type="button"
           ?disabled=${isIdle}
           aria-expanded=${this.#isAsking.value ? "true" : "false"}
-          @click=${() => this.#ask(!this.#isAsking.value)}
+          @click=${() => (this.#isAsking.value = !this.#isAsking.value)}
         >
           ${t("on_until")}
         </button>
@@ -56,11 +56,6 @@ export class OnFor {
       <label>${t("on_until_time")} <input type="time" name="time" required autofocus /></label>
       <button class="primary" ?disabled=${this.#pulse.hindrance !== null}>${t("switch_on")}</button>
     </form>`;
-  }
-
-  /** @param {boolean} isAsking */
-  #ask(isAsking) {
-    this.#isAsking.value = isAsking;
   }
 
   /** @param {() => void} send */

@@ -24,7 +24,7 @@ const INSTANT_S = 0.01;
 const MAX_EFFECTS = 6;
 
 /** @param {number} number */
-export const ruleLabel = (number) => `rule.${number}`;
+const ruleLabel = (number) => `rule.${number}`;
 
 /** @param {Timeline} timeline @param {string} label @returns {Lane | undefined} */
 const laneOf = ({ lanes }, label) => lanes.find((lane) => lane.label === label);
@@ -98,7 +98,7 @@ export function begunAt({ lanes }, at) {
 }
 
 /** @param {Timeline} timeline @param {Lane} lane @param {LaneBar} bar @returns {Step[]} */
-export function chainOf(timeline, lane, bar) {
+function chainOf(timeline, lane, bar) {
   if (lane.kind === "rule") return chainOfRule(timeline, lane, bar);
   if (lane.kind === "input") return [stateOf(lane, bar), ...turnedBy(timeline, lane, bar)];
   return [
@@ -110,7 +110,7 @@ export function chainOf(timeline, lane, bar) {
 }
 
 /** @param {Timeline} timeline @param {Sent} message @returns {Step[]} */
-export function chainOfMessage(timeline, message) {
+function chainOfMessage(timeline, message) {
   const rule = timeline.rules.find((one) => isOf(message, one));
   const steps = rule ? ruleSteps(timeline, rule.number, rule.name, message.time) : [];
   return [...steps, sent(message)];

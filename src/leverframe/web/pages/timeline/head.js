@@ -69,7 +69,7 @@ export const restOfKey = () =>
 /** @typedef {keyof typeof SPANS} Span */
 
 const HOUR_S = 3600;
-export const SPANS = { "6h": 6 * HOUR_S, "24h": 24 * HOUR_S, "7d": 7 * 24 * HOUR_S };
+const SPANS = { "6h": 6 * HOUR_S, "24h": 24 * HOUR_S, "7d": 7 * 24 * HOUR_S };
 const DEFAULT_SPAN = "24h";
 // How much of what is to come stands beside what was.
 const AHEAD = 1 / 6;

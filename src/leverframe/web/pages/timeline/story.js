@@ -55,9 +55,7 @@ export class Story {
   pick(chosen, steps, close) {
     if (chosen === null || steps.length === 0) {
       return html`<h2>${t("why")}</h2>
-        <p class="note">
-          ${t("choose_a_bar")} <span class="keys">${t("choose_keys")}</span>
-        </p>
+        <p class="note">${t("choose_a_bar")} <span class="keys">${t("choose_keys")}</span></p>
         <p class="go">${this.#toCharts(null)}</p>`;
     }
     const rule = steps.find((step) => step.what === "rule" || step.what === "met");
@@ -123,9 +121,7 @@ export class Story {
   /** @param {Step[]} steps */
   view(steps) {
     return html`<ol class="chain">
-      ${steps.map(
-        (step) => html`<li>${this.#step(step)}<time>${minute(step.time)}</time></li>`,
-      )}
+      ${steps.map((step) => html`<li>${this.#step(step)}<time>${minute(step.time)}</time></li>`)}
     </ol>`;
   }
 
@@ -137,7 +133,8 @@ export class Story {
       case "rule":
         return html`<span class="cause-rule">${icon("rule")}</span>
           <span
-            >${t("by_rule")} ${this.#ruleLink(step.number, step.name)}${step.waited >= 1
+            >${t("by_rule")}
+            ${this.#ruleLink(step.number, step.name)}${step.waited >= 1
               ? html`<small>${t("waited", { time: roughText(step.waited) })}</small>`
               : nothing}</span
           >`;
@@ -235,7 +232,7 @@ const movedTo = (isUp, value) => t(isUp ? "rose_to" : "fell_to", { value });
 const minute = (time) => clock(time).slice(0, 5);
 
 /** @param {LaneCause} cause */
-export function causeText({ kind, detail = "", account = "", name = "", number = 0, seconds = 0 }) {
+function causeText({ kind, detail = "", account = "", name = "", number = 0, seconds = 0 }) {
   const time = roughText(seconds);
   switch (kind) {
     case "timer":
