@@ -70,6 +70,17 @@ test("a drawing that fails is told, and drawn again with the next change", async
   assert.deepEqual([drawn, told], [[0, 2], ["one"]]);
 });
 
+test("a drawing that changes what it reads holds nothing up", async () => {
+  const number = signal(0);
+  keepDrawn(() => {
+    drawn.push(number.value);
+    if (number.value < 20) number.value++;
+  });
+  await soon();
+  assert.ok(drawn.length < 20);
+  while (drawn.at(-1) < 20) await soon();
+});
+
 test("fields, named members and maps are seen to change", async () => {
   class Form {
     saving = false;

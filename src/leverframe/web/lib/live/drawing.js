@@ -15,6 +15,7 @@ import { effect, signal } from "../../vendor/signals-core.js";
 /** @param {() => void} draw */
 export function keepDrawn(draw, mayDraw = () => true) {
   let isDue = true;
+  let isDrawing = false;
   let forget = () => {};
   const isPressed = watchPresses(drawNow);
   function drawNow() {
@@ -22,6 +23,7 @@ export function keepDrawn(draw, mayDraw = () => true) {
     isDue = false;
     forget();
     let isDrawn = false;
+    isDrawing = true;
     // Called again, it reads nothing: what else changes until then is drawn with it.
     forget = effect(() => {
       if (isDrawn) drawSoon();
@@ -30,11 +32,14 @@ export function keepDrawn(draw, mayDraw = () => true) {
         drawSafely(draw);
       }
     });
+    isDrawing = false;
   }
   function drawSoon() {
     if (isDue) return;
     isDue = true;
-    queueMicrotask(drawNow);
+    // What a drawing changes itself is drawn when others had their turn.
+    if (isDrawing) setTimeout(drawNow);
+    else queueMicrotask(drawNow);
   }
   drawNow();
   return () => queueMicrotask(drawNow);
@@ -70,8 +75,14 @@ export function observe(object, ...names) {
 export function observed(values) {
   const changes = signal(0);
   return new Proxy(values, {
-    get: (held, name) => (changes.value, Reflect.get(held, name)),
-    ownKeys: (held) => (changes.value, Reflect.ownKeys(held)),
+    get(held, name) {
+      changes.value;
+      return Reflect.get(held, name);
+    },
+    ownKeys(held) {
+      changes.value;
+      return Reflect.ownKeys(held);
+    },
     set(held, name, value) {
       changes.value++;
       return Reflect.set(held, name, value);
@@ -85,12 +96,14 @@ export class ShownMap extends Map {
 
   /** @param {K} key @returns {V | undefined} */
   get(key) {
-    return this.#changes.value < 0 ? undefined : super.get(key);
+    this.#changes.value;
+    return super.get(key);
   }
 
   /** @returns {MapIterator<K>} */
   keys() {
-    return this.#changes.value < 0 ? new Map().keys() : super.keys();
+    this.#changes.value;
+    return super.keys();
   }
 
   /** @param {K} key @param {V} value */
