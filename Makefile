@@ -22,7 +22,7 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml packaging/*/pypr
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run fleet-demo test test-all test-kernel check bench soak mutate docs lock clean
+.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench soak mutate docs lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ run: $(RUN_READY) ## start a controller; options in ARGS, e.g. make run ARGS="--
 fleet-demo: $(TEST_READY) ## two nodes on a PostgreSQL of their own, to kill one; until Ctrl+C
 	@$(BIN)/python -m tools.fleet_demo $(ARGS)
 
+quick: $(TEST_READY) ## lint, format and the pure tests, in 45 seconds: while writing code
+	@$(BIN)/python tools/checks.py quick
+
 test: $(TEST_READY) ## run every check and the tests; about five minutes on two cores
 	@tools/debian-packages requirements/debian.txt
 	@$(BIN)/python tools/checks.py test
@@ -46,7 +49,7 @@ test-all: $(TEST_READY) ## run what make test leaves out: the thorough forms of 
 test-kernel: $(TEST_READY) ## boot Debian's kernel in QEMU and drive its pins and buses; 15 minutes
 	@$(BIN)/python -m tools.kernel $(ARGS)
 
-check: $(TEST_READY) ## lint, format, types, security and layers: the quick part of make test
+check: $(TEST_READY) ## lint, format, types, security and layers: make test without its tests
 	@$(BIN)/python tools/checks.py check
 
 bench: $(TEST_READY) ## measure speed into bench/RESULTS.md; short: ARGS=--quick

@@ -1,8 +1,9 @@
 """Run the project's checks and sum them up.
 
-`checks.py check` runs the quick ones (lint, format, types, known weaknesses of the code and of its
-dependencies, layers), `checks.py test` these, the tests and how much of the program they cover,
-`checks.py test-all` what the tests leave out for its time: their thorough forms.
+`checks.py quick` runs lint, format and the pure tests, `checks.py check` all that is no test (lint,
+format, types, known weaknesses of the code and of its dependencies, layers), `checks.py test` this,
+the tests and how much of the program they cover, `checks.py test-all` the thorough forms of tests,
+which take longer.
 Beside the tests, which wait for a third of their time, run checks that only take a core: what they
 say follows when they have ended.
 A failing check does not stop the later ones: one run shows everything there is to mend. The exit
@@ -58,9 +59,16 @@ def files_that_try_more() -> list[str]:
 # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
 MORE = ["-m", "thorough or hypothesis or sampled"]
 THOROUGH = [*pytest_with(THOROUGH_WORKERS), *MORE, *files_that_try_more()]
+#: Tests of what needs no server, process or browser; they never wait.
+PURE = [
+    *("tests/commands", "tests/config", "tests/conformance", "tests/controller", "tests/engine"),
+    *("tests/exchanges", "tests/naming", "tests/simulation", "tests/status_files", "tests/wire"),
+]
+LAYERS = "tests/test_layers.py"
 #: Checks whose output is shown while they run, one after the other.
 IN_FRONT = {
-    "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
+    "quick": {"pure": [*pytest_with(CORES), "-q", *PURE, LAYERS]},
+    "check": {"layers": ["pytest", "-q", LAYERS]},
     "test": {
         "tests": [*pytest_with(WORKERS), "-p", "tools.measure"],
         "coverage": ["tools.coverage_goals"],
@@ -69,7 +77,12 @@ IN_FRONT = {
 }
 TOOLS = [{name: command} for name, command in LINT.items()]
 #: Rows of checks that run at the same time as these; in a row, each after the one before.
-BESIDE = {"check": TOOLS, "test": TOOLS, "test-all": []}
+BESIDE = {
+    "quick": [{name: LINT[name] for name in ("lint", "format")}],
+    "check": TOOLS,
+    "test": TOOLS,
+    "test-all": [],
+}
 #: Arguments that are shown; more than these are files of tests.
 MAX_SHOWN = 10
 # Without compiled modules each of hundreds of processes compiles the whole program, which takes as

@@ -6,6 +6,7 @@ from itertools import groupby
 
 #: Where tests take longest, and wait most: they begin first.
 LONGEST = (
+    "tests/units/test_inventory_story.py",
     *("tests/soak", "tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
     *("tests/process", "tests/servers/snmp", "tests/servers/discovery", "tests/notify"),
     *("tests/recording", "tests/units", "tests/servers/test_refused_secrets.py", "tests/web"),

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tools import checks
+from tools.turns import LONGEST
 
 
 @pytest.mark.parametrize(("module", "status"), [("this", 0), ("no_such_module", 1)])
@@ -25,6 +26,13 @@ def test_what_fails_beside_the_tests_fails_the_run_and_is_shown(
         "FAILED" if status else "passed",
         *["passed"] * 2,
     ]
+
+
+def test_quick_run_is_lint_format_and_tests_that_never_wait() -> None:
+    assert [name for row in checks.BESIDE["quick"] for name in row] == ["lint", "format"]
+    for place in checks.PURE:
+        assert list(Path(place).glob("test_*.py")), place
+        assert not place.startswith(LONGEST), f"{place} waits, or takes long: see tools/turns.py"
 
 
 @pytest.fixture
