@@ -8,7 +8,8 @@ from tests.fleet.cluster.node_processes import add_controllers, asked, changed, 
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 
-COUNT = 60
+#: More than are stopped together.
+COUNT = 20
 
 
 def test_a_second_signal_leaves_nothing_half_stopped(

@@ -113,8 +113,15 @@ async def bounded_twin(budget: WorkBudget) -> LoopTwin:
 @pytest.mark.parametrize(
     ("budget", "said"),
     [
-        (WorkBudget(PATIENCE_S, 20, 64 * MIB), "more than 64 MiB of memory"),
-        (WorkBudget(PATIENCE_S, 1), "more than 1 s of computing"),
+        # That a process keeps to these: tests/bounded_work/.
+        pytest.param(
+            *(WorkBudget(PATIENCE_S, 20, 64 * MIB), "more than 64 MiB of memory"),
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            *(WorkBudget(PATIENCE_S, 1), "more than 1 s of computing"),
+            marks=pytest.mark.thorough,
+        ),
         (WorkBudget(0.5), "longer than 0.5 s"),
     ],
 )
