@@ -6,8 +6,12 @@ from itertools import groupby
 
 #: Where tests take longest, and wait most: they begin first.
 LONGEST = (
-    "tests/units/test_inventory_story.py",
-    *("tests/soak", "tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
+    *("tests/units/test_inventory_story.py", "tests/docs/test_site.py", "tests/soak"),
+    # Of the browser, with single tests of 20 s; one that is left for the end has a core idle.
+    *("tests/web/test_setting_pages.py", "tests/web/test_fleet_page.py"),
+    *("tests/web/test_findings_on_status.py", "tests/web/test_tasks.py"),
+    "tests/testing/test_installed_wheels.py",
+    *("tests/docs", "tests/fleet/faults", "tests/fleet/cluster", "tests/crash"),
     *("tests/process", "tests/servers/snmp", "tests/servers/discovery", "tests/notify"),
     *("tests/recording", "tests/units", "tests/servers/test_refused_secrets.py", "tests/web"),
 )

@@ -1,6 +1,7 @@
 """Workers of a test run have the longest tests first, and are busy to the end."""
 
 from itertools import cycle
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,10 @@ def named(turns: Turns, worker: int) -> str:
     place = turns.next_of(worker)
     assert place is not None
     return GIVEN[place]
+
+
+def test_longest_places_exist() -> None:
+    assert [place for place in LONGEST if not Path(place).exists()] == []
 
 
 def test_one_worker_begins_with_the_longest_and_another_with_what_takes_a_core() -> None:
