@@ -28,6 +28,8 @@ from leverframe.units.unit_plan import UnitPlan, read_plans
 from tests.random_settings import random_settings
 from tests.units.plain_front import Fate, PlainFront, plain_front
 
+pytestmark = pytest.mark.usefixtures("unpaced")
+
 #: Every hardware, with software of several generations; quick runs take the newest.
 VERSIONS = [
     *(Profile("3.0", "1.58a"), Profile("3.5", "1.30"), Profile("3.6", "1.44")),
@@ -40,7 +42,6 @@ ONE_WAY = "serial.sdm_bitrate"
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("leverframe.units.client.MAX_REQUESTS_PER_S", 1000)
 
 
 def random_tree(profile: Profile, random: Random) -> Settings:

@@ -20,7 +20,6 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent, unit_client
 from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin
-from leverframe.units import client as client_module
 from leverframe.units import find
 from leverframe.units.client import UnusableAnswer, paced_client
 from leverframe.units.find import find_units
@@ -42,15 +41,12 @@ from tests.units.hostile_unit import (
     plain_answer,
 )
 
+pytestmark = pytest.mark.usefixtures("unpaced")
+
 MAC, OTHER_MAC = "02:11:22:0A:0B:0C", "02:11:22:0A:0B:0D"
 LOGIN = UnitLogin("admin", "a long password")
 #: More than a unit that is read to its end would need, less than one that is believed.
 MAX_MEMORY_BYTES = 24 * 1024 * 1024
-
-
-@pytest.fixture(autouse=True)
-def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "MAX_REQUESTS_PER_S", 1000)
 
 
 # --- passwords ------------------------------------------------------------------------------------

@@ -15,13 +15,15 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin
-from leverframe.units import client, plan, visits
+from leverframe.units import plan, visits
 from leverframe.units.client import paced_client
 from leverframe.units.inventory import load_inventory
 from leverframe.units.unit_plan import read_plans
 from tests.docs.blocks import PROJECT, blocks
 from tests.ports import free_port
 from tests.units.plain_front import PlainFront, plain_front
+
+pytestmark = pytest.mark.usefixtures("unpaced")
 
 PAGE = PROJECT / "docs" / "how-to" / "units.md"
 Run = Callable[..., int]
@@ -69,7 +71,6 @@ def site(stack: ExitStack, units: int, fronts: int) -> Site:
 @pytest.fixture
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(client, "MAX_REQUESTS_PER_S", 1000)
     # A dead unit is not waited for.
     for module in (plan, visits):
         monkeypatch.setattr(module, "paced_client", partial(paced_client, retry_waits_s=()))

@@ -11,7 +11,6 @@ from leverframe.exit_codes import NOT_DONE
 from leverframe.profile import Profile
 from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin
-from leverframe.units import client
 from leverframe.units.loading import load_unit_file
 from leverframe.units.pull import CannotPull, pull, together
 from tests.units.unit_server import served_files
@@ -93,10 +92,8 @@ async def test_a_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -
     assert out.read_text(encoding="utf-8") == kept.replace('"Pump"', '"Fan"')
 
 
-async def test_a_unit_file_leaves_out_entries_that_were_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "MAX_REQUESTS_PER_S", 1000)
+@pytest.mark.usefixtures("unpaced")
+async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path) -> None:
     out = tmp_path / "north.toml"
     with Twin() as twin:
         for entry in range(3):

@@ -20,6 +20,8 @@ from tests.units.test_random_changes import random_tree
 from tests.units.told_twin import told_twin
 from tests.units.unit_files import PROFILES
 
+pytestmark = pytest.mark.usefixtures("unpaced")
+
 JOURNALS = Path("unit-journal")
 FIRST = '[outputs.OUT0]\nname = "Pump"\n'
 SECOND = '[outputs.OUT0]\nname = "Boiler"\n\n[outputs.OUT1]\nname = "Fan"\n'
@@ -43,7 +45,6 @@ def in_a_folder_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("leverframe.units.client.MAX_REQUESTS_PER_S", 10_000)
     monkeypatch.setenv("SECRET", "hidden words")
     for name, text in (("first.toml", FIRST), ("second.toml", SECOND)):
         Path(name).write_text(text)

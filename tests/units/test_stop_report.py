@@ -17,6 +17,8 @@ from tests.effort import some_of
 from tests.units.plain_front import Fate, PlainFront, plain_front
 from tests.units.unit_files import written
 
+pytestmark = pytest.mark.usefixtures("unpaced")
+
 FILE = """
     [outputs.OUT0]
     name = "Pump"
@@ -44,7 +46,6 @@ def keys_interrupt() -> Iterator[None]:
 def front(twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlainFront]:
     """Serve a unit with two rules."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("leverframe.units.client.MAX_REQUESTS_PER_S", 1000)
     impatient = partial(paced_client, retry_waits_s=())
     monkeypatch.setattr("leverframe.units.apply.paced_client", impatient)
     twin.reset()

@@ -18,7 +18,6 @@ from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.testing import Twin, faults
-from leverframe.units import client
 from leverframe.units.client import SignInNeeded
 from leverframe.units.completing import ContradictedUnit
 from leverframe.units.give_back import give_back
@@ -28,15 +27,11 @@ from leverframe.units.unit_plan import read_plans
 from tests.ports import free_port
 from tests.servers.discovery.test_discovery import Client
 
+pytestmark = pytest.mark.usefixtures("unpaced")
+
 MAC = "D8:80:39:91:73:89"
 #: What clients read, and what never stays the same in them.
 READ = ("/json/status.json", "/json/outputs.json", "/json/inputs.json", "/xml/eve2.xml")
-
-
-@pytest.fixture(autouse=True)
-def _unpaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask as fast as a twin can answer."""
-    monkeypatch.setattr(client, "MAX_REQUESTS_PER_S", 1000)
 
 
 async def taken(

@@ -16,6 +16,8 @@ from leverframe.units.unit_plan import read_plans
 from tests.units.empty_plan import empty_plan
 from tests.units.plain_front import Fate, PlainFront, plain_front
 
+pytestmark = pytest.mark.usefixtures("unpaced")
+
 NAMES = '[outputs.OUT0]\nname = "Pump"\n\n[outputs.OUT1]\nname = "Fan"\n'
 JOURNALS = Path("unit-journal")
 MAC, OTHER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
@@ -44,8 +46,6 @@ def front(twin: Twin, other: Twin) -> Iterator[PlainFront]:
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # Politeness is tested elsewhere.
-    monkeypatch.setattr("leverframe.units.client.MAX_REQUESTS_PER_S", 10_000)
     Path("names.toml").write_text(NAMES)
 
 

@@ -150,11 +150,11 @@ async def test_off_delay_that_is_added_to_a_pulled_file_is_sent(tmp_path: Path) 
         assert lines_of(plan) == ["1.off_delay; will be set to 4m"]
 
 
+@pytest.mark.usefixtures("unpaced")
 def test_rule_that_is_added_on_hardware_30_is_resumed_and_rolled_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("leverframe.units.client.MAX_REQUESTS_PER_S", 1000)
     file = written(tmp_path, f'{RULES}    3 = "when DS3 >= 5, then OUT2 on"\n')
     given = {path: value for path, _, value in difference(defaults(OLD), two_rules())}
     with Twin(hw="3.0", sw="1.58a", settings=given) as twin, plain_front(twin) as front:
