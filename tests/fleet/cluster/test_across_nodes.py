@@ -20,6 +20,7 @@ from leverframe.fleet.commands import list_controllers
 from leverframe.fleet.node_accounts import THE_OPERATOR
 from leverframe.fleet.node_client import CommandLineClient
 from leverframe.fleet.other_nodes import SilentNode
+from leverframe.fleet.owners import DEADLINES, Deadline
 from leverframe.fleet.progress import ProgressReport, RequestsUnderWay
 from leverframe.fleet.records import Moved
 from leverframe.servers.http.messages import StreamReply
@@ -385,7 +386,8 @@ async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
 async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
+    for purpose in ("read", "change"):
+        monkeypatch.setitem(DEADLINES, purpose, replace(DEADLINES[purpose], hold_s=0.1))
     a, far, answer = cluster.asked["a"], cluster.names("b"), cluster.members["b"].answer
     # As if the others were a version ahead.
     cluster._doors["b"].inner.answer = lambda call: answer(replace(call, protocol=PROTOCOL + 1))
@@ -425,9 +427,8 @@ async def test_what_a_node_does_not_know_is_told_as_of_another_program(cluster: 
 async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.TAKEN_OVER_S", 0.1)
-    monkeypatch.setattr("leverframe.fleet.jobs.fleet_executor.STEP_S", 0.1)
+    for purpose in ("read", "change", "job", "step"):
+        monkeypatch.setitem(DEADLINES, purpose, replace(DEADLINES[purpose], hold_s=0.1))
     a, far = cluster.asked["a"], cluster.names("b")
     job = (await cluster.asked["b"].post("rollout/plan", command=NAME))["job"]
     await cluster._doors["b"].inner.close()
@@ -464,7 +465,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
 async def test_what_a_node_has_taken_and_not_answered_is_not_known(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.DONE_S", 0.05)
+    monkeypatch.setitem(DEADLINES, "change", Deadline(0.05, 3.0))
     a, far = cluster.asked["a"], cluster.names("b")
 
     async def hang(content: bytes) -> bytes:
@@ -546,7 +547,8 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
 async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
+    for purpose in ("read", "change"):
+        monkeypatch.setitem(DEADLINES, purpose, replace(DEADLINES[purpose], hold_s=0.1))
     monkeypatch.setattr("leverframe.fleet.cluster.commands.LOOK_S", 0.01)
     door = cluster.nodes["a"].door
     await door.listen(HOME, 0)

@@ -17,15 +17,14 @@ from leverframe.fleet.api.acting import command_of, label_of
 from leverframe.fleet.api.comparing import USUAL_CHANGES, FleetChange, MemberDrift, newness
 from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
 from leverframe.fleet.api.fan_out import (
-    NoOwner,
     all_of,
+    ask_holder,
     asked,
     bulk_of,
     done_here,
     each_node,
     fan_out,
     fan_out_bulk,
-    held,
     others_of,
     refused_for,
     rows_of,
@@ -45,13 +44,10 @@ from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import TellCall
 from leverframe.fleet.other_nodes import LocatedController, SilentNode, ask_node
+from leverframe.fleet.owners import DEADLINES, NoOwner
 from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import within_tenant
 from leverframe.storage.store import StoreUnavailable
-
-#: A bulk change may take its time; a node that dies meanwhile is noticed by the connection.
-JOB_S = 3600.0
-
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -298,16 +294,16 @@ async def sent(context: FleetContext, endpoint: FleetEndpoint) -> BulkReport:
 
 
 async def _report_again(context: FleetContext, id: str, work: JobWork) -> BulkReport:
-    others = others_of(context)
+    others, seconds = others_of(context), DEADLINES["job"].answer_s
 
     async def ask(node: str) -> BulkReport:
         call = TellCall(id, work)
         report: BulkReport = await ask_node(
-            others, context.node.calls, node, "job.told", call, BulkReport, JOB_S
+            others, context.node.calls, node, "job.told", call, BulkReport, seconds
         )
         return report
 
-    report: BulkReport = await held(context, id, ask, may_repeat=True)
+    report: BulkReport = await ask_holder(context, id, ask, may_repeat=True)
     return report
 
 

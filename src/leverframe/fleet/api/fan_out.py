@@ -5,7 +5,6 @@ and puts the parts together. A controller that has moved meanwhile is asked for 
 then, up to a deadline. What a node has not answered is missing, and said to be.
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from types import CoroutineType
 from typing import Any
@@ -27,19 +26,19 @@ from leverframe.fleet.other_nodes import (
     SilentNode,
     read_answer,
 )
+from leverframe.fleet.owners import (
+    DEADLINES,
+    Located,
+    Part,
+    Purpose,
+    ask_nodes,
+    ask_owners,
+    wait_for_news,
+)
 from leverframe.fleet.progress import count_done, expect
 from leverframe.fleet.records import Moved, NotRunning
 from leverframe.fleet.tenants import is_seen, name_for_tenant, within_tenant
 from leverframe.storage.store import StoreUnavailable
-
-#: Until when it is tried again for controllers that nobody has, or whose node does not answer.
-HOLD_S = 3.0
-#: How long a node may take to answer: for what is read, and for what is done.
-READ_S = 3.0
-DONE_S = 60.0
-LOOK_AGAIN_S = 0.2
-#: A job whose node has died is gone on with by another one within this.
-TAKEN_OVER_S = 8.0
 
 
 class ApiCall(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,25 +64,12 @@ class ApiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     not_started: dict[int, str] = {}
 
 
-class NoOwner(SilentNode):
-    sentence = (
-        "No node has this controller at present: it is being moved, or its node has failed."
-        " Nothing was done."
-    )
-
-
 class NoJobOwner(SilentNode):
     sentence = "No node goes on with this job at present. Nothing was done: ask again."
 
 
-class NodePart(Struct, frozen=True):
-    """What a node has answered for some controllers, or why it has not."""
-
-    node: str
-    targets: list[LocatedController]
-    value: Any = None
-    refusal: Refusal | None = None
-
+#: What a node has answered for some controllers.
+NodePart = Part[LocatedController]
 
 #: Controllers that are not at a node, and why they do not run where they did not start there.
 Missing = dict[int, str | None]
@@ -122,7 +108,7 @@ async def asked(
     chosen = None if numbers is None else list(numbers)
     request = context.request
     call = ApiCall(endpoint.path, context.given, request.body, context.asking, request.peer, chosen)
-    seconds = READ_S if is_repeatable(endpoint) else DONE_S
+    seconds = DEADLINES[purpose_of(endpoint)].answer_s
     content = await others.ask(node, "api", msgspec.msgpack.encode(call), seconds)
     count_done(len(chosen or ()))
     answer: ApiAnswer = read_answer(node, content, ApiAnswer)
@@ -133,6 +119,10 @@ async def asked(
         return msgspec.json.decode(answer.value, type=endpoint.reply), missing
     except msgspec.MsgspecError as error:
         raise AnswerNotUnderstood(node) from error
+
+
+def purpose_of(endpoint: FleetEndpoint) -> Purpose:
+    return "read" if is_repeatable(endpoint) else "change"
 
 
 def is_repeatable(endpoint: FleetEndpoint) -> bool:
@@ -183,27 +173,20 @@ async def fan_out(
 
     Nodes in `also` are asked even if they have none of the controllers.
     """
-    others, loop = others_of(context), asyncio.get_running_loop()
-    until = loop.time() + HOLD_S
-    parts: list[NodePart] = []
-    by_node: dict[str, list[LocatedController]] = {node: [] for node in also}
-    left = list(targets)
-    while True:
-        nobody: list[LocatedController] = []
-        for one in left:
-            (nobody if one.node is None else by_node.setdefault(one.node, [])).append(one)
-        answers = await asyncio.gather(
-            *(_part(context, endpoint, node, some) for node, some in by_node.items())
-        )
-        again = [NodePart("", nobody, refusal=NoOwner())] if nobody else []
-        for answer in answers:
-            parts += [part for part in answer if not _is_to_be_asked_again(part, endpoint)]
-            again += [part for part in answer if _is_to_be_asked_again(part, endpoint)]
-        if not again or loop.time() >= until:
-            break
-        await others.news(LOOK_AGAIN_S)
-        left, by_node = await _found_again(others, [one for it in again for one in it.targets]), {}
-    parts += again
+    others, deadline = others_of(context), DEADLINES[purpose_of(endpoint)]
+
+    async def find(left: list[LocatedController]) -> Located[LocatedController, str]:
+        try:
+            # Those that were removed in the meantime are left out.
+            return located(await others.locate([one.number for one in left]))
+        except StoreUnavailable:
+            return located(left)
+
+    async def ask(node: str, some: list[LocatedController]) -> list[NodePart]:
+        return await _part(context, endpoint, node, some)
+
+    wait = wait_for_news(others)
+    parts = await ask_owners(located(targets), find, ask, wait, deadline.hold_s, also)
     context.silent.update(
         part.node for part in parts if isinstance(part.refusal, SilentNode) and part.node
     )
@@ -215,23 +198,8 @@ async def fan_out(
     return parts
 
 
-async def _found_again(
-    others: OtherNodes, targets: Sequence[LocatedController]
-) -> list[LocatedController]:
-    try:
-        # Those that were removed meanwhile are left out.
-        return await others.locate([one.number for one in targets])
-    except StoreUnavailable:
-        return list(targets)
-
-
-def _is_to_be_asked_again(part: NodePart, endpoint: FleetEndpoint) -> bool:
-    refusal = part.refusal
-    if not part.targets:
-        return False
-    if isinstance(refusal, SilentNode):
-        return is_repeatable(endpoint) or not refusal.has_taken_it
-    return refusal is not None and refusal.status == Moved.status
+def located(targets: Iterable[LocatedController]) -> Located[LocatedController, str]:
+    return [(one, one.node) for one in targets]
 
 
 async def _part(
@@ -242,10 +210,14 @@ async def _part(
     try:
         value, missing = await asked(context, endpoint, node, numbers)
     except Refusal as refusal:
-        return [NodePart(node, list(targets), refusal=refusal)]
+        if isinstance(refusal, SilentNode):
+            is_open = is_repeatable(endpoint) or not refusal.has_taken_it
+        else:
+            is_open = refusal.status == Moved.status
+        return [Part(node, list(targets), refusal=refusal, is_open=bool(targets) and is_open)]
     except StoreUnavailable as error:
         # As another node tells it, too: what the others have done is done.
-        return [NodePart(node, list(targets), refusal=endpoint.refusal(error))]
+        return [Part(node, list(targets), refusal=endpoint.refusal(error))]
     left = set(missing)
     if isinstance(value, BulkReport):
         moved = {one.name for one in value.results if one.status == Moved.status}
@@ -255,19 +227,19 @@ async def _part(
     there = [one for one in targets if one.number not in left]
     failed = {one.number: why for one in targets if (why := missing.get(one.number))}
     gone = [one for one in targets if one.number in left and one.number not in failed]
-    parts = [NodePart(node, there, value)] if there or not left else []
+    parts = [Part(node, there, value)] if there or not left else []
     parts += [
-        NodePart(node, [one], refusal=NotRunning(failed[one.number]))
+        Part(node, [one], refusal=NotRunning(failed[one.number]))
         for one in targets
         if one.number in failed
     ]
-    return [*parts, NodePart(node, gone, refusal=Moved("It"))] if gone else parts
+    return [*parts, Part(node, gone, refusal=Moved("It"), is_open=True)] if gone else parts
 
 
 # --- putting parts together -----------------------------------------------------------------------
 
 
-def all_of(parts: Iterable[NodePart]) -> list[Any]:
+def all_of(parts: Iterable[Part[Any]]) -> list[Any]:
     """Return what nodes have answered; raise a refusal where one of them has not."""
     found = []
     for part in parts:
@@ -322,15 +294,11 @@ async def each_node(context: FleetContext, endpoint: FleetEndpoint) -> dict[str,
     others = others_of(context)
 
     async def ask(node: str) -> Any:
-        try:
-            return (await asked(context, endpoint, node, None))[0]
-        except SilentNode:
-            context.silent.add(node)
-            return None
+        return (await asked(context, endpoint, node, None))[0]
 
-    nodes = sorted({others.name, *others.living()})
-    answers = await asyncio.gather(*map(ask, nodes))
-    return {node: one for node, one in zip(nodes, answers, strict=True) if one is not None}
+    answers, silent = await ask_nodes(sorted({others.name, *others.living()}), ask)
+    context.silent.update(silent)
+    return answers
 
 
 # --- asking one of them ---------------------------------------------------------------------------
@@ -355,33 +323,38 @@ async def at_holder(context: FleetContext, endpoint: FleetEndpoint) -> Any:
     async def ask(node: str) -> Any:
         return (await asked(context, endpoint, node, None))[0]
 
-    return await held(context, id, ask, may_repeat=is_repeatable(endpoint))
+    return await ask_holder(context, id, ask, may_repeat=is_repeatable(endpoint))
 
 
-async def held(
+async def ask_holder(
     context: FleetContext,
     id: str,
     ask: Callable[[str], Coroutine[Any, Any, Any]],
     *,
     may_repeat: bool,
 ) -> Any:
-    """Ask whoever goes on with a job, also where that is another one meanwhile."""
-    others, loop = others_of(context), asyncio.get_running_loop()
-    until = loop.time() + TAKEN_OVER_S
-    while True:
+    """Ask the node that runs a job, also where another one takes it over in the meantime."""
+    others = others_of(context)
+
+    async def find(ids: list[str]) -> Located[str, str]:
         node = await others.holder_of(id)
         if node is None:
             shown = name_for_tenant(context.tenant, id)
             raise NoSuchJob(f"There is no job {shown[:40]!r}.", field="id")
+        return [(id, node or None)]
+
+    async def ask_node(node: str, ids: list[str]) -> list[Part[str]]:
         try:
-            if not node:
-                raise NoJobOwner
-            return await ask(node)
+            return [Part(node, ids, await ask(node))]
         except SilentNode as silent:
-            if (silent.has_taken_it and not may_repeat) or loop.time() >= until:
-                raise
+            is_open = may_repeat or not silent.has_taken_it
+            return [Part(node, ids, refusal=silent, is_open=is_open)]
         except Refusal as refusal:
             # Who has just taken it over may still be reading it.
-            if refusal.status != NoSuchJob.status or loop.time() >= until:
-                raise
-        await others.news(LOOK_AGAIN_S)
+            is_open = refusal.status == NoSuchJob.status
+            return [Part(node, ids, refusal=refusal, is_open=is_open)]
+
+    hold_s, wait = DEADLINES["job"].hold_s, wait_for_news(others)
+    located = await find([id])
+    parts = await ask_owners(located, find, ask_node, wait, hold_s, no_owner=NoJobOwner)
+    return all_of(parts)[0]

@@ -5,7 +5,6 @@ controller is being moved or its node does not answer, is asked again of whoever
 the same id: the row of the step goes with the controller, so it is done once.
 """
 
-import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -24,19 +23,15 @@ from leverframe.fleet.other_nodes import (
     answering,
     ask_node,
 )
+from leverframe.fleet.owners import DEADLINES, Located, Part, ask_owners, wait_for_news
 from leverframe.fleet.records import Moved, NotRunning
 from leverframe.fleet.tenants import tenant_within
 from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
 #: Asks a node for some of its controllers.
-_Asking = Callable[[str, Sequence[int]], Coroutine[Any, Any, Mapping[int, Result]]]
+_Ask = Callable[[str, Sequence[int]], Coroutine[Any, Any, Mapping[int, Result]]]
 
-#: How long a node may take for one question, and all of them together for a step.
-ASK_S = 5.0
-STEP_S = 20.0
-#: Before somebody is asked again.
-AGAIN_S = 0.2
 _UNDECIDED = (Moved.status, NOT_SAVED)
 
 
@@ -110,9 +105,9 @@ class FleetExecutor:
 
         async def ask(node: str, some: Sequence[int]) -> dict[int, bool]:
             call = SnapshotCall(list(some), label)
-            return dict.fromkeys(await self._asked(node, "job.keep", call, list[int]), True)
+            return dict.fromkeys(await self._ask(node, "job.keep", call, list[int]), True)
 
-        kept = await self._each(self._node.cluster, numbers, ask)
+        kept = await self._ask_owners(self._node.cluster, numbers, ask)
         for number, result in kept.items():
             if isinstance(result, Refusal):
                 if result.status == NOT_SAVED:
@@ -128,7 +123,7 @@ class FleetExecutor:
             return
         for node in others.living():
             try:
-                await self._asked(node, "job.forget", job, None)
+                await self._ask(node, "job.forget", job, None)
             except SilentNode:
                 # Its part stays until the controllers are removed.
                 continue
@@ -140,12 +135,12 @@ class FleetExecutor:
 
         async def ask(node: str, some: Sequence[int]) -> dict[int, Findings]:
             call = FindingsCall(list(some), tenant)
-            result: dict[int, Findings] = await self._asked(
+            result: dict[int, Findings] = await self._ask(
                 node, "job.findings", call, dict[int, Findings]
             )
             return result
 
-        found = await self._each(self._node.cluster, numbers, ask)
+        found = await self._ask_owners(self._node.cluster, numbers, ask)
         return {
             number: None if isinstance(result := found.get(number), Refusal) else result
             for number in numbers
@@ -161,12 +156,12 @@ class FleetExecutor:
         """Ask each node to do its part, the content of a call; return what became of all."""
         undecided: dict[int, MemberResult] = {}
 
-        async def decided(node: str, some: Sequence[int]) -> dict[int, MemberResult]:
-            result = await self._asked(node, what, part(some), dict[int, MemberResult])
+        async def ask(node: str, some: Sequence[int]) -> dict[int, MemberResult]:
+            result = await self._ask(node, what, part(some), dict[int, MemberResult])
             undecided.update(result)
             return {n: one for n, one in result.items() if one.status not in _UNDECIDED}
 
-        found = await self._each(others, numbers, decided)
+        found = await self._ask_owners(others, numbers, ask)
         results: dict[int, MemberResult] = {}
         for number in numbers:
             name = self._node.name_of(number) or str(number)
@@ -176,42 +171,48 @@ class FleetExecutor:
             results[number] = result
         return results
 
-    async def _each(
-        self, others: OtherNodes, numbers: Collection[int], ask: _Asking[Result]
+    async def _ask_owners(
+        self, others: OtherNodes, numbers: Collection[int], ask: _Ask[Result]
     ) -> dict[int, Result | Refusal]:
-        """Ask for controllers until all have answered, or the time is up: then why they have not.
+        """Return the result of each controller, or why its owner has not decided in time.
 
         Controllers that are not there any more are left out.
         """
-        loop = asyncio.get_running_loop()
-        until = loop.time() + STEP_S
-        found: dict[int, Result | Refusal] = dict.fromkeys(numbers, NothingIsKnown())
-        left = set(numbers)
-        while left:
+
+        async def find(left: list[int]) -> Located[int, str]:
             if (reason := others.why_not()) is not None:
                 raise StoreUnavailable(reason)
-            where = {one.number: one.node for one in await others.locate(left)}
-            for number in left - where.keys():
-                del found[number]
-            by_node: dict[str, list[int]] = {}
-            for number, node in where.items():
-                if node is not None:
-                    by_node.setdefault(node, []).append(number)
-            for answer in await asyncio.gather(
-                *(_or_undecided(ask, node, some) for node, some in by_node.items())
-            ):
-                found |= answer
-            left = {number for number in where if _may_answer_later(found[number])}
-            if loop.time() >= until:
-                break
-            if left:
-                await others.news(AGAIN_S)
+            return [(one.number, one.node) for one in await others.locate(left)]
+
+        async def ask_owner(node: str, some: list[int]) -> list[Part[int]]:
+            refusal: Refusal = NothingIsKnown()
+            decided: Mapping[int, Result] = {}
+            try:
+                decided = await ask(node, some)
+            except Refusal as error:
+                if not (isinstance(error, SilentNode) or error.status in _UNDECIDED):
+                    raise
+                refusal = error
+            # A program does not learn what it does not know.
+            is_open = not isinstance(refusal, OtherProgram)
+            left = [number for number in some if number not in decided]
+            return [
+                Part(node, list(decided), decided),
+                Part(node, left, refusal=refusal, is_open=is_open and bool(left)),
+            ]
+
+        wait, hold_s = wait_for_news(others), DEADLINES["step"].hold_s
+        located = await find(list(numbers)) if numbers else ()
+        parts = await ask_owners(located, find, ask_owner, wait, hold_s, no_owner=NothingIsKnown)
+        found: dict[int, Result | Refusal] = {}
+        for part in parts:
+            found |= dict.fromkeys(part.targets, part.refusal) if part.refusal else part.value
         return found
 
-    async def _asked(self, node: str, what: str, content: Any, answer: Any) -> Any:
-        others = self._node.cluster
+    async def _ask(self, node: str, what: str, content: Any, answer: Any) -> Any:
+        others, seconds = self._node.cluster, DEADLINES["step"].answer_s
         assert others is not None
-        return await ask_node(others, self._node.calls, node, what, content, answer, ASK_S)
+        return await ask_node(others, self._node.calls, node, what, content, answer, seconds)
 
     # --- asked by another node --------------------------------------------------------------------
 
@@ -245,20 +246,3 @@ class FleetExecutor:
 
     def _here(self, numbers: Collection[int]) -> list[int]:
         return [number for number in numbers if self._local.member(number) is not None]
-
-
-async def _or_undecided(
-    ask: _Asking[Result], node: str, numbers: Sequence[int]
-) -> dict[int, Result | Refusal]:
-    """Ask a node; where that has decided nothing, return why for each."""
-    try:
-        return {**await ask(node, numbers)}
-    except Refusal as refusal:
-        if isinstance(refusal, SilentNode) or refusal.status in _UNDECIDED:
-            return dict.fromkeys(numbers, refusal)
-        raise
-
-
-def _may_answer_later(result: object) -> bool:
-    """Return whether it is worth asking again: a program does not learn what it does not know."""
-    return isinstance(result, Refusal) and not isinstance(result, OtherProgram)
