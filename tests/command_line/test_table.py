@@ -15,7 +15,7 @@ from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
 from leverframe.config.described import keys
 from leverframe.exit_codes import DONE, NOT_DONE
-from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.reference.completion import completions
 from tests.cases import for_each
 
@@ -31,7 +31,7 @@ def tasks() -> Iterator[tuple[str, Task]]:
 TASKS = dict(tasks())
 #: The arguments that a client is made from.
 OF_CLIENT = {"node", "user", "ca_file"}
-KNOWN_TO_NODES = {one.name for endpoint in ENDPOINTS for one in endpoint.query}
+KNOWN_TO_NODES = {one.name for endpoint in OPERATIONS for one in endpoint.query}
 every_task = for_each("task", TASKS.values(), ids=list(TASKS))
 
 

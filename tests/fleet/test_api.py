@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from leverframe.commands.table.row import ANYBODY
-from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.serve import door_limits
 from leverframe.process.administrator import ensure_administrator
 from leverframe.servers.http.certificate import own_certificate
@@ -28,7 +28,7 @@ async def test_beyond_loopback_every_path_but_health_asks_for_the_administrator(
     password = await ensure_administrator(lane.store(OF_NODE))
     assert password is not None
     async with loop_node(lane, host="0.0.0.0") as node:
-        for endpoint in ENDPOINTS:
+        for endpoint in OPERATIONS:
             for authorization in (None, basic("admin", "wrong")):
                 more = {} if authorization is None else {"authorization": authorization}
                 method = endpoint.methods[0]
@@ -110,7 +110,7 @@ async def test_the_api_is_described_as_openapi_with_every_path_and_parameter() -
         reply = await node.ask("/api/openapi.json", b"", "GET")
         document = msgspec.json.decode(reply.body)
     assert document["openapi"] == "3.1.0"
-    assert document["paths"].keys() == {endpoint.path for endpoint in ENDPOINTS}
+    assert document["paths"].keys() == {endpoint.path for endpoint in OPERATIONS}
     add = document["paths"]["/api/fleet/add"]["post"]
     assert {one["name"] for one in add["parameters"]} >= {"name", "count", "hw", "sw", "dry_run"}
     assert add["requestBody"]["required"] is False

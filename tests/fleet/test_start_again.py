@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from leverframe.config import Config
 from leverframe.fleet import member_start
-from leverframe.fleet.api import making
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.not_started import TOLD_ELSEWHERE
+from leverframe.fleet.operations import new_controllers
 from leverframe.fleet.serve import start_controllers
 from leverframe.process.build import BuiltController, build
 from leverframe.servers.accounts.passwords import Passwords
@@ -300,7 +300,7 @@ async def test_a_first_password_that_no_answer_can_tell_is_told_by_the_node(
     async with blocked_node() as blocked:
         let_strangers_in(blocked.node.node)
         blocked.free_port()
-        monkeypatch.setattr(making, "_made_anew", fail)
+        monkeypatch.setattr(new_controllers, "_make_again", fail)
         await blocked.node.refused(507, "start")
         told = capsys.readouterr().out
         assert "The administrator of a has the password" in told

@@ -288,8 +288,8 @@ def export_controllers(
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
     # Imported here, as below: to load a whole controller takes most commands twice their time.
-    from leverframe.fleet.api.reading import ExportedController
     from leverframe.fleet.export_folder import FLEET_FILE, write_export
+    from leverframe.fleet.operations.reports import ExportedController
 
     with client, _followed(client, "collecting"):
         answer = client.get("export", given)

@@ -23,12 +23,11 @@ from msgspec import Struct
 
 from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STARTING
+from leverframe.fleet.answer_headers import PATHS, PROGRESS, SILENT_NODES, STARTING
 from leverframe.process.asked_secret import asked_secret
 
 #: How long a node may take: thousands of controllers can be concerned.
 ANSWER_S = 3600.0
-PATHS = "/api/fleet"
 #: How long a node may take to start its controllers, and how often it is asked meanwhile.
 START_S = 600.0
 START_LOOK_S = 1.0

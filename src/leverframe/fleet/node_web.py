@@ -19,10 +19,6 @@ from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, Si
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STALE, STARTING
-from leverframe.fleet.api.context import FleetContext, FleetEndpoint
-from leverframe.fleet.api.endpoints import ENDPOINTS
-from leverframe.fleet.api.fan_out import ApiAnswer, ApiCall, done_here
-from leverframe.fleet.api.parameters import check_body, read_parameters
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import HealthIndex
 from leverframe.fleet.jobs.jobs import FleetJobs
@@ -30,9 +26,14 @@ from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
 from leverframe.fleet.node_start import NodeStarting
+from leverframe.fleet.operation import Operation, operation
+from leverframe.fleet.operations.context import FleetContext
+from leverframe.fleet.operations.parameters import check_body, read_parameters
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.other_nodes import NotUnderstood, answering
 from leverframe.fleet.progress import MAX_ID_LETTERS, RequestsUnderWay
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
+from leverframe.fleet.scopes import ApiAnswer, ApiCall, run_here
 from leverframe.fleet.templates import TemplateReader
 from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
@@ -63,23 +64,16 @@ from leverframe.storage.store import StoreUnavailable
 FRONT_PAGE = f"{PREFIX}fleet.html"
 
 _PROGRESS = PROGRESS.lower()
-_BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
+_BY_PATH = {one.path: one for one in OPERATIONS}
 
 
-async def _page(context: FleetContext) -> Reply:
+@operation("/", role=CONTROL, while_starting=True)
+async def _show_page(context: FleetContext) -> Reply:
+    """Show the page, and the files that it is made of."""
     path = context.request.path
     return await page_reply(FRONT_PAGE if path == "/" else path, context.request)
 
 
-#: The page, and the files that it is made of.
-_PAGE = FleetEndpoint(
-    "/",
-    role=CONTROL,
-    for_tenants=True,
-    while_starting=True,
-    function=_page,
-    doc="Show the controllers.",
-)
 #: Refusals that people get to see as pages, and where the way on leads.
 _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
     NoSuchPath: (NOTHING, "/"),
@@ -136,7 +130,7 @@ class NodeWeb:
             return _refused(request, refusal)
 
     async def _with_password(
-        self, request: Request, endpoint: FleetEndpoint, *, only_admit: bool
+        self, request: Request, endpoint: Operation[Any], *, only_admit: bool
     ) -> AnyReply:
         try:
             asking = await self.accounts.who(request)
@@ -148,7 +142,7 @@ class NodeWeb:
         except Refusal as refusal:
             return _refused(request, refusal)
 
-    def _answer(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
+    def _answer(self, request: Request, endpoint: Operation[Any], asking: Asking) -> Answer:
         self._check_started(endpoint, asking)
         form = _form_in(request, endpoint)
         if form is not None:
@@ -157,15 +151,12 @@ class NodeWeb:
             check_body(request.body, endpoint.body)
         given = "&".join(filter(None, (request.query, form)))
         context = self._context(request, asking, read_parameters(given, endpoint.query))
-        if self.node.cluster is not None and endpoint.across is not None:
-            value = endpoint.across(context, endpoint)
-        else:
-            value = endpoint.function(context)
+        value = endpoint.answer(context)
         if isinstance(value, CoroutineType):
             return self._awaited(value, endpoint, context)
         return _reply(value, endpoint, context)
 
-    def _check_started(self, endpoint: FleetEndpoint, asking: Asking) -> None:
+    def _check_started(self, endpoint: Operation[Any], asking: Asking) -> None:
         """Refuse what would be answered for a part of the controllers, while the node starts."""
         if not self.node.start.is_under_way:
             return
@@ -174,7 +165,7 @@ class NodeWeb:
             # It has joined them, and knows of all controllers, also of those on their way.
             return
         is_to_join = self.node.door.directory is not None
-        if not endpoint.while_starting or (is_to_join and endpoint.across is not None):
+        if not endpoint.while_starting or (is_to_join and endpoint.concerns_others):
             self.node.start.check_over(asking.tenant)
 
     def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:
@@ -196,7 +187,7 @@ class NodeWeb:
         )
 
     async def _awaited(
-        self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint, context: FleetContext
+        self, work: Coroutine[Any, Any, Any], endpoint: Operation[Any], context: FleetContext
     ) -> AnyReply:
         id = context.request.headers.get(_PROGRESS)
         try:
@@ -208,7 +199,7 @@ class NodeWeb:
             until_client_leaves = (
                 ends_with_client() if endpoint.only_reads or dry_run else nullcontext()
             )
-            is_large = endpoint is not _PAGE and endpoint.holds_much(dry_run=dry_run)
+            is_large = endpoint is not _show_page and endpoint.holds_much(dry_run=dry_run)
             place = self._under_way.large(tenant) if is_large else nullcontext()
             with self._under_way.followed(tenant, id), until_client_leaves:
                 async with place:
@@ -230,7 +221,7 @@ class NodeWeb:
         _check(call.asking, endpoint)
         context = self._context(request, call.asking, call.given)
         try:
-            value, missing = await done_here(context, endpoint, call.numbers)
+            value, missing = await run_here(context, endpoint, call.numbers)
         except StoreUnavailable as error:
             raise endpoint.refusal(error) from error
         others = self.node.cluster
@@ -247,7 +238,7 @@ class NodeWeb:
         return password, {"access.admin.password": hashed, "access.required": True}
 
 
-def _check(asking: Asking, endpoint: FleetEndpoint) -> None:
+def _check(asking: Asking, endpoint: Operation[Any]) -> None:
     """Refuse who may not use an endpoint."""
     try:
         require(asking.account, endpoint.role)
@@ -257,10 +248,10 @@ def _check(asking: Asking, endpoint: FleetEndpoint) -> None:
         raise NotAllowed("Only the operator of the fleet may do this.")
 
 
-def _endpoint(request: Request) -> FleetEndpoint:
+def _endpoint(request: Request) -> Operation[Any]:
     endpoint = _BY_PATH.get(request.path)
     if endpoint is None and (request.path == "/" or request.path in pages()):
-        endpoint = _PAGE
+        endpoint = _show_page
     if endpoint is None:
         raise NoSuchPath(
             "This is a node with many controllers, and there is nothing at this path. Ask for a"
@@ -273,7 +264,7 @@ def _endpoint(request: Request) -> FleetEndpoint:
     return endpoint
 
 
-def _form_in(request: Request, endpoint: FleetEndpoint) -> str | None:
+def _form_in(request: Request, endpoint: Operation[Any]) -> str | None:
     """Return the parameters that stand in the body; None where it is something else."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not endpoint.takes_form or kind != FORM:
@@ -281,7 +272,7 @@ def _form_in(request: Request, endpoint: FleetEndpoint) -> str | None:
     return request.body.decode("utf-8", "replace")
 
 
-def _reply(value: Any, endpoint: FleetEndpoint, context: FleetContext) -> AnyReply:
+def _reply(value: Any, endpoint: Operation[Any], context: FleetContext) -> AnyReply:
     if isinstance(value, AnyReply):
         return value
     headers: Headers = (NOT_KEPT,)

@@ -53,7 +53,7 @@ class NoOwner(SilentNode):
     )
 
 
-class Part(Struct, Generic[Target], frozen=True):
+class OwnerPart(Struct, Generic[Target], frozen=True):
     """The answer of a node for what it owns, or why there is none."""
 
     node: str
@@ -67,12 +67,12 @@ class Part(Struct, Generic[Target], frozen=True):
 async def ask_owners(
     located: Located[Target, Owner],
     find: Callable[[list[Target]], Coroutine[Any, Any, Located[Target, Owner]]],
-    ask: Callable[[Owner, list[Target]], Coroutine[Any, Any, Iterable[Part[Target]]]],
+    ask: Callable[[Owner, list[Target]], Coroutine[Any, Any, Iterable[OwnerPart[Target]]]],
     wait: Callable[[float], Coroutine[Any, Any, object]],
     hold_s: float,
     also: Iterable[Owner] = (),
     no_owner: type[SilentNode] = NoOwner,
-) -> list[Part[Target]]:
+) -> list[OwnerPart[Target]]:
     """Ask the owners of all targets, again for what stays open; owners in `also` in any case.
 
     `find` locates these again, and leaves out what does not exist any more. `wait` returns when an
@@ -81,7 +81,7 @@ async def ask_owners(
     loop = asyncio.get_running_loop()
     until = loop.time() + hold_s
     by_owner: dict[Owner, list[Target]] = {owner: [] for owner in also}
-    closed: list[Part[Target]] = []
+    closed: list[OwnerPart[Target]] = []
     while True:
         ownerless: list[Target] = []
         for target, owner in located:
@@ -89,7 +89,7 @@ async def ask_owners(
         answers = await asyncio.gather(*(ask(owner, some) for owner, some in by_owner.items()))
         parts = [part for answer in answers for part in answer]
         if ownerless:
-            parts.append(Part("", ownerless, refusal=no_owner(), is_open=True))
+            parts.append(OwnerPart("", ownerless, refusal=no_owner(), is_open=True))
         closed += [part for part in parts if not part.is_open]
         still_open = [part for part in parts if part.is_open]
         left_s = until - loop.time()

@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.fleet.api.reading import NodeReport
 from leverframe.fleet.health_index import (
     HEALTHS,
     Health,
@@ -23,6 +22,7 @@ from leverframe.fleet.health_index import (
     version_of,
 )
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.operations.reports import NodeReport
 from leverframe.fleet.other_nodes import (
     LocatedController,
     OtherNodes,

@@ -14,20 +14,20 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from leverframe.config import Config
-from leverframe.fleet.api.making import MadeReport
-from leverframe.fleet.api.reading import (
-    AdvanceReport,
-    ExportedController,
-    MemberDetails,
-    MemberReport,
-    NodeHealth,
-    NodeReport,
-)
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.export_folder import write_export
 from leverframe.fleet.given_settings import GivenTemplate, template_body
 from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.node_client import NodeAsking
+from leverframe.fleet.operations.reports import (
+    AdvanceReport,
+    ExportedController,
+    MadeReport,
+    MemberDetails,
+    MemberReport,
+    NodeHealth,
+    NodeReport,
+)
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of
 from leverframe.hardware.fault_catalogue import Fault
 from leverframe.testing.any_twin import AnyTwin

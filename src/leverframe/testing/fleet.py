@@ -8,8 +8,6 @@ from typing import Any, Self, overload
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.api.making import MadeReport
-from leverframe.fleet.api.reading import MemberReport
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.group_time import (
     advance_together,
@@ -21,6 +19,7 @@ from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import RolloutPolicy
 from leverframe.fleet.members import Member
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking
+from leverframe.fleet.operations.reports import MadeReport, MemberReport
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.testing.any_fleet import AnyFleet, Tags

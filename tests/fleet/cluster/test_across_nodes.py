@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import SILENT_NODES, STALE
-from leverframe.fleet.api.fan_out import ApiCall
 from leverframe.fleet.cluster import start_attempts
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
@@ -23,6 +22,7 @@ from leverframe.fleet.other_nodes import SilentNode
 from leverframe.fleet.owners import DEADLINES, Deadline
 from leverframe.fleet.progress import ProgressReport, RequestsUnderWay
 from leverframe.fleet.records import Moved
+from leverframe.fleet.scopes import ApiCall
 from leverframe.servers.http.messages import StreamReply
 from leverframe.storage.store import StoreUnavailable
 from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on

@@ -22,7 +22,7 @@ from leverframe.fleet.cluster.handshake import (
 from leverframe.fleet.cluster.tunnel import OwnerCall, Tunnel
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NOBODY, MISDIRECTED, Entrance
-from leverframe.fleet.owners import DEADLINES, LOOK_AGAIN_S, Located, Part, ask_owners
+from leverframe.fleet.owners import DEADLINES, LOOK_AGAIN_S, Located, OwnerPart, ask_owners
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.connection import (
@@ -79,14 +79,14 @@ class Forwarding:
                 return [(name, here)]
             return [(name, self._other_place(name) if loop.time() < until else None)]
 
-        async def ask(place: Place, names: list[str]) -> list[Part[str]]:
+        async def ask(place: Place, names: list[str]) -> list[OwnerPart[str]]:
             nonlocal missed
             if place is here:
-                return [Part(here.node, names)]
+                return [OwnerPart(here.node, names)]
             left_s = until - loop.time()
             answer = await self._ask(place, name, client, min(left_s, CONNECTION.answer_s))
             missed = place if answer is None else None
-            return [Part(place.node, names, answer, is_open=answer is None)]
+            return [OwnerPart(place.node, names, answer, is_open=answer is None)]
 
         async def wait(left_s: float) -> None:
             nonlocal missed

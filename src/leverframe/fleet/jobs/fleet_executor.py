@@ -23,7 +23,7 @@ from leverframe.fleet.other_nodes import (
     answering,
     ask_node,
 )
-from leverframe.fleet.owners import DEADLINES, Located, Part, ask_owners, wait_for_news
+from leverframe.fleet.owners import DEADLINES, Located, OwnerPart, ask_owners, wait_for_news
 from leverframe.fleet.records import Moved, NotRunning
 from leverframe.fleet.tenants import tenant_within
 from leverframe.storage.store import StoreUnavailable
@@ -184,7 +184,7 @@ class FleetExecutor:
                 raise StoreUnavailable(reason)
             return [(one.number, one.node) for one in await others.locate(left)]
 
-        async def ask_owner(node: str, some: list[int]) -> list[Part[int]]:
+        async def ask_owner(node: str, some: list[int]) -> list[OwnerPart[int]]:
             refusal: Refusal = NothingIsKnown()
             decided: Mapping[int, Result] = {}
             try:
@@ -197,8 +197,8 @@ class FleetExecutor:
             is_open = not isinstance(refusal, OtherProgram)
             left = [number for number in some if number not in decided]
             return [
-                Part(node, list(decided), decided),
-                Part(node, left, refusal=refusal, is_open=is_open and bool(left)),
+                OwnerPart(node, list(decided), decided),
+                OwnerPart(node, left, refusal=refusal, is_open=is_open and bool(left)),
             ]
 
         wait, hold_s = wait_for_news(others), DEADLINES["step"].hold_s
