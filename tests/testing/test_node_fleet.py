@@ -77,6 +77,24 @@ def test_controllers_are_added_found_renamed_tagged_and_removed(fleet: AnyFleet[
     assert fleet.overview().controllers == fleet.health().controllers == 2
 
 
+def test_a_roll_out_waits_stops_at_a_refusal_and_can_be_undone(fleet: AnyFleet[Any]) -> None:
+    def changed() -> list[str]:
+        return [one.name for one in fleet.listed() if fleet.show(one.name).settings]
+
+    fleet.add("old", hw="3.0", sw="1.58a", tags="old")
+    rollout = fleet.roll_out(FROST, groups="3,rest")
+    assert (rollout.status, rollout.report.group) == ("stopped", 1)
+    assert [one.name for one in rollout.failed] == ["old"]
+    assert changed() == ["twin-1", "twin-2", "twin-3"]
+    assert rollout.retry().status == "stopped"
+    assert rollout.undo().status == "undone"
+    assert changed() == []
+    chosen = fleet.roll_out(FROST, names=["twin-2"], check_health=False)
+    assert (chosen.status, changed()) == ("finished", ["twin-2"])
+    with pytest.raises(NodeRefused, match="groups"):
+        fleet.roll_out(FROST, groups="none")
+
+
 def test_a_controller_that_runs_is_told_to_when_it_is_started_again(fleet: AnyFleet[Any]) -> None:
     assert fleet.start_again().results == []
     (one,) = fleet.start_again("twin-1").results

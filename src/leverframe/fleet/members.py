@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -87,6 +87,14 @@ class StartTrouble(Struct, frozen=True):
     key: str = "name"
 
 
+class Recorded(Protocol):
+    @property
+    def record(self) -> MemberRecord: ...
+
+
+Chosen = TypeVar("Chosen", bound=Recorded)
+
+
 class Member:
     """A controller of a node that runs."""
 
@@ -129,7 +137,7 @@ def check_that_all_are_here(members: Iterable[Member]) -> None:
             raise Moved(member.name)
 
 
-def selected(seen: Mapping[str, Member], names: Sequence[str], tags: Sequence[str]) -> list[Member]:
+def selected(seen: Mapping[str, Chosen], names: Sequence[str], tags: Sequence[str]) -> list[Chosen]:
     """Choose by name, and those that have all of the tags; refuse an unknown tag."""
     chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
     known = {tag for member in seen.values() for tag in member.record.tags}

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
 from leverframe.fleet.jobs.jobs import NoSuchJob
-from leverframe.fleet.members import no_such_name, no_such_tag
+from leverframe.fleet.members import no_such_name, selected
 from leverframe.fleet.node_accounts import Asking
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.context import FleetContext
@@ -240,17 +240,11 @@ async def find_targets(context: FleetContext) -> list[LocatedController]:
         if tags:
             raise
         everybody = others.last_known()
-    everybody = [one for one in everybody if is_seen(context.tenant, one.record.tenant)]
-    by_name = {one.name: one for one in everybody}
+    by_name = {one.name: one for one in everybody if is_seen(context.tenant, one.record.tenant)}
     for name in names:
         if name not in by_name:
             raise no_such_name(name)
-    known = {tag for one in everybody for tag in one.record.tags}
-    for tag in tags:
-        if tag not in known:
-            raise no_such_tag(tag, known)
-    chosen = [by_name[name] for name in dict.fromkeys(names)] or everybody
-    found = [one for one in chosen if set(tags) <= set(one.record.tags)]
+    found = selected(by_name, names, tags)
     expect(len(found))
     return found
 

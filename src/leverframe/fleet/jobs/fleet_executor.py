@@ -5,16 +5,18 @@ controller is being moved or its node does not answer, is asked again of whoever
 the same id: the row of the step goes with the controller, so it is done once.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.fleet.bulk import MemberResult
-from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.local_executor import Findings, LocalExecutor
-from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, gone
+from leverframe.fleet.bulk import MemberResult, refused
+from leverframe.fleet.group_snapshots import GroupSnapshots
+from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
+from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, MemberSteps, gone
+from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
     OtherNodes,
@@ -25,10 +27,13 @@ from leverframe.fleet.other_nodes import (
 )
 from leverframe.fleet.owners import DEADLINES, Located, OwnerPart, ask_owners, wait_for_news
 from leverframe.fleet.records import Moved, NotRunning
-from leverframe.fleet.tenants import tenant_within
+from leverframe.fleet.tenants import is_seen, tenant_within
+from leverframe.loop_shares import in_turns
 from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
+#: What is wrong with a controller, by id; None where that is not known.
+Findings = dict[str, str] | None
 #: Asks a node for some of its controllers.
 _Ask = Callable[[str, Sequence[int]], Coroutine[Any, Any, Mapping[int, Result]]]
 
@@ -61,6 +66,67 @@ class FindingsCall(Struct, frozen=True, forbid_unknown_fields=True):
     tenant: str
 
 
+class LocalExecutor:
+    """Controllers of this node."""
+
+    def __init__(self, node: FleetNode, steps: MemberSteps, snapshots: GroupSnapshots) -> None:
+        self._node = node
+        self._steps = steps
+        self._snapshots = snapshots
+
+    def member(self, number: int) -> Member | None:
+        record = self._node.registry.records.get(number)
+        return None if record is None else self._node.members.get(record.name)
+
+    async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
+        results = await asyncio.gather(
+            *(self._send(number, work, step) for number, step in steps.items())
+        )
+        return dict(zip(steps, results, strict=True))
+
+    async def _send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
+        member = self.member(number)
+        if member is None:
+            return gone(str(number))
+        return await self._steps.carry_out(member, step, work.calls)
+
+    async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
+        results = await asyncio.gather(
+            *(self._undo(number, label, step) for number, label in labels.items())
+        )
+        return dict(zip(labels, results, strict=True))
+
+    async def _undo(self, number: int, label: str, step: JobStep) -> MemberResult:
+        member = self.member(number)
+        if member is None:
+            return gone(str(number))
+        try:
+            settings = await self._snapshots.settings_of(member, label)
+        except Refusal as refusal:
+            return refused(member, refusal)
+        return await self._steps.carry_out(member, step, lambda _: [(TAKE_SETTINGS, settings)])
+
+    async def keep(self, numbers: Sequence[int], label: str) -> None:
+        members = [one for one in map(self.member, numbers) if one is not None]
+        tenant = tenant_within(label) or None
+        there = [one for one in members if is_seen(tenant, one.record.tenant)]
+        await self._snapshots.keep(there, label)
+
+    async def forget(self, job: str) -> None:
+        await self._snapshots.forget_of_job(job)
+
+    async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
+        return {number: self._findings(number, tenant) async for number in in_turns(numbers)}
+
+    def _findings(self, number: int, tenant: str) -> Findings:
+        member = self.member(number)
+        if member is None or not is_seen(tenant or None, member.record.tenant):
+            return None
+        if member.controller.bootloader_until is not None:
+            return None
+        return {one.id: one.text for one in member.controller.findings.report()}
+
+
 class FleetExecutor:
     """Controllers of this node and, where there are others, of those."""
 
@@ -79,23 +145,19 @@ class FleetExecutor:
 
     async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
         """Send their part to controllers, each once by the id of its step."""
-        if self._node.cluster is None:
+        if (others := self._node.cluster) is None:
             return await self._local.send(steps, work)
-
-        def part(numbers: Sequence[int]) -> StepsCall:
-            return StepsCall({number: steps[number] for number in numbers}, work)
-
-        return await self._results(self._node.cluster, steps, "job.send", part)
+        return await self._results(
+            others, steps, "job.send", lambda some: StepsCall({n: steps[n] for n in some}, work)
+        )
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
         """Restore the settings of a snapshot on controllers, once likewise."""
-        if self._node.cluster is None:
+        if (others := self._node.cluster) is None:
             return await self._local.undo(labels, step)
-
-        def part(numbers: Sequence[int]) -> UndoCall:
-            return UndoCall({number: labels[number] for number in numbers}, step)
-
-        return await self._results(self._node.cluster, labels, "job.undo", part)
+        return await self._results(
+            others, labels, "job.undo", lambda some: UndoCall({n: labels[n] for n in some}, step)
+        )
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
         """Take a snapshot of controllers, by which each can go back."""

@@ -13,12 +13,11 @@ from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BulkReport, report_of
 from leverframe.fleet.group_snapshots import GroupSnapshots
-from leverframe.fleet.jobs.fleet_executor import FleetExecutor
+from leverframe.fleet.jobs.fleet_executor import FleetExecutor, LocalExecutor
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, grouped
 from leverframe.fleet.jobs.job_state import UNDER_WAY
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.local_executor import LocalExecutor
 from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import answering
