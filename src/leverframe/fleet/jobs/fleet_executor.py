@@ -7,6 +7,7 @@ the same id: the row of the step goes with the controller, so it is done once.
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -19,7 +20,6 @@ from leverframe.fleet.jobs.steps import NOT_SAVED, JobStep, MemberSteps, gone
 from leverframe.fleet.members import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
-    OtherNodes,
     OtherProgram,
     SilentNode,
     answering,
@@ -35,8 +35,10 @@ Result = TypeVar("Result")
 #: What is wrong with a controller, by id; None where that is not known.
 Findings = dict[str, str] | None
 #: Asks a node for some of its controllers.
-_Ask = Callable[[str, Sequence[int]], Coroutine[Any, Any, Mapping[int, Result]]]
+_Ask = Callable[[str, list[int]], Coroutine[Any, Any, Mapping[int, Result]]]
 
+#: Instead of a node that shares no database.
+ALONE = ""
 _UNDECIDED = (Moved.status, NOT_SAVED)
 
 
@@ -133,44 +135,38 @@ class FleetExecutor:
     def __init__(self, node: FleetNode, local: LocalExecutor) -> None:
         self._node = node
         self._local = local
-        node.calls |= {
-            "job.send": answering(StepsCall, self._send_here),
-            "job.undo": answering(UndoCall, self._undo_here),
-            "job.keep": answering(SnapshotCall, self._keep_here),
-            "job.forget": answering(str, local.forget),
-            "job.findings": answering(FindingsCall, self._findings_here),
+        #: What this node does for itself and for others, with the content of each call.
+        self._here: dict[str, tuple[Any, Callable[[Any], Coroutine[Any, Any, Any]]]] = {
+            "job.send": (StepsCall, self._send_here),
+            "job.undo": (UndoCall, self._undo_here),
+            "job.keep": (SnapshotCall, self._keep_here),
+            "job.forget": (str, local.forget),
+            "job.findings": (FindingsCall, self._findings_here),
         }
+        node.calls |= {what: answering(kind, do) for what, (kind, do) in self._here.items()}
 
     # --- asking -----------------------------------------------------------------------------------
 
     async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
         """Send their part to controllers, each once by the id of its step."""
-        if (others := self._node.cluster) is None:
-            return await self._local.send(steps, work)
         return await self._results(
-            others, steps, "job.send", lambda some: StepsCall({n: steps[n] for n in some}, work)
+            steps, "job.send", lambda some: StepsCall({n: steps[n] for n in some}, work)
         )
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
         """Restore the settings of a snapshot on controllers, once likewise."""
-        if (others := self._node.cluster) is None:
-            return await self._local.undo(labels, step)
         return await self._results(
-            others, labels, "job.undo", lambda some: UndoCall({n: labels[n] for n in some}, step)
+            labels, "job.undo", lambda some: UndoCall({n: labels[n] for n in some}, step)
         )
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
         """Take a snapshot of controllers, by which each can go back."""
-        if self._node.cluster is None:
-            await self._local.keep(numbers, label)
-            return
 
-        async def ask(node: str, some: Sequence[int]) -> dict[int, bool]:
-            call = SnapshotCall(list(some), label)
-            return dict.fromkeys(await self._ask(node, "job.keep", call, list[int]), True)
+        async def ask(node: str, some: list[int]) -> dict[int, bool]:
+            kept = await self._ask(node, "job.keep", SnapshotCall(some, label), list[int])
+            return dict.fromkeys(kept, True)
 
-        kept = await self._ask_owners(self._node.cluster, numbers, ask)
-        for number, result in kept.items():
+        for number, result in (await self._ask_owners(numbers, ask)).items():
             if isinstance(result, Refusal):
                 if result.status == NOT_SAVED:
                     raise StoreUnavailable(result.detail)
@@ -180,66 +176,59 @@ class FleetExecutor:
     async def forget(self, job: str) -> None:
         """Forget the snapshots that a job has taken."""
         others = self._node.cluster
-        if others is None:
-            await self._local.forget(job)
-            return
-        for node in others.living():
-            try:
+        for node in [ALONE] if others is None else others.living():
+            # The part of a silent node stays until the controllers are removed.
+            with suppress(SilentNode):
                 await self._ask(node, "job.forget", job, None)
-            except SilentNode:
-                # Its part stays until the controllers are removed.
-                continue
 
     async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
         """Return what is wrong with controllers of a tenant; None for one that does not answer."""
-        if self._node.cluster is None:
-            return await self._local.findings(numbers, tenant)
 
-        async def ask(node: str, some: Sequence[int]) -> dict[int, Findings]:
-            call = FindingsCall(list(some), tenant)
-            result: dict[int, Findings] = await self._ask(
+        async def ask(node: str, some: list[int]) -> dict[int, Findings]:
+            call = FindingsCall(some, tenant)
+            found: dict[int, Findings] = await self._ask(
                 node, "job.findings", call, dict[int, Findings]
             )
-            return result
+            return found
 
-        found = await self._ask_owners(self._node.cluster, numbers, ask)
+        found = await self._ask_owners(numbers, ask)
         return {
             number: None if isinstance(result := found.get(number), Refusal) else result
             for number in numbers
         }
 
     async def _results(
-        self,
-        others: OtherNodes,
-        numbers: Collection[int],
-        what: str,
-        part: Callable[[Sequence[int]], Struct],
+        self, numbers: Collection[int], what: str, part: Callable[[list[int]], Struct]
     ) -> dict[int, MemberResult]:
-        """Ask each node to do its part, the content of a call; return what became of all."""
-        undecided: dict[int, MemberResult] = {}
+        """Have each node do its part, the content of a call; return what became of all."""
 
-        async def ask(node: str, some: Sequence[int]) -> dict[int, MemberResult]:
-            result = await self._ask(node, what, part(some), dict[int, MemberResult])
-            undecided.update(result)
-            return {n: one for n, one in result.items() if one.status not in _UNDECIDED}
+        async def ask(node: str, some: list[int]) -> dict[int, MemberResult]:
+            result: dict[int, MemberResult] = await self._ask(
+                node, what, part(some), dict[int, MemberResult]
+            )
+            return result
 
-        found = await self._ask_owners(others, numbers, ask)
+        found = await self._ask_owners(numbers, ask)
         results: dict[int, MemberResult] = {}
         for number in numbers:
             name = self._node.name_of(number) or str(number)
             result = found.get(number, gone(name))
             if isinstance(result, Refusal):
-                result = undecided.get(number) or MemberResult(name, result.status, result.detail)
+                result = MemberResult(name, result.status, result.detail)
             results[number] = result
         return results
 
     async def _ask_owners(
-        self, others: OtherNodes, numbers: Collection[int], ask: _Ask[Result]
+        self, numbers: Collection[int], ask: _Ask[Result]
     ) -> dict[int, Result | Refusal]:
         """Return the result of each controller, or why its owner has not decided in time.
 
         Controllers that are not there any more are left out.
         """
+        others = self._node.cluster
+        if others is None:
+            return {**await ask(ALONE, list(numbers))}
+        undecided: dict[int, Result] = {}
 
         async def find(left: list[int]) -> Located[int, str]:
             if (reason := others.why_not()) is not None:
@@ -248,9 +237,11 @@ class FleetExecutor:
 
         async def ask_owner(node: str, some: list[int]) -> list[OwnerPart[int]]:
             refusal: Refusal = NothingIsKnown()
-            decided: Mapping[int, Result] = {}
+            decided: dict[int, Result] = {}
             try:
-                decided = await ask(node, some)
+                for number, one in (await ask(node, some)).items():
+                    is_decided = getattr(one, "status", None) not in _UNDECIDED
+                    (decided if is_decided else undecided)[number] = one
             except Refusal as error:
                 if not (isinstance(error, SilentNode) or error.status in _UNDECIDED):
                     raise
@@ -268,34 +259,38 @@ class FleetExecutor:
         parts = await ask_owners(located, find, ask_owner, wait, hold_s, no_owner=NothingIsKnown)
         found: dict[int, Result | Refusal] = {}
         for part in parts:
-            found |= dict.fromkeys(part.targets, part.refusal) if part.refusal else part.value
+            if part.refusal is None:
+                found |= part.value
+            else:
+                found |= {number: undecided.get(number, part.refusal) for number in part.targets}
         return found
 
     async def _ask(self, node: str, what: str, content: Any, answer: Any) -> Any:
         others, seconds = self._node.cluster, DEADLINES["step"].answer_s
-        assert others is not None
+        if others is None or node == others.name:
+            return await self._here[what][1](content)
         return await ask_node(others, self._node.calls, node, what, content, answer, seconds)
 
     # --- asked by another node --------------------------------------------------------------------
 
     async def _send_here(self, call: StepsCall) -> Mapping[int, MemberResult]:
-        here = {number: call.steps[number] for number in self._here(call.steps)}
+        here = {number: call.steps[number] for number in self._those_here(call.steps)}
         sent = await self._local.send(here, call.work)
         # All steps of a call are of one job.
         return {**self._not_started_here(call.steps, next(iter(call.steps.values())).job), **sent}
 
     async def _undo_here(self, call: UndoCall) -> Mapping[int, MemberResult]:
-        here = {number: call.labels[number] for number in self._here(call.labels)}
+        here = {number: call.labels[number] for number in self._those_here(call.labels)}
         undone = await self._local.undo(here, call.step)
         return {**self._not_started_here(call.labels, call.step.job), **undone}
 
     async def _keep_here(self, call: SnapshotCall) -> list[int]:
-        here = self._here(call.numbers)
+        here = self._those_here(call.numbers)
         await self._local.keep(here, call.label)
         return here
 
     async def _findings_here(self, call: FindingsCall) -> Mapping[int, Findings]:
-        return await self._local.findings(self._here(call.numbers), call.tenant)
+        return await self._local.findings(self._those_here(call.numbers), call.tenant)
 
     def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
         """Return those that this node fails to start: nobody needs to wait for them."""
@@ -306,5 +301,5 @@ class FleetExecutor:
             if number in numbers
         }
 
-    def _here(self, numbers: Collection[int]) -> list[int]:
+    def _those_here(self, numbers: Collection[int]) -> list[int]:
         return [number for number in numbers if self._local.member(number) is not None]
