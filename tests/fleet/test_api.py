@@ -74,6 +74,15 @@ async def test_a_body_is_taken_only_from_who_may_send_it() -> None:
         assert (await checked).status == 100  # type: ignore[misc]
 
 
+def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes() -> None:
+    for one in OPERATIONS:
+        assert one.doc.endswith("."), one.path
+        # Figures of a node are its own, and `move` and `start` look controllers up themselves.
+        if "tag" in {parameter.name for parameter in one.query} and one.path != "/metrics":
+            assert one.scope is not None, one.path
+    assert len({one.path for one in OPERATIONS}) == len(OPERATIONS) == 48
+
+
 @for_each(
     ("target", "method", "status", "told"),
     [

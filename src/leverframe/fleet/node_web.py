@@ -165,7 +165,7 @@ class NodeWeb:
             # It has joined them, and knows of all controllers, also of those on their way.
             return
         is_to_join = self.node.door.directory is not None
-        if not endpoint.while_starting or (is_to_join and endpoint.concerns_others):
+        if not endpoint.while_starting or (is_to_join and endpoint.scope is not None):
             self.node.start.check_over(asking.tenant)
 
     def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:

@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar, overload
 
 from msgspec import Struct
 
-from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.row import ADMIN
@@ -30,23 +29,23 @@ class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
 
     #: Do the part of this node.
     run: Callable[[FleetContext], Any]
-    #: Have all nodes do their parts that it concerns.
-    scope: "Callable[[FleetContext, Operation[Any]], Any]"
+    #: Have all nodes do their parts that it concerns; without it this one knows all that it needs.
+    scope: "Callable[[FleetContext, Operation[Any]], Any] | None" = None
     #: Put together what the scope has collected.
-    merge: Callable[[FleetContext, Any], Any] | None
+    merge: Callable[[FleetContext, Any], Any] | None = None
     #: Not for the operator alone: it shows and changes only what is the tenant's who asks.
-    for_tenants: bool
+    for_tenants: bool = True
     #: It concerns no controllers, or says that some do not run yet.
-    while_starting: bool
+    while_starting: bool = False
     #: It accepts a body, and changes nothing.
-    is_question: bool
+    is_question: bool = False
 
     def answer(self, context: FleetContext) -> Any:
         """Carry it out; where this node is the only one, its part is the whole."""
         return (self.run if context.node.cluster is None else self.run_everywhere)(context)
 
     def run_everywhere(self, context: FleetContext) -> Any:
-        return self.scope(context, self)
+        return self.run(context) if self.scope is None else self.scope(context, self)
 
     @property
     def takes_form(self) -> bool:
@@ -56,10 +55,6 @@ class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
     def only_reads(self) -> bool:
         """Return whether it has no effect but its answer."""
         return self.is_question or not self.takes_form
-
-    @property
-    def concerns_others(self) -> bool:
-        return self.scope is not at_node
 
     @property
     def deadline(self) -> Deadline:
@@ -72,11 +67,6 @@ class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
     def refusal(self, error: StoreUnavailable) -> Refusal:
         """Return what a request is refused with that the store does not let be done."""
         return (NotReadNow if self.only_reads else StoreFailed).because(error)
-
-
-def at_node(context: FleetContext, operation: Operation[Any]) -> Any:
-    """Run it at the node that is asked, which knows all that it needs."""
-    return operation.run(context)
 
 
 class _Declaration(Struct, frozen=True):
@@ -94,28 +84,17 @@ class _Declaration(Struct, frozen=True):
 
 
 def operation(
-    name: str,
-    *query: QueryParameter,
-    changes: bool = False,
-    role: str = ADMIN,
-    for_tenants: bool = True,
-    scope: Callable[[FleetContext, Operation[Any]], Any] | None = None,
-    merge: Callable[[FleetContext, Any], Any] | None = None,
-    while_starting: bool = False,
-    is_question: bool = False,
-    **described: Any,
+    name: str, *query: QueryParameter, changes: bool = False, **fields: Any
 ) -> _Declaration:
-    """Declare a function as an operation; its docstring describes it to people and programs."""
-    fields = {
+    """Declare a function as an operation; its docstring describes it to people and programs.
+
+    `fields` are those of `Operation`.
+    """
+    takes_form = changes or fields.get("is_question", False)
+    derived = {
         "path": name if name.startswith("/") else f"{PATHS}/{name}".rstrip("/"),
         "query": query,
-        "methods": ("POST",) if changes or is_question else ("GET", "HEAD"),
-        "role": role,
-        "for_tenants": for_tenants,
-        "scope": scope or at_node,
-        "merge": merge,
-        "while_starting": while_starting,
-        "is_question": is_question,
-        "content_type": JSON,
+        "methods": ("POST",) if takes_form else ("GET", "HEAD"),
+        "role": ADMIN,
     }
-    return _Declaration({**fields, **described})
+    return _Declaration({**derived, **fields})

@@ -59,16 +59,19 @@ class FleetChange(Struct, frozen=True):
     url: Annotated[str, Meta(description="Where its pages and commands are.")] = ""
 
 
-def _merge_drift(_: FleetContext, found: Parts) -> list[MemberDrift]:
-    return rows_of(found, _not_compared)
-
-
 def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
     refused = refused_for(target, why)
     return MemberDrift(refused.name, refused.status, detail=refused.detail)
 
 
-@operation("drift", *CHOSEN, is_question=True, body=Template, scope=at_each, merge=_merge_drift)
+@operation(
+    "drift",
+    *CHOSEN,
+    is_question=True,
+    body=Template,
+    scope=at_each,
+    merge=lambda _, found: rows_of(found, _not_compared),
+)
 async def compare_controllers(context: FleetContext) -> list[MemberDrift]:
     """Tell in which settings the chosen controllers differ from a template; nothing is
     changed."""

@@ -16,8 +16,7 @@ from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.bulk import BulkReport, try_out
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS, MAX_GROUPS
-from leverframe.fleet.jobs.job_state import JobReport
-from leverframe.fleet.jobs.job_state import Operation as Step
+from leverframe.fleet.jobs.job_state import JobAction, JobReport
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import JobTarget, RolloutPolicy, plan_of
 from leverframe.fleet.operation import Operation, operation
@@ -204,7 +203,7 @@ def _policy(context: FleetContext) -> RolloutPolicy:
     )
 
 
-async def _operate(context: FleetContext, what: Step) -> JobReport:
+async def _operate(context: FleetContext, what: JobAction) -> JobReport:
     job = _job(context)
     await job.operate(what, context.account.name)
     context.notify_pages()
