@@ -209,14 +209,13 @@ class FleetExecutor:
             return result
 
         found = await self._ask_owners(numbers, ask)
-        results: dict[int, MemberResult] = {}
-        for number in numbers:
-            name = self._node.name_of(number) or str(number)
-            result = found.get(number, gone(name))
-            if isinstance(result, Refusal):
-                result = MemberResult(name, result.status, result.detail)
-            results[number] = result
-        return results
+        return {number: self._result(number, found.get(number)) for number in numbers}
+
+    def _result(self, number: int, result: MemberResult | Refusal | None) -> MemberResult:
+        if isinstance(result, MemberResult):
+            return result
+        name = self._node.name_of(number) or str(number)
+        return gone(name) if result is None else MemberResult(name, result.status, result.detail)
 
     async def _ask_owners(
         self, numbers: Collection[int], ask: _Ask[Result]
