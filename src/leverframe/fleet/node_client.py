@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from http import HTTPStatus
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -249,7 +249,7 @@ class NodeClient(NodeAsking):
 class CommandLineClient(NodeClient):
     """Asks a node for the command line, and tells people which of its options help.
 
-    Whoever enters it is asked for the password: what is wrong with a command is told before.
+    It asks for the password before the first request: what is wrong with a command is said before.
     """
 
     advice = "`leverframe fleet run` starts a node, and --node says where one is."
@@ -259,15 +259,18 @@ class CommandLineClient(NodeClient):
         super().__init__(url, None, ca_file, cache(print_silent))
         self._user = user
 
-    def __enter__(self) -> Self:
-        if self._user is not None:
+    def _sign_in_once(self) -> None:
+        if self._user is not None and self._account is None:
             self._sign_in((self._user, asked_secret(f"Password of {self._user}")))
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @contextmanager
+    def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
+        self._sign_in_once()
+        with super().followed(tell):
+            yield
 
     def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
+        self._sign_in_once()
         try:
             return super()._ask(method, what, given, body)
         except NodeRefused as refused:

@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -555,8 +556,8 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
     url = f"http://{HOME}:{door.port}"
 
     async def said(command: Any, *given: Any, **named: Any) -> str:
-        client = CommandLineClient(url, None, None)
-        await asyncio.to_thread(command, client, *given, **named)
+        with closing(CommandLineClient(url, None, None)) as client:
+            await asyncio.to_thread(command, client, *given, **named)
         return capsys.readouterr().out
 
     try:
@@ -573,8 +574,8 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
         with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
             await said(forget_node, "b")
         await cluster._doors["b"].inner.close()
-        client = CommandLineClient(url, None, None)
-        await asyncio.to_thread(list_controllers, client, False, {"name": []})
+        with closing(CommandLineClient(url, None, None)) as client:
+            await asyncio.to_thread(list_controllers, client, False, {"name": []})
         told = capsys.readouterr()
         # Once, although the time zone is asked for, too.
         assert told.err.count("their part is missing, since they do not answer: b") == 1
