@@ -1,8 +1,10 @@
 """The table of the command line: every task can be run as it is declared."""
 
+import ast
 import inspect
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,8 @@ from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
 from leverframe.config.described import keys
 from leverframe.exit_codes import DONE, NOT_DONE
-from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.answer_headers import PATHS
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.reference.completion import completions
 from tests.cases import for_each
 
@@ -31,8 +34,28 @@ def tasks() -> Iterator[tuple[str, Task]]:
 TASKS = dict(tasks())
 #: The arguments that a client is made from.
 OF_CLIENT = {"node", "user", "ca_file"}
-KNOWN_TO_NODES = {one.name for endpoint in ENDPOINTS for one in endpoint.query}
+KNOWN_TO_NODES = {one.name for endpoint in OPERATIONS for one in endpoint.query}
 every_task = for_each("task", TASKS.values(), ids=list(TASKS))
+
+
+def requests_of_commands() -> Iterator[tuple[str, str]]:
+    """Find what the work of `leverframe fleet` asks a node: method and path."""
+    of_fleet = [task.function for name, task in TASKS.items() if name.startswith("fleet ")]
+    for module in {function.partition(":")[0] for function in of_fleet}:
+        source = Path(import_module(f"leverframe.{module}").__file__ or "")
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="client"), attr="get" | "post" as method),
+                    args=[ast.Constant(value=str(name)), *_],
+                ):
+                    yield method.upper(), f"{PATHS}/{name}".rstrip("/")
+
+
+def test_what_the_commands_ask_a_node_is_declared_as_they_ask_it() -> None:
+    asked = set(requests_of_commands())
+    assert ("GET", f"{PATHS}/list") in asked
+    assert asked <= {(one.methods[0], one.path) for one in OPERATIONS}
 
 
 @every_task

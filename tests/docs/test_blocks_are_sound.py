@@ -23,8 +23,8 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.config import read_config
 from leverframe.config.sources import Sources
 from leverframe.exit_codes import DONE
-from leverframe.fleet.api.endpoints import ENDPOINTS as OF_NODE
 from leverframe.fleet.fleet_file import read_fleet
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.simulation.scenario import read_scenario
@@ -48,7 +48,7 @@ SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
 INTERFACE = openapi(Profile(), "", "", ENDPOINTS)["paths"]
 BENCH = {parameter["name"] for parameter in INTERFACE[SIM_PATH]["get"]["parameters"]}
 PATHS = (
-    {endpoint.path for endpoint in (*ENDPOINTS, *OF_NODE)}
+    {endpoint.path for endpoint in (*ENDPOINTS, *OPERATIONS)}
     | {row.form.path for row in TABLE}
     | {endpoint.path for endpoint in WATCHED}
 )

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from leverframe.commands.table.row import ANYBODY
-from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.serve import door_limits
 from leverframe.process.administrator import ensure_administrator
 from leverframe.servers.http.certificate import own_certificate
@@ -28,7 +28,7 @@ async def test_beyond_loopback_every_path_but_health_asks_for_the_administrator(
     password = await ensure_administrator(lane.store(OF_NODE))
     assert password is not None
     async with loop_node(lane, host="0.0.0.0") as node:
-        for endpoint in ENDPOINTS:
+        for endpoint in OPERATIONS:
             for authorization in (None, basic("admin", "wrong")):
                 more = {} if authorization is None else {"authorization": authorization}
                 method = endpoint.methods[0]
@@ -74,6 +74,15 @@ async def test_a_body_is_taken_only_from_who_may_send_it() -> None:
         assert (await checked).status == 100  # type: ignore[misc]
 
 
+def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes() -> None:
+    for one in OPERATIONS:
+        assert one.doc.endswith("."), one.path
+        # Figures of a node are its own, and `move` and `start` look controllers up themselves.
+        if "tag" in {parameter.name for parameter in one.query} and one.path != "/metrics":
+            assert one.scope is not None, one.path
+    assert len({one.path for one in OPERATIONS}) == len(OPERATIONS)
+
+
 @for_each(
     ("target", "method", "status", "told"),
     [
@@ -110,7 +119,7 @@ async def test_the_api_is_described_as_openapi_with_every_path_and_parameter() -
         reply = await node.ask("/api/openapi.json", b"", "GET")
         document = msgspec.json.decode(reply.body)
     assert document["openapi"] == "3.1.0"
-    assert document["paths"].keys() == {endpoint.path for endpoint in ENDPOINTS}
+    assert document["paths"].keys() == {endpoint.path for endpoint in OPERATIONS}
     add = document["paths"]["/api/fleet/add"]["post"]
     assert {one["name"] for one in add["parameters"]} >= {"name", "count", "hw", "sw", "dry_run"}
     assert add["requestBody"]["required"] is False

@@ -61,7 +61,7 @@ async def test_single_controllers_are_told_by_tag_with_their_names() -> None:
 
 
 async def test_a_tag_of_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.reading.MAX_SINGLE", 1)
+    monkeypatch.setattr("leverframe.fleet.operations.nodes.MAX_SINGLE", 1)
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2, tags="all")
         reply = await node.ask("/metrics?tag=all", b"", "GET")

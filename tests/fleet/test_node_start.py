@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from leverframe.fleet import node_client
-from leverframe.fleet.api.context import FleetEndpoint
-from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.member import NewController
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking, NodeRefused
+from leverframe.fleet.operation import Operation
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import start_controllers
 from leverframe.fleet.tenants import TenantRecord
@@ -186,9 +186,9 @@ async def test_a_port_of_a_controller_that_does_not_come_is_closed_after_the_sta
             await ask_once(HOME, own, "/json/all.json", HOME)
 
 
-@for_each("endpoint", [one for one in ENDPOINTS if not one.while_starting])
+@for_each("endpoint", [one for one in OPERATIONS if not one.while_starting])
 async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
-    endpoint: FleetEndpoint,
+    endpoint: Operation,
 ) -> None:
     async with loop_node() as node:
         node.node.begin_start([MemberRecord("gh-1")])
@@ -201,8 +201,8 @@ async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
 
 
 async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() -> None:
-    chooses = {one.path for one in ENDPOINTS if {"name", "tag"} & {it.name for it in one.query}}
-    answering = {one.path for one in ENDPOINTS if one.while_starting}
+    chooses = {one.path for one in OPERATIONS if {"name", "tag"} & {it.name for it in one.query}}
+    answering = {one.path for one in OPERATIONS if one.while_starting}
     # The page is told that the node is starting; an account has a name, too.
     assert chooses & answering == {
         "/api/fleet/stream",

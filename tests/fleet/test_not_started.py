@@ -89,6 +89,22 @@ async def test_by_its_name_and_its_address_the_cause_is_told(folder: Path, is_st
         assert named((await asked(node, "b.localhost")).body) == "b"
 
 
+async def test_a_roll_out_says_why_a_controller_failed_to_start(folder: Path) -> None:
+    lane, port = MemoryLane(), free_port()
+    async with loop_node(lane) as before:
+        await start(before, folder, port)
+        careless = {"success": 0, "errors": "none", "snapshot": 0, "check_health": 0}
+        await before.post("rollout/plan", id="r", command="stm.cgi?eventname=1Frost", **careless)
+    with socket.create_server((HOME, port)):
+        async with loop_node(lane) as node:
+            await start(node, folder, port)
+            await node.post("rollout/start", id="r")
+            await node.web.jobs.find("r").ended()
+            done, failed = (await node.get("rollout", id="r"))["results"]
+            assert (failed["name"], failed["status"], done["status"]) == ("a", 503, 200)
+            assert "a does not start: port " in failed["detail"]
+
+
 async def test_all_that_a_mistaken_table_would_have_made_are_told_of_it(folder: Path) -> None:
     async with failed_node(folder, is_stored=False) as node:
         answer = await asked(node, "gh-12-x.localhost")

@@ -22,10 +22,10 @@ from leverframe.commands.describe.media_types import FORM
 from leverframe.commands.table.matching import MAX_COMMANDS
 from leverframe.commands.table.refusals import BadValue
 from leverframe.config.described import alternatives, taken_apart
-from leverframe.fleet.api.context import FleetEndpoint
-from leverframe.fleet.api.endpoints import ENDPOINTS
-from leverframe.fleet.api.parameters import MAX_ITEMS, list_of_texts, read_parameters
 from leverframe.fleet.bulk import BY_FLEET
+from leverframe.fleet.operation import Operation
+from leverframe.fleet.operations.parameters import MAX_ITEMS, list_of_texts, read_parameters
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.records import MAX_TAGS
 from leverframe.servers.http.limits import MIB
 from leverframe.servers.http.messages import Request, StreamReply
@@ -61,7 +61,7 @@ def unbounded(hint: Any) -> Iterator[str]:
 def test_every_text_and_list_of_a_request_to_a_node_is_bounded() -> None:
     found = [
         f"{endpoint.path} {place}: {part}"
-        for endpoint in ENDPOINTS
+        for endpoint in OPERATIONS
         for place, hint in (
             *((one.name, one.type) for one in endpoint.query),
             *((("body", endpoint.body),) if endpoint.body is not None else ()),
@@ -210,7 +210,7 @@ def _settings(value: bytes) -> bytes:
     return b'{"hw":"3.9","sw":"1.75","settings":{%b}}' % settings
 
 
-def requests_at_bounds(endpoint: FleetEndpoint) -> Iterator[Sent]:
+def requests_at_bounds(endpoint: Operation) -> Iterator[Sent]:
     usual = USUAL.get(endpoint.path.removeprefix("/api/fleet/"), {})
     for parameter in endpoint.query:
         for text in texts_at_bounds(parameter.type):
@@ -227,8 +227,8 @@ def requests_at_bounds(endpoint: FleetEndpoint) -> Iterator[Sent]:
     yield Sent(endpoint.path, dict(usual), b"")
 
 
-REQUESTS = [request for endpoint in ENDPOINTS for request in requests_at_bounds(endpoint)]
-_BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
+REQUESTS = [request for endpoint in OPERATIONS for request in requests_at_bounds(endpoint)]
+_BY_PATH = {endpoint.path: endpoint for endpoint in OPERATIONS}
 
 
 class Neighbour:
@@ -355,7 +355,7 @@ _PIECES = st.sampled_from(
 @examples(200)
 @given(st.data())
 def test_parameters_of_any_text_are_read_or_refused(data: st.DataObject) -> None:
-    endpoint = data.draw(st.sampled_from(ENDPOINTS))
+    endpoint = data.draw(st.sampled_from(OPERATIONS))
     names = st.sampled_from([one.name for one in endpoint.query] or ["none"])
     texts = st.lists(_PIECES, max_size=40).map("".join)
     given_ = data.draw(st.dictionaries(names, texts, max_size=4))

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from leverframe.config import Config
 from leverframe.fleet import member_start
-from leverframe.fleet.api import making
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.operations import new_controllers
 from leverframe.fleet.roster import TOLD_ELSEWHERE
 from leverframe.fleet.serve import start_controllers
 from leverframe.process.build import BuiltController, build
@@ -301,7 +301,7 @@ async def test_a_first_password_that_no_answer_can_tell_is_told_by_the_node(
     async with blocked_node() as blocked:
         let_strangers_in(blocked.node.node)
         blocked.free_port()
-        monkeypatch.setattr(making, "_made_anew", fail)
+        monkeypatch.setattr(new_controllers, "_make_again", fail)
         await blocked.node.refused(507, "start")
         told = capsys.readouterr().out
         assert "The administrator of a has the password" in told

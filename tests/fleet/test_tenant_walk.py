@@ -8,7 +8,7 @@ new endpoint fails here until it says who may use it and what is asked of it.
 import re
 from typing import Literal
 
-from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.records import MemberRecord
 from tests.fleet.failing import fail
 from tests.fleet.tenant_fleet import NOBODY, OPERATOR, TenantFleet, tenant_fleet
@@ -144,7 +144,7 @@ RULES: dict[str, tuple[For, tuple[str, ...]]] = {
         ("?name=zulu-chief", "?name=nobody", "?name=acme-guest"),
     ),
 }
-METHODS = {endpoint.path: endpoint.methods[0] for endpoint in ENDPOINTS} | {"/": "GET"}
+METHODS = {endpoint.path: endpoint.methods[0] for endpoint in OPERATIONS} | {"/": "GET"}
 #: What differs in any two fleets: the identity of a new controller, a new password, the time.
 CHANCE = re.compile(
     r'"(?:mac|password|made|at|uptime|id|time|go_on_at|node)":(?:"[^"]*"|[\d.]+|null)|_seconds[^\n]*'
@@ -216,7 +216,7 @@ async def compare(
 
 
 def test_every_endpoint_has_a_rule_and_is_asked_for_something() -> None:
-    assert RULES.keys() == {endpoint.path for endpoint in ENDPOINTS} | {"/"}
+    assert RULES.keys() == {endpoint.path for endpoint in OPERATIONS} | {"/"}
     assert all(requests for _, requests in RULES.values())
 
 

@@ -304,7 +304,7 @@ async def test_an_account_that_is_removed_while_its_password_is_checked_is_refus
 
 
 async def test_there_are_only_so_many_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.tenancy.MAX_ACCOUNTS", 1)
+    monkeypatch.setattr("leverframe.fleet.operations.tenants.MAX_ACCOUNTS", 1)
     async with tenant_fleet() as fleet:
         assert "at most 1 accounts" in await refused(fleet, OPERATOR, "account/add?name=eve", 409)
 

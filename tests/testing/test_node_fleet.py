@@ -6,11 +6,24 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
 from leverframe.config.sources import Sources
 from leverframe.fleet.fleet_file import read_fleet
-from leverframe.testing import AnyFleet, BadCall, Fleet, NodeRefused, NodeTwin, TwinRefused, faults
+from leverframe.fleet.jobs.job_plan import JobPlan
+from leverframe.fleet.jobs.job_state import JobState, report_of_job
+from leverframe.fleet.node_client import NodeAnswer, NodeAsking
+from leverframe.testing import (
+    AnyFleet,
+    BadCall,
+    Fleet,
+    NodeRefused,
+    NodeTwin,
+    TwinRefused,
+    TwinRollout,
+    faults,
+)
 from leverframe.testing.fleet import BadFleet
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.twin_client import fetched
@@ -75,6 +88,40 @@ def test_controllers_are_added_found_renamed_tagged_and_removed(fleet: AnyFleet[
     assert fleet.remove(tag="north").done == 2
     assert [one.name for one in fleet.listed()] == ["twin-2", "twin-3"]
     assert fleet.overview().controllers == fleet.health().controllers == 2
+
+
+def test_a_roll_out_waits_stops_at_a_refusal_and_can_be_undone(fleet: AnyFleet[Any]) -> None:
+    def changed() -> list[str]:
+        return [one.name for one in fleet.listed() if fleet.show(one.name).settings]
+
+    fleet.add("old", hw="3.0", sw="1.58a", tags="old")
+    rollout = fleet.roll_out(FROST, groups="3,rest")
+    assert (rollout.status, rollout.report.group) == ("stopped", 1)
+    assert [one.name for one in rollout.failed] == ["old"]
+    assert changed() == ["twin-1", "twin-2", "twin-3"]
+    assert rollout.retry().status == "stopped"
+    assert rollout.undo().status == "undone"
+    assert changed() == []
+    chosen = fleet.roll_out(FROST, names=["twin-2"], check_health=False)
+    assert (chosen.status, changed()) == ("finished", ["twin-2"])
+    with pytest.raises(NodeRefused, match="groups"):
+        fleet.roll_out(FROST, groups="none")
+
+
+class HeldUpNode(NodeAsking):
+    """A node that cannot continue a roll-out."""
+
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> NodeAnswer:
+        plan = JobPlan("r", "rollout", "x", 0.0, "", "admin", "", [[1]], {1: "one"})
+        state = JobState("running", "The database is away.")
+        return NodeAnswer(200, msgspec.json.encode(report_of_job(plan, state, {}, [], [])))
+
+
+def test_a_roll_out_that_is_held_up_is_not_waited_for() -> None:
+    with pytest.raises(NodeRefused, match="held up: The database is away"):
+        TwinRollout(HeldUpNode("a node"), "r").start()
 
 
 def test_a_controller_that_runs_is_told_to_when_it_is_started_again(fleet: AnyFleet[Any]) -> None:

@@ -49,7 +49,7 @@ OF_FLEET_COMMANDS = (
     *("fleet/tenant_commands.py", "fleet/snapshot_commands.py"),
     *("fleet/cluster/cluster_table.py", "fleet/cluster/haproxy_map.py", "fleet/fleet_file.py"),
     *("fleet/fleet_metrics.py", "fleet/fleet_scenario.py"),
-    *("fleet/moving.py", "fleet/node_client.py", "fleet/serve.py", "fleet/api/endpoints.py"),
+    *("fleet/moving.py", "fleet/node_client.py", "fleet/serve.py", "fleet/operations/table.py"),
     *("fleet/node_passwd.py", "fleet/stopped_node.py"),
     "fleet/cluster/driver.py",
 )

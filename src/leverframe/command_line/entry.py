@@ -97,7 +97,11 @@ def _run(task: Task, options: Namespace) -> int:
             if name not in parameters and name not in _NOT_GIVEN
         },
     }
-    result = function(**{name: values[name] for name in parameters})
+    try:
+        result = function(**{name: values[name] for name in parameters})
+    finally:
+        if "client" in parameters:
+            values["client"].close()
     if inspect.iscoroutine(result):
         # Imported here: it takes a third of the time of a command that does without.
         import asyncio

@@ -1,5 +1,7 @@
-"""Headers of requests to a node and its answers, and statuses within them, for both sides."""
+"""Paths of a node, headers of requests and answers, and statuses within them, for both sides."""
 
+#: The operations of a node are below this path.
+PATHS = "/api/fleet"
 #: Gives a request an id by which its progress is asked for.
 PROGRESS = "Leverframe-Progress"
 #: Names the nodes whose part is missing in the answer.

@@ -44,9 +44,8 @@ JsonObject = dict[str, Any]
 
 def list_controllers(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
     """Print the chosen controllers as a table, or one JSON object a line."""
-    with client:
-        found = client.get("list", given)
-        about = client.get("", {})
+    found = client.get("list", given)
+    about = client.get("", {})
     if as_json:
         print_json(found)
     else:
@@ -102,12 +101,11 @@ def _places(one: JsonObject) -> str:
 
 
 def show_controller(client: CommandLineClient, as_json: bool, name: str) -> None:
-    with client:
-        answer = client.get("show", {"name": name})
-        if as_json:
-            print_json([answer])
-            return
-        zone = zone_of(client.get("", {}))
+    answer = client.get("show", {"name": name})
+    if as_json:
+        print_json([answer])
+        return
+    zone = zone_of(client.get("", {}))
     report = answer.pop("report")
     settings = answer.pop("settings")
     if report["time"] is not None:
@@ -132,28 +130,27 @@ def add_controllers(
 ) -> None:
     """Make controllers, some at a time; all are checked before the first is made."""
     body = None if template is None else _template(template)
-    with client:
-        whole = {**given, "count": count, "first": first, "address": address, "port": port}
-        answer = client.post("add", {**whole, "dry_run": True}, body)
-        if dry_run:
-            _print_made([answer], as_json)
-            return
-        made: list[JsonObject] = []
-        try:
-            with progress_bar("making", count) as advance:
-                for begin in range(0, count, AT_A_TIME):
-                    part = min(AT_A_TIME, count - begin)
-                    places: JsonObject = {"count": part, "first": first + begin}
-                    if address is not None:
-                        places["address"] = _later(address, begin)
-                    if port is not None:
-                        places["port"] = port + begin
-                    made.append(client.post("add", {**given, **places}, body))
-                    advance(part)
-        finally:
-            # Also where the rest is refused meanwhile: nobody else knows their password.
-            if made:
-                _print_made(made, as_json)
+    whole = {**given, "count": count, "first": first, "address": address, "port": port}
+    answer = client.post("add", {**whole, "dry_run": True}, body)
+    if dry_run:
+        _print_made([answer], as_json)
+        return
+    made: list[JsonObject] = []
+    try:
+        with progress_bar("making", count) as advance:
+            for begin in range(0, count, AT_A_TIME):
+                part = min(AT_A_TIME, count - begin)
+                places: JsonObject = {"count": part, "first": first + begin}
+                if address is not None:
+                    places["address"] = _later(address, begin)
+                if port is not None:
+                    places["port"] = port + begin
+                made.append(client.post("add", {**given, **places}, body))
+                advance(part)
+    finally:
+        # Also where the rest is refused meanwhile: nobody else knows their password.
+        if made:
+            _print_made(made, as_json)
 
 
 def _later(address: str, places: int) -> str:
@@ -161,8 +158,7 @@ def _later(address: str, places: int) -> str:
 
 
 def rename_controller(client: CommandLineClient, as_json: bool, name: str, to: str) -> None:
-    with client:
-        answer = client.post("rename", {"name": name, "to": to})
+    answer = client.post("rename", {"name": name, "to": to})
     if as_json:
         print_json([answer])
     else:
@@ -187,25 +183,24 @@ def place_controllers(
     port: int | None,
 ) -> None:
     """Give the first its place and the others the next ones; a refusal ends it there."""
-    with client:
-        for count, name in enumerate(names):
-            wanted: JsonObject = {"name": name, "address": address, "port": port}
-            if address is not None:
-                # `none` is no address, and for all the same.
-                with suppress(ValueError):
-                    wanted["address"] = _later(address, count)
-            if port:
-                wanted["port"] = port + count
-            answer = client.post("place", wanted)
-            if as_json:
-                print_json([answer])
-            else:
-                print(f"{name} answers at {_places(answer)}")
+    for count, name in enumerate(names):
+        wanted: JsonObject = {"name": name, "address": address, "port": port}
+        if address is not None:
+            # `none` is no address, and for all the same.
+            with suppress(ValueError):
+                wanted["address"] = _later(address, count)
+        if port:
+            wanted["port"] = port + count
+        answer = client.post("place", wanted)
+        if as_json:
+            print_json([answer])
+        else:
+            print(f"{name} answers at {_places(answer)}")
 
 
 def start_controllers_again(client: CommandLineClient, as_json: bool, names: list[str]) -> int:
     """Try again to start controllers that did not start, and print whether each runs."""
-    with client, _followed(client, "starting"):
+    with _followed(client, "starting"):
         answer = client.post("start", {"name": names})
     if as_json:
         print_json(answer["results"])
@@ -234,19 +229,18 @@ def advance_time(
     given: JsonObject,
 ) -> None:
     """Move the time of all together; in steps where somebody watches."""
-    with client:
-        if freeze or rate is not None:
-            answer = client.post("advance", {**given, "rate": 0 if freeze else rate})
-        elif duration is None:
-            answer = client.post("advance", given)
-        else:
-            seconds = seconds_from_text(duration)
-            steps = STEPS if is_watched() else 1
-            answer = client.post("advance", {**given, "for": "0s"})
-            with progress_bar("advancing", steps) as advance:
-                for _ in range(steps):
-                    answer = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
-                    advance(1)
+    if freeze or rate is not None:
+        answer = client.post("advance", {**given, "rate": 0 if freeze else rate})
+    elif duration is None:
+        answer = client.post("advance", given)
+    else:
+        seconds = seconds_from_text(duration)
+        steps = STEPS if is_watched() else 1
+        answer = client.post("advance", {**given, "for": "0s"})
+        with progress_bar("advancing", steps) as advance:
+            for _ in range(steps):
+                answer = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
+                advance(1)
     if given["tag"] and answer.get("earliest") is None:
         _check_chosen((), given)
     if as_json:
@@ -278,8 +272,7 @@ def _time_of_moved(answer: JsonObject) -> str:
 
 
 def fork_controller(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
-    with client:
-        answer = client.post("fork", given)
+    answer = client.post("fork", given)
     _print_made([answer], as_json)
 
 
@@ -288,10 +281,10 @@ def export_controllers(
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
     # Imported here, as below: to load a whole controller takes most commands twice their time.
-    from leverframe.fleet.api.reading import ExportedController
     from leverframe.fleet.export_folder import FLEET_FILE, write_export
+    from leverframe.fleet.operations.reports import ExportedController
 
-    with client, _followed(client, "collecting"):
+    with _followed(client, "collecting"):
         answer = client.get("export", given)
     _check_chosen(answer, given)
     found = msgspec.convert(answer, list[ExportedController])
@@ -323,7 +316,7 @@ def do_for_chosen(what: str, client: CommandLineClient, as_json: bool, given: Js
 def _do_for_chosen(
     what: str, client: CommandLineClient, as_json: bool, given: JsonObject, body: bytes | None
 ) -> int:
-    with client, _followed(client, _DOING[what]):
+    with _followed(client, _DOING[what]):
         answer = client.post(what, given, body)
     _check_chosen(answer["results"], given)
     if as_json:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from leverframe.fleet.api.reading import ExportedController
+from leverframe.fleet.operations.reports import ExportedController
 from leverframe.maintenance.readable_backup import as_text
 
 FLEET_FILE = "fleet.toml"

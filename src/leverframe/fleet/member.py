@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -54,6 +54,14 @@ class NewController(Struct, frozen=True):
 
     def at_its_line(self, sentence: str, key: str = "name") -> str:
         return sentence if self.line_of is None else f"{self.line_of(key)}: {sentence}"
+
+
+class Recorded(Protocol):
+    @property
+    def record(self) -> MemberRecord: ...
+
+
+Chosen = TypeVar("Chosen", bound=Recorded)
 
 
 class Member:
@@ -159,7 +167,7 @@ def check_that_all_are_here(members: Iterable[Member]) -> None:
             raise Moved(member.name)
 
 
-def selected(seen: Mapping[str, Member], names: Sequence[str], tags: Sequence[str]) -> list[Member]:
+def selected(seen: Mapping[str, Chosen], names: Sequence[str], tags: Sequence[str]) -> list[Chosen]:
     """Choose by name, and those that have all of the tags; refuse an unknown tag."""
     chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
     known = {tag for member in seen.values() for tag in member.record.tags}

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from http import HTTPStatus
 from secrets import token_hex
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -23,12 +23,17 @@ from msgspec import Struct
 
 from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STARTING
+from leverframe.fleet.answer_headers import PATHS, PROGRESS, SILENT_NODES, STARTING
 from leverframe.process.asked_secret import asked_secret
+
+if TYPE_CHECKING:
+    # The command line does without: to load what a node is made of takes twice its time.
+    from leverframe.fleet.operation import Operation
+
+Reply = TypeVar("Reply")
 
 #: How long a node may take: thousands of controllers can be concerned.
 ANSWER_S = 3600.0
-PATHS = "/api/fleet"
 #: How long a node may take to start its controllers, and how often it is asked meanwhile.
 START_S = 600.0
 START_LOOK_S = 1.0
@@ -88,6 +93,14 @@ class NodeAsking(ABC):
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> NodeAnswer:
         """Make a request; raise NodeRefused where nobody answers."""
+
+    def carry_out(
+        self, operation: "Operation[Reply]", given: Mapping[str, Any], body: bytes | None = None
+    ) -> Reply:
+        """Have the node carry out an operation; return its report, typed as it is declared."""
+        answer = self._ask(operation.methods[0], operation.path, given, body)
+        report: Reply = msgspec.convert(answer, operation.reply)
+        return report
 
     def get(self, what: str, given: Mapping[str, Any]) -> Any:
         return self._ask("GET", what, given, None)
@@ -236,7 +249,7 @@ class NodeClient(NodeAsking):
 class CommandLineClient(NodeClient):
     """Asks a node for the command line, and tells people which of its options help.
 
-    Whoever enters it is asked for the password: what is wrong with a command is told before.
+    It asks for the password before the first request: what is wrong with a command is said before.
     """
 
     advice = "`leverframe fleet run` starts a node, and --node says where one is."
@@ -246,15 +259,18 @@ class CommandLineClient(NodeClient):
         super().__init__(url, None, ca_file, cache(print_silent))
         self._user = user
 
-    def __enter__(self) -> Self:
-        if self._user is not None:
+    def _sign_in_once(self) -> None:
+        if self._user is not None and self._account is None:
             self._sign_in((self._user, asked_secret(f"Password of {self._user}")))
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @contextmanager
+    def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
+        self._sign_in_once()
+        with super().followed(tell):
+            yield
 
     def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
+        self._sign_in_once()
         try:
             return super()._ask(method, what, given, body)
         except NodeRefused as refused:

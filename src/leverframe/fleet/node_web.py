@@ -18,20 +18,21 @@ from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, Si
 from leverframe.commands.table.rights import require
 from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STALE, STARTING
-from leverframe.fleet.api.context import FleetContext, FleetEndpoint
-from leverframe.fleet.api.endpoints import ENDPOINTS
-from leverframe.fleet.api.fan_out import ApiAnswer, ApiCall, done_here
-from leverframe.fleet.api.parameters import check_body, read_parameters
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import HealthIndex
 from leverframe.fleet.jobs.jobs import FleetJobs
 from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
+from leverframe.fleet.operation import Operation, operation
+from leverframe.fleet.operations.context import FleetContext
+from leverframe.fleet.operations.parameters import check_body, read_parameters
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.other_nodes import NotUnderstood, answering
 from leverframe.fleet.progress import MAX_ID_LETTERS, RequestsUnderWay
 from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
 from leverframe.fleet.roster import NodeStarting
+from leverframe.fleet.scopes import ApiAnswer, ApiCall, run_here
 from leverframe.fleet.templates import TemplateReader
 from leverframe.fleet.view_parts import ViewParts
 from leverframe.process.administrator import random_password
@@ -56,23 +57,16 @@ from leverframe.storage.store import StoreUnavailable
 FRONT_PAGE = f"{PREFIX}fleet.html"
 
 _PROGRESS = PROGRESS.lower()
-_BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
+_BY_PATH = {one.path: one for one in OPERATIONS}
 
 
-async def _page(context: FleetContext) -> Reply:
+@operation("/", role=CONTROL, while_starting=True)
+async def _show_page(context: FleetContext) -> Reply:
+    """Show the page, and the files that it is made of."""
     path = context.request.path
     return await page_reply(FRONT_PAGE if path == "/" else path, context.request)
 
 
-#: The page, and the files that it is made of.
-_PAGE = FleetEndpoint(
-    "/",
-    role=CONTROL,
-    for_tenants=True,
-    while_starting=True,
-    function=_page,
-    doc="Show the controllers.",
-)
 #: Refusals that people get to see as pages, and where the way on leads.
 _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
     NoSuchPath: (NOTHING, "/"),
@@ -81,7 +75,7 @@ _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
 }
 
 
-class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
+class NodeWeb(Dispatcher[Operation[Any], Asking]):
     """The handler of all requests to the node itself."""
 
     table = _BY_PATH
@@ -117,15 +111,15 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
             return self._marked(request)
         return super().handle(request, requester, only_head)
 
-    def find_other(self, request: Request) -> FleetEndpoint:
+    def find_other(self, request: Request) -> Operation[Any]:
         if request.path == "/" or request.path in pages():
-            return _PAGE
+            return _show_page
         raise NoSuchPath(
             "This is a node with many controllers, and there is nothing at this path. Ask for a"
             " controller by its own name, address or port; /api/fleet/list lists them."
         )
 
-    def recognise(self, request: Request, endpoint: FleetEndpoint) -> Asking | None:
+    def recognise(self, request: Request, endpoint: Operation[Any]) -> Asking | None:
         if request.method not in endpoint.methods:
             raise wrong_method(endpoint.path, endpoint.methods)
         if request.query or request.method == "POST":
@@ -135,7 +129,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
     async def check_password(self, request: Request) -> Asking:
         return await self.accounts.who(request)
 
-    def check(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> None:
+    def check(self, request: Request, endpoint: Operation[Any], asking: Asking) -> None:
         try:
             require(asking.account, endpoint.role)
         except SignInRequired:
@@ -143,7 +137,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         if asking.tenant is not None and not endpoint.for_tenants:
             raise NotAllowed("Only the operator of the fleet may do this.")
 
-    def call(self, request: Request, endpoint: FleetEndpoint, asking: Asking) -> Answer:
+    def call(self, request: Request, endpoint: Operation[Any], asking: Asking) -> Answer:
         self._check_started(endpoint, asking)
         form = _form_in(request, endpoint)
         if form is not None:
@@ -152,17 +146,14 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
             check_body(request.body, endpoint.body)
         given = "&".join(filter(None, (request.query, form)))
         context = self._context(request, asking, read_parameters(given, endpoint.query))
-        if self.node.cluster is not None and endpoint.across is not None:
-            value = endpoint.across(context, endpoint)
-        else:
-            value = endpoint.function(context)
+        value = endpoint.answer(context)
         if isinstance(value, CoroutineType):
             value = self._follow(value, endpoint, context)
         else:
             value = _reply(value, endpoint, context)
         return self.answer(request, endpoint, value)
 
-    def refusal_of_store(self, endpoint: FleetEndpoint, error: StoreUnavailable) -> Refusal:
+    def refusal_of_store(self, endpoint: Operation[Any], error: StoreUnavailable) -> Refusal:
         return endpoint.refusal(error)
 
     def refuse(self, request: Request, refusal: Refusal) -> Reply:
@@ -172,7 +163,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         sentences, link = _IN_WORDS.get(type(refusal), (None, ""))
         return reply if sentences is None else for_people(request, reply, sentences, link)
 
-    def _check_started(self, endpoint: FleetEndpoint, asking: Asking) -> None:
+    def _check_started(self, endpoint: Operation[Any], asking: Asking) -> None:
         """Refuse what would be answered for a part of the controllers, while the node starts."""
         if not self.node.roster.is_starting:
             return
@@ -181,7 +172,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
             # It has joined them, and knows of all controllers, also of those on their way.
             return
         is_to_join = self.node.door.directory is not None
-        if not endpoint.while_starting or (is_to_join and endpoint.across is not None):
+        if not endpoint.while_starting or (is_to_join and endpoint.scope is not None):
             self.node.roster.check_started(asking.tenant)
 
     def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:
@@ -203,7 +194,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         )
 
     async def _follow(
-        self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint, context: FleetContext
+        self, work: Coroutine[Any, Any, Any], endpoint: Operation[Any], context: FleetContext
     ) -> AnyReply:
         """Await an answer where clients may ask how far it has come."""
         id = context.request.headers.get(_PROGRESS)
@@ -216,7 +207,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
             until_client_leaves = (
                 ends_with_client() if endpoint.only_reads or dry_run else nullcontext()
             )
-            is_large = endpoint is not _PAGE and endpoint.holds_much(dry_run=dry_run)
+            is_large = endpoint is not _show_page and endpoint.holds_much(dry_run=dry_run)
             place = self._under_way.large(tenant) if is_large else nullcontext()
             with self._under_way.followed(tenant, id), until_client_leaves:
                 async with place:
@@ -234,7 +225,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         self.check(request, endpoint, call.asking)
         context = self._context(request, call.asking, call.given)
         try:
-            value, missing = await done_here(context, endpoint, call.numbers)
+            value, missing = await run_here(context, endpoint, call.numbers)
         except StoreUnavailable as error:
             raise endpoint.refusal(error) from error
         others = self.node.cluster
@@ -251,7 +242,7 @@ class NodeWeb(Dispatcher[FleetEndpoint, Asking]):
         return password, {"access.admin.password": hashed, "access.required": True}
 
 
-def _form_in(request: Request, endpoint: FleetEndpoint) -> str | None:
+def _form_in(request: Request, endpoint: Operation[Any]) -> str | None:
     """Return the parameters that stand in the body; None where it is something else."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not endpoint.takes_form or kind != FORM:
@@ -259,7 +250,7 @@ def _form_in(request: Request, endpoint: FleetEndpoint) -> str | None:
     return request.body.decode("utf-8", "replace")
 
 
-def _reply(value: Any, endpoint: FleetEndpoint, context: FleetContext) -> AnyReply:
+def _reply(value: Any, endpoint: Operation[Any], context: FleetContext) -> AnyReply:
     if isinstance(value, AnyReply):
         return value
     headers: Headers = (NOT_KEPT,)

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from leverframe.controller.findings import FindingReport
 from leverframe.engine.journal import Journal
 from leverframe.engine.labels import OUTPUTS
-from leverframe.fleet.api.reading import NodeReport
 from leverframe.fleet.health_index import ASKED_AGAIN, Health, HealthIndex, Wanted
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.operations.reports import NodeReport
 from leverframe.fleet.other_nodes import ClusterReport
 from leverframe.servers.routes.stream import STILL_HERE_S, message, within
 

@@ -39,26 +39,25 @@ def roll_out(
     """Plan, list, show or operate roll-outs."""
     if id is None and what not in ("plan", "list"):
         raise RolloutMisspelt(f"fleet rollout {what} needs the ID of a roll-out.")
-    with client:
-        if what == "list":
-            found = client.get("rollouts", {})
-            if as_json:
-                print_json(found)
-            else:
-                _list(found, zone_of(client.get("", {})))
-            return DONE
-        if what == "plan":
-            if (template is None) is not bool(command):
-                raise RolloutMisspelt("A roll-out has either --command, or --template.")
-            if template is not None:
-                body, kind = _text_of(template), "template"
-            else:
-                body, kind = "\n".join(command), None
-            answer = client.post("rollout/plan", {**given, "id": id, "what": kind}, body.encode())
-            return _print_plan(answer, as_json)
-        answer = client.get("rollout", {"id": id})
-        if what != "show":
-            answer = client.post(f"rollout/{what}", {"id": id})
+    if what == "list":
+        found = client.get("rollouts", {})
+        if as_json:
+            print_json(found)
+        else:
+            _list(found, zone_of(client.get("", {})))
+        return DONE
+    if what == "plan":
+        if (template is None) is not bool(command):
+            raise RolloutMisspelt("A roll-out has either --command, or --template.")
+        if template is not None:
+            body, kind = _text_of(template), "template"
+        else:
+            body, kind = "\n".join(command), None
+        answer = client.post("rollout/plan", {**given, "id": id, "what": kind}, body.encode())
+        return _print_plan(answer, as_json)
+    answer = client.get("rollout", {"id": id})
+    if what != "show":
+        answer = client.post(f"rollout/{what}", {"id": id})
     if as_json:
         print_json([answer])
         return DONE
@@ -118,8 +117,7 @@ def _show(answer: Told) -> int:
 def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: Told) -> int:
     """Print in what controllers differ from a template; return 1 where some do."""
     body = _text_of(template).encode()
-    with client:
-        found = client.post("drift", given, body)
+    found = client.post("drift", given, body)
     differing = [one for one in found if one.get("differs") or one["status"] != 200]
     if as_json:
         print_json(found)
@@ -139,12 +137,11 @@ def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: 
 
 def show_changes(client: CommandLineClient, as_json: bool, given: Told) -> None:
     """Print who changed what on which controller, newest first."""
-    with client:
-        found = client.get("changes", given)
-        if as_json:
-            print_json(found)
-            return
-        zone = zone_of(client.get("", {}))
+    found = client.get("changes", given)
+    if as_json:
+        print_json(found)
+        return
+    zone = zone_of(client.get("", {}))
     table = table_of(with_zone("when", zone), "name", "who", "from", "what")
     for one in found:
         entry = one["entry"]

@@ -15,7 +15,6 @@ from leverframe import __version__
 from leverframe.clock import Clock
 from leverframe.config import NodeConfig
 from leverframe.config.sources import Sources
-from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
 from leverframe.fleet.cluster.lease import NodeLease, marked_when_stale
@@ -28,6 +27,7 @@ from leverframe.fleet.member_start import MemberOptions, print_password
 from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.records import Registry
 from leverframe.fleet.roster import Roster
 from leverframe.fleet.start_again import make_new
@@ -68,7 +68,7 @@ log = logging.getLogger(__name__)
 #: While a node stops that takes longer, its progress is printed as often.
 PROGRESS_EVERY_S = 2.0
 #: Paths of the node that take a form, a template or the body of a command.
-_WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.takes_form}
+_WITH_BODY = {one.path for one in OPERATIONS if one.takes_form}
 
 
 def run_fleet(

@@ -12,12 +12,11 @@ restore_snapshot = partial(do_for_chosen, "restore")
 
 def list_snapshots(client: CommandLineClient, as_json: bool) -> None:
     """Print the snapshots that the node keeps as a table, or one JSON object a line."""
-    with client:
-        found = client.get("snapshots", {})
-        if as_json:
-            print_json(found)
-            return
-        zone = zone_of(client.get("", {}))
+    found = client.get("snapshots", {})
+    if as_json:
+        print_json(found)
+        return
+    zone = zone_of(client.get("", {}))
     table = table_of("label", with_zone("taken", zone), "controllers")
     for one in found:
         table.add_row(one["label"], moment_words(one["at"], zone), str(one["controllers"]))
@@ -25,8 +24,7 @@ def list_snapshots(client: CommandLineClient, as_json: bool) -> None:
 
 
 def remove_snapshot(client: CommandLineClient, as_json: bool, label: str) -> None:
-    with client:
-        answer = client.post("snapshot/remove", {"label": label})
+    answer = client.post("snapshot/remove", {"label": label})
     if as_json:
         print_json([answer])
     else:

@@ -36,18 +36,17 @@ def tenants(
         raise TenantMisspelt(f"fleet tenant {what} needs the NAME of a tenant.")
     if what == "give" and not (names or tag):
         raise TenantMisspelt("fleet tenant give needs the NAME of a controller, or --tag.")
-    with client:
-        if what == "list":
-            found = client.get("tenants", {})
-        elif what == "give":
-            answer = client.post("tenant/give", {"tenant": tenant, "name": names, "tag": tag})
-            print_json(answer["results"]) if as_json else print_results(answer)
-            return NO if answer["refused"] else DONE
-        else:
-            more: Told = {} if most is None else {"max": str(most)}
-            if what == "add":
-                more["open"] = open
-            found = [client.post(f"tenant/{what}", {"tenant": tenant, **more})]
+    if what == "list":
+        found = client.get("tenants", {})
+    elif what == "give":
+        answer = client.post("tenant/give", {"tenant": tenant, "name": names, "tag": tag})
+        print_json(answer["results"]) if as_json else print_results(answer)
+        return NO if answer["refused"] else DONE
+    else:
+        more: Told = {} if most is None else {"max": str(most)}
+        if what == "add":
+            more["open"] = open
+        found = [client.post(f"tenant/{what}", {"tenant": tenant, **more})]
     if as_json:
         print_json(found)
     elif what == "list":
@@ -61,8 +60,7 @@ def tenants(
 
 def protect(client: CommandLineClient, as_json: bool, given: Told) -> int:
     """Let open controllers ask for sign-in, and print the passwords of their administrators."""
-    with client:
-        answer = client.post("protect", given)
+    answer = client.post("protect", given)
     if as_json:
         print_json(answer["results"])
     else:
@@ -115,13 +113,12 @@ def accounts(
     """Make, list and remove accounts of a node, and make passwords for them."""
     if name is None and what in ("add", "remove"):
         raise TenantMisspelt(f"fleet account {what} needs the NAME of an account.")
-    with client:
-        if what != "add":
-            given = {name: value for name, value in given.items() if name != "open"}
-        if what == "list":
-            found = client.get("accounts", {})
-        else:
-            found = [client.post(f"account/{what}", {**given, "name": name})]
+    if what != "add":
+        given = {name: value for name, value in given.items() if name != "open"}
+    if what == "list":
+        found = client.get("accounts", {})
+    else:
+        found = [client.post(f"account/{what}", {**given, "name": name})]
     if as_json:
         print_json(found)
     elif what == "list":

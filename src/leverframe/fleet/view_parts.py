@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.fleet.api.reading import NodeReport
 from leverframe.fleet.health_index import (
     HEALTHS,
     Health,
@@ -23,19 +22,19 @@ from leverframe.fleet.health_index import (
     version_of,
 )
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.operations.reports import NodeReport
 from leverframe.fleet.other_nodes import (
     LocatedController,
     OtherNodes,
-    SilentNode,
     answering,
     ask_node,
 )
+from leverframe.fleet.owners import DEADLINES, ask_nodes
 from leverframe.fleet.page_stream import FleetRow, FleetView, ViewPlace, row_of
 from leverframe.fleet.tenants import is_seen
 from leverframe.storage.store import StoreUnavailable
 
-#: How long a node may take, and how long it goes on looking after it was asked.
-ASK_S = 3.0
+#: How long a node keeps looking after it was asked.
 LOOK_ON_S = 10.0
 
 #: The health as a number or 0, the name or nothing, and the number of a controller.
@@ -74,7 +73,7 @@ async def view_of_all(
         if is_seen(wanted.tenant, where.record.tenant):
             placed.setdefault(where.node or NOBODY, []).append(where.number)
     calls = {one: KeysCall(wanted, end, placed.get(one, [])) for one in others.living()}
-    parts: dict[str, KeysPart] = await _asked(node, others, "view.keys", calls, KeysPart)
+    parts: dict[str, KeysPart] = await _ask(node, others, "view.keys", calls, KeysPart)
     unknown = await _unknown(others, placed, parts)
     counts: dict[Health, int] = dict.fromkeys(HEALTHS, 0) | {"unknown": len(unknown)}
     for part in parts.values():
@@ -102,7 +101,7 @@ async def _rows(
     for one, number in shown:
         numbers.setdefault(one, []).append(number)
     found: dict[int, FleetRow] = {}
-    for rows in (await _asked(node, others, "view.rows", numbers, dict[int, FleetRow])).values():
+    for rows in (await _ask(node, others, "view.rows", numbers, dict[int, FleetRow])).values():
         found |= rows
     return found
 
@@ -161,19 +160,16 @@ def _unknown_row(node: FleetNode, one: LocatedController) -> FleetRow:
     )
 
 
-async def _asked(
+async def _ask(
     node: FleetNode, others: OtherNodes, what: str, calls: Mapping[str, Any], kind: Any
 ) -> dict[str, Any]:
-    """Ask nodes at once; leave out those that do not answer."""
+    """Ask nodes together; leave out those that do not answer."""
 
-    async def ask(name: str, content: Any) -> Any:
-        try:
-            return await ask_node(others, node.calls, name, what, content, kind, ASK_S)
-        except SilentNode:
-            return None
+    async def ask(name: str) -> Any:
+        seconds = DEADLINES["view"].answer_s
+        return await ask_node(others, node.calls, name, what, calls[name], kind, seconds)
 
-    answers = await asyncio.gather(*(ask(name, content) for name, content in calls.items()))
-    return {name: answer for name, answer in zip(calls, answers, strict=True) if answer is not None}
+    return (await ask_nodes(calls, ask))[0]
 
 
 class ViewParts:

@@ -1,10 +1,12 @@
 """The reference page of requests, replies and paths; the commands have a page of their own."""
 
+from typing import Any
+
 from leverframe.commands.describe.refusal_statuses import REFUSALS
 from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
 from leverframe.engine.labels import joined_labels
-from leverframe.fleet.api.context import FleetEndpoint
-from leverframe.fleet.api.endpoints import ENDPOINTS as FLEET_ENDPOINTS
+from leverframe.fleet.operation import Operation
+from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.naming.awaited_conditions import COMPARISONS
 from leverframe.reference.markdown import code, prose, table
 from leverframe.servers.routes.endpoints import (
@@ -129,13 +131,13 @@ of these tags, all of them where neither is given. Several are written with comm
 """
 
 
-def _fleet_path(endpoint: FleetEndpoint) -> str:
-    method = "POST " if "POST" in endpoint.methods else ""
-    return code(f"{method}{endpoint.path}")
+def _fleet_path(operation: Operation[Any]) -> str:
+    method = "POST " if "POST" in operation.methods else ""
+    return code(f"{method}{operation.path}")
 
 
-def _fleet_parameters(endpoint: FleetEndpoint) -> str:
-    return ", ".join(code(parameter.name) for parameter in endpoint.query)
+def _fleet_parameters(operation: Operation[Any]) -> str:
+    return ", ".join(code(parameter.name) for parameter in operation.query)
 
 
 def http_page() -> str:
@@ -169,7 +171,7 @@ def http_page() -> str:
             _FLEET,
             table(
                 ("path", "parameters", ""),
-                [(_fleet_path(x), _fleet_parameters(x), prose(x.doc)) for x in FLEET_ENDPOINTS],
+                [(_fleet_path(x), _fleet_parameters(x), prose(x.doc)) for x in OPERATIONS],
             ),
         ]
     )

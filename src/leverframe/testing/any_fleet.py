@@ -6,36 +6,47 @@ controllers: those of these names that have all of these tags, all of them where
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-import msgspec
-
 from leverframe.config import Config
-from leverframe.fleet.api.making import MadeReport
-from leverframe.fleet.api.reading import (
-    AdvanceReport,
-    ExportedController,
-    MemberDetails,
-    MemberReport,
-    NodeHealth,
-    NodeReport,
-)
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.export_folder import write_export
 from leverframe.fleet.given_settings import GivenTemplate, template_body
 from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.node_client import NodeAsking
+from leverframe.fleet.operation import Operation
+from leverframe.fleet.operations import (
+    commands,
+    controllers,
+    new_controllers,
+    nodes,
+    rollouts,
+    snapshots,
+)
+from leverframe.fleet.operations.reports import (
+    AdvanceReport,
+    ExportedController,
+    MadeReport,
+    MemberDetails,
+    MemberReport,
+    NodeHealth,
+    NodeReport,
+)
+from leverframe.fleet.operations.time import advance_time
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of
 from leverframe.hardware.fault_catalogue import Fault
 from leverframe.testing.any_twin import AnyTwin
 from leverframe.testing.twin_clock import TwinClock
+from leverframe.testing.twin_rollout import TwinRollout
 
 #: One tag, or several that a controller must all have.
 Tags = str | Sequence[str]
 _NO_FAULT = "none"
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 TwinOf = TypeVar("TwinOf", bound=AnyTwin, covariant=True)
 _Report = TypeVar("_Report")
@@ -58,19 +69,21 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def overview(self) -> NodeReport:
         """Report on the node: counts, tags, versions, the time, snapshots, troubles."""
-        return self._report(NodeReport, "GET", "", {})
+        return self._do(nodes.show_overview)
 
     def health(self) -> NodeHealth:
         """Return whether the node and its controllers are well, as supervisors ask it."""
-        return self._report(NodeHealth, "GET", "/health", {})
+        report = self._do(nodes.show_health)
+        assert isinstance(report, NodeHealth)
+        return report
 
     def listed(self, *names: str, tag: Tags = ()) -> list[MemberReport]:
         """List controllers: version, tags, health, time, and where they answer."""
-        return self._report(list[MemberReport], "GET", "list", _chosen(names, tag))
+        return self._do(controllers.list_controllers, _chosen(names, tag))
 
     def show(self, name: str) -> MemberDetails:
         """Report on one controller, with the settings that differ from the factory settings."""
-        return self._report(MemberDetails, "GET", "show", {"name": name})
+        return self._do(controllers.show_controller, {"name": name})
 
     def find(self, *names: str, tag: Tags = ()) -> list[TwinOf]:
         """Return controllers as twins."""
@@ -110,7 +123,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         body = None if template is None else template_body(template, hw, sw)
         given = {"name": name, "count": count, "first": first, "hw": hw, "sw": sw}
         given |= {"tags": _listed(tags), "address": address, "port": port, "dry_run": dry_run}
-        return self._make("add", given, body)
+        return self._make(new_controllers.add_controllers, given, body)
 
     def fork(
         self,
@@ -128,15 +141,17 @@ class AnyFleet(ABC, Generic[TwinOf]):
         On real time they begin with its settings. Addresses and ports are given as by `add`.
         """
         given = {"name": name, "to": to, "count": count, "first": first, "tags": _listed(tags)}
-        return self._make("fork", {**given, "address": address, "port": port})
+        return self._make(
+            new_controllers.fork_controller, {**given, "address": address, "port": port}
+        )
 
     def remove(self, *names: str, tag: Tags = ()) -> BulkReport:
         """Remove controllers with all that is stored of them; some must be chosen."""
-        return self._bulk("remove", _chosen(names, tag))
+        return self._do(controllers.remove_controllers, _chosen(names, tag))
 
     def rename(self, name: str, to: str) -> MemberReport:
         """Give a controller another name, by which it answers from then on."""
-        return self._report(MemberReport, "POST", "rename", {"name": name, "to": to})
+        return self._do(controllers.rename_controller, {"name": name, "to": to})
 
     def place(
         self, name: str, *, address: str | None = None, port: int | None = None
@@ -147,20 +162,20 @@ class AnyFleet(ABC, Generic[TwinOf]):
         on with what it does, its connections end.
         """
         given = {"name": name, "address": address, "port": port}
-        return self._report(MemberReport, "POST", "place", given)
+        return self._do(controllers.place_controller, given)
 
     def start_again(self, *names: str) -> BulkReport:
         """Try again to start controllers that did not start with the node; all without names."""
-        return self._bulk("start", {"name": list(names)})
+        return self._do(new_controllers.start_controllers, {"name": list(names)})
 
     def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:
         """Give tags to controllers, and take tags from them: `tag("gh-1", add="north")`."""
         changed = {"add": _listed(add), "remove": _listed(remove)}
-        return self._bulk("tag", {**_chosen(names, tag), **changed})
+        return self._do(controllers.tag_controllers, {**_chosen(names, tag), **changed})
 
     def export(self, *names: str, tag: Tags = ()) -> list[ExportedController]:
         """Return controllers as a fleet file and settings files describe them, without secrets."""
-        return self._report(list[ExportedController], "GET", "export", _chosen(names, tag))
+        return self._do(controllers.export_controllers, _chosen(names, tag))
 
     def export_to(self, folder: str | Path, *names: str, tag: Tags = ()) -> dict[str, Path]:
         """Write `fleet.toml` and a settings file for each into a new folder; return these files.
@@ -186,7 +201,9 @@ class AnyFleet(ABC, Generic[TwinOf]):
         """
         target, _, body = command.strip().partition(" ")
         how = {"command": target, "dry_run": dry_run, "all_or_none": all_or_none}
-        return self._bulk("send", {**_chosen(names, tag), **how}, body.encode() or None)
+        return self._do(
+            commands.send_command, {**_chosen(names, tag), **how}, body.encode() or None
+        )
 
     def fault(self, fault: Fault | str, *names: str, tag: Tags = (), seed: int = 0) -> BulkReport:
         """Let something go wrong: `fault(faults.slow("5s"), tag="north")`, or as `/sim.cgi` does.
@@ -194,7 +211,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         Each has a seed of its own, made from the one that is given.
         """
         text = fault if isinstance(fault, str) else fault.text
-        return self._bulk("fault", {**_chosen(names, tag), "fault": text, "seed": seed})
+        return self._do(commands.set_faults, {**_chosen(names, tag), "fault": text, "seed": seed})
 
     def end_faults(self, *names: str, tag: Tags = ()) -> BulkReport:
         """End all faults of controllers."""
@@ -202,21 +219,44 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def snapshot(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Take a snapshot of controllers under a label, which the node keeps; up to 20 of them."""
-        return self._bulk("snapshot", {**_chosen(names, tag), "label": label})
+        return self._do(snapshots.take_snapshot, {**_chosen(names, tag), "label": label})
 
     def snapshots(self) -> list[KeptSnapshot]:
         """List the snapshots that the node keeps: label, when taken, how many controllers."""
-        return self._report(list[KeptSnapshot], "GET", "snapshots", {})
+        return self._do(snapshots.list_snapshots)
 
     def remove_snapshot(self, label: str) -> KeptSnapshot:
         """Remove a snapshot that the node keeps, so that its label is free; return what it was."""
-        return self._report(KeptSnapshot, "POST", "snapshot/remove", {"label": label})
+        return self._do(snapshots.remove_snapshot, {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Restore controllers from a snapshot; on real time they restart with it."""
-        report = self._bulk("restore", {**_chosen(names, tag), "label": label})
+        report = self._do(snapshots.restore_controllers, {**_chosen(names, tag), "label": label})
         self.clock.was_moved()
         return report
+
+    def roll_out(
+        self,
+        *commands: str,
+        groups: str = "rest",
+        success: float = 100.0,
+        errors: str = "none",
+        check_health: bool = True,
+        names: Sequence[str] = (),
+        tag: Tags = (),
+    ) -> TwinRollout:
+        """Roll commands out in groups, and wait until that ends or stops.
+
+        `roll_out("stm.cgi?eventname=1Frost", groups="1,10%,rest")`. A group of which less than
+        `success` percent have done it, or a number of `errors` (a count or a percentage) stops it.
+        """
+        how = {"groups": groups, "success": success, "errors": errors}
+        how |= {"check_health": "1" if check_health else "0"}
+        planned = self._do(
+            rollouts.plan_rollout, {**_chosen(names, tag), **how}, "\n".join(commands).encode()
+        )
+        assert planned.job is not None
+        return TwinRollout(self._asked, planned.job.id).start()
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -255,29 +295,24 @@ class AnyFleet(ABC, Generic[TwinOf]):
         self._advance({"rate": 0})
 
     def _advance(self, given: dict[str, Any]) -> AdvanceReport:
-        report = self._report(AdvanceReport, "POST", "advance", given)
+        report = self._do(advance_time, given)
         self.clock.was_moved()
         return report
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _make(self, what: str, given: dict[str, Any], body: bytes | None = None) -> MadeReport:
-        return self._report(MadeReport, "POST", what, given, body)
+    def _make(
+        self, operation: Operation[MadeReport], given: dict[str, Any], body: bytes | None = None
+    ) -> MadeReport:
+        return self._do(operation, given, body)
 
-    def _bulk(self, what: str, given: dict[str, Any], body: bytes | None = None) -> BulkReport:
-        return self._report(BulkReport, "POST", what, given, body)
-
-    def _report(
+    def _do(
         self,
-        kind: type[_Report],
-        method: str,
-        what: str,
-        given: dict[str, Any],
+        operation: Operation[_Report],
+        given: Mapping[str, Any] = NOTHING,
         body: bytes | None = None,
     ) -> _Report:
-        if method == "GET":
-            return msgspec.convert(self._asked.get(what, given), kind)
-        return msgspec.convert(self._asked.post(what, given, body), kind)
+        return self._asked.carry_out(operation, given, body)
 
 
 def _chosen(names: Sequence[str], tag: Tags) -> dict[str, Any]:

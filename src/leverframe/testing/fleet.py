@@ -5,11 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
-from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.api.making import MadeReport
-from leverframe.fleet.api.reading import MemberReport
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.group_time import (
     advance_together,
@@ -17,10 +14,10 @@ from leverframe.fleet.group_time import (
     journal_digest,
     next_step_s,
 )
-from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.jobs import RolloutPolicy
 from leverframe.fleet.member import Member
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking
+from leverframe.fleet.operation import Operation
+from leverframe.fleet.operations.reports import MadeReport, MemberReport
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.testing.any_fleet import AnyFleet, Tags
@@ -30,7 +27,6 @@ from leverframe.testing.misuse import BadCall, check_names
 from leverframe.testing.node_fleet import NodeFleet
 from leverframe.testing.snapshot import TwinSnapshot
 from leverframe.testing.twin import BY_TEST, Twin
-from leverframe.testing.twin_rollout import TwinRollout
 from leverframe.testing.versions import version_parameters, versions_from
 
 
@@ -155,11 +151,13 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
 
     # --- making -----------------------------------------------------------------------------------
 
-    def _make(self, what: str, given: dict[str, Any], body: bytes | None = None) -> MadeReport:
+    def _make(
+        self, operation: Operation[MadeReport], given: dict[str, Any], body: bytes | None = None
+    ) -> MadeReport:
         """Make controllers that are twins of this fleet, each with an address of its own."""
         if given.get("address") is None:
             given = {**given, "address": self._node.reserve_addresses(given["count"])}
-        made = super()._make(what, given, body)
+        made = super()._make(operation, given, body)
         if not made.dry_run:
             for name in made.names:
                 self._joined(name)
@@ -199,25 +197,6 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
         """Carry out commands on every twin."""
         for twin in self._twins:
             twin.command(*commands)
-
-    def roll_out(
-        self,
-        *commands: str,
-        groups: str = "rest",
-        success: float = 100.0,
-        errors: str = "none",
-        check_health: bool = True,
-    ) -> TwinRollout:
-        """Roll commands out in groups as a node does, and wait until that ends or stops.
-
-        `roll_out("stm.cgi?eventname=1Frost", groups="1,10%,rest")`. A group of which less than
-        `success` percent have done it, or a number of `errors` (a count or a percentage) stops it.
-        """
-        work = JobWork(commands)
-        how = RolloutPolicy(groups, success, errors, checks_health=check_health)
-        written_commands("\n".join(commands))
-        job = LOOP_THREAD.run(self._node.plan(self._members(), work, BY_TEST, how))
-        return TwinRollout(job).start()
 
     @overload
     def snapshot(self) -> list[TwinSnapshot]: ...

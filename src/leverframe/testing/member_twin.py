@@ -5,19 +5,14 @@ for one controller alone (TLS, a recording, a name that all share), it is a twin
 """
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from ipaddress import ip_address
 from itertools import count
 from typing import Any, Self
 
 from leverframe.clock import VirtualClock
-from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config, NodeConfig
 from leverframe.controller.live_snapshot import take_snapshot
-from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.jobs import Requester, RolloutPolicy
 from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import MemberRecord
@@ -115,14 +110,6 @@ class TwinNode:
     async def _end(self, web: NodeWeb) -> None:
         self._web = None
         await close_all([web.jobs.close, lambda: web.node.door.stop(GRACE_S), web.node.close])
-
-    async def plan(
-        self, members: Sequence[Member], work: JobWork, source: str, how: RolloutPolicy
-    ) -> FleetJob:
-        """Plan a roll-out for some of its controllers."""
-        assert self._web is not None
-        requester = Requester(UNRESTRICTED, source)
-        return await self._web.jobs.plan(members, work, requester, how)
 
     def store_of(self, member: Member) -> Any:
         return self._lane.store(member.number)

@@ -11,8 +11,8 @@ from weakref import WeakSet
 import httpx
 
 from leverframe.config import Config
-from leverframe.fleet.api.reading import MemberReport
 from leverframe.fleet.node_client import NodeClient
+from leverframe.fleet.operations.reports import MemberReport
 from leverframe.testing.any_fleet import AnyFleet
 from leverframe.testing.node_twin import NodeTwin
 from leverframe.testing.twin_client import ANSWER_S

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from leverframe.fleet.api.reading import MemberReport
+from leverframe.fleet.operations.reports import MemberReport
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.testing.any_twin import STARTED_TWINS, TwinAddress

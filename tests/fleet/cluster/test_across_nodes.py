@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from msgspec.structs import replace
 
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import SILENT_NODES, STALE
-from leverframe.fleet.api.fan_out import ApiCall
 from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.commands import list_controllers
@@ -20,8 +20,10 @@ from leverframe.fleet.member import UNMADE
 from leverframe.fleet.node_accounts import THE_OPERATOR
 from leverframe.fleet.node_client import CommandLineClient
 from leverframe.fleet.other_nodes import SilentNode
+from leverframe.fleet.owners import DEADLINES, Deadline
 from leverframe.fleet.progress import ProgressReport, RequestsUnderWay
 from leverframe.fleet.records import MemberRecord, Moved
+from leverframe.fleet.scopes import ApiCall
 from leverframe.servers.http.messages import StreamReply
 from leverframe.storage.store import StoreUnavailable
 from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on
@@ -386,7 +388,8 @@ async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
 async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
+    for purpose in ("read", "change"):
+        monkeypatch.setitem(DEADLINES, purpose, replace(DEADLINES[purpose], hold_s=0.1))
     a, far, answer = cluster.asked["a"], cluster.names("b"), cluster.members["b"].answer
     # As if the others were a version ahead.
     cluster._doors["b"].inner.answer = lambda call: answer(replace(call, protocol=PROTOCOL + 1))
@@ -426,9 +429,8 @@ async def test_what_a_node_does_not_know_is_told_as_of_another_program(cluster: 
 async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.TAKEN_OVER_S", 0.1)
-    monkeypatch.setattr("leverframe.fleet.jobs.fleet_executor.STEP_S", 0.1)
+    for purpose in ("read", "change", "job", "step"):
+        monkeypatch.setitem(DEADLINES, purpose, replace(DEADLINES[purpose], hold_s=0.1))
     a, far = cluster.asked["a"], cluster.names("b")
     job = (await cluster.asked["b"].post("rollout/plan", command=NAME))["job"]
     await cluster._doors["b"].inner.close()
@@ -465,7 +467,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
 async def test_what_a_node_has_taken_and_not_answered_is_not_known(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.DONE_S", 0.05)
+    monkeypatch.setitem(DEADLINES, "change", Deadline(0.05, 3.0))
     a, far = cluster.asked["a"], cluster.names("b")
 
     async def hang(content: bytes) -> bytes:
@@ -547,15 +549,16 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
 async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.api.fan_out.HOLD_S", 0.1)
+    for purpose in ("read", "change"):
+        monkeypatch.setitem(DEADLINES, purpose, replace(DEADLINES[purpose], hold_s=0.1))
     monkeypatch.setattr("leverframe.fleet.cluster.commands.LOOK_S", 0.01)
     door = cluster.nodes["a"].door
     await door.listen(HOME, 0)
     url = f"http://{HOME}:{door.port}"
 
     async def said(command: Any, *given: Any, **named: Any) -> str:
-        client = CommandLineClient(url, None, None)
-        await asyncio.to_thread(command, client, *given, **named)
+        with closing(CommandLineClient(url, None, None)) as client:
+            await asyncio.to_thread(command, client, *given, **named)
         return capsys.readouterr().out
 
     try:
@@ -572,8 +575,8 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
         with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
             await said(forget_node, "b")
         await cluster._doors["b"].inner.close()
-        client = CommandLineClient(url, None, None)
-        await asyncio.to_thread(list_controllers, client, False, {"name": []})
+        with closing(CommandLineClient(url, None, None)) as client:
+            await asyncio.to_thread(list_controllers, client, False, {"name": []})
         told = capsys.readouterr()
         # Once, although the time zone is asked for, too.
         assert told.err.count("their part is missing, since they do not answer: b") == 1

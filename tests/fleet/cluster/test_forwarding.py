@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from leverframe.config import Config
-from leverframe.fleet.cluster import forwarding, tunnel
+from leverframe.fleet.cluster import tunnel
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.handshake import Client
+from leverframe.fleet.owners import DEADLINES
 from leverframe.fleet.records import MemberRecord
 from leverframe.process.reach import certificate_of
 from leverframe.servers.descriptors import DescriptorBudget
@@ -368,7 +369,7 @@ async def test_an_owner_that_is_still_starting_the_controller_is_waited_for() ->
 
 
 async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> None:
-    assert forwarding.HOLD_S == 3.0
+    assert DEADLINES["connection"].hold_s == 3.0
     async with joined_nodes(hold_s=0.1) as nodes:
         nodes.owners["gh-1"] = None
         nodes.tell()

@@ -12,9 +12,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from leverframe.fleet.bulk import MemberResult, send
-from leverframe.fleet.jobs import fleet_executor, job
+from leverframe.fleet.jobs import job
+from leverframe.fleet.owners import DEADLINES
 from leverframe.storage.fleet.postgres_schema import migrate
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.patience import PATIENCE_S
@@ -86,7 +88,7 @@ async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(job, "AGAIN_S", 0.1)
-    monkeypatch.setattr(fleet_executor, "STEP_S", 0.5)
+    monkeypatch.setitem(DEADLINES, "step", replace(DEADLINES["step"], hold_s=0.5))
     place = small_disk / "tables"
     place.mkdir()
     shutil.chown(place, "postgres", "postgres")

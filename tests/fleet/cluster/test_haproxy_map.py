@@ -77,10 +77,13 @@ async def test_the_map_follows_the_directory(
 
         monkeypatch.setattr(haproxy_map.time, "sleep", sleep)
         once = ("New version created: 7\n\n", "\n", "\n")
-        with haproxy_at(path, *once, *once) as heard, pytest.raises(Stopped):
+        with (
+            haproxy_at(path, *once, *once) as heard,
+            closing(CommandLineClient(url, None, None)) as client,
+            pytest.raises(Stopped),
+        ):
             await asyncio.to_thread(
-                *(haproxy_map.map_controllers, CommandLineClient(url, None, None)),
-                *("fleet.example", str(path), "/m", 2.0),
+                haproxy_map.map_controllers, client, "fleet.example", str(path), "/m", 2.0
             )
         assert heard == [
             "prepare map /m\n",

@@ -18,7 +18,7 @@ import pytest
 
 import leverframe
 from leverframe.fleet.cluster.node_calls import PROTOCOL
-from leverframe.fleet.jobs.fleet_executor import STEP_S
+from leverframe.fleet.owners import DEADLINES
 from tests.fleet.cluster.node_processes import (
     SOURCE,
     add_controllers,
@@ -225,7 +225,7 @@ def test_a_node_that_does_not_speak_the_next_language_is_named(
         assert all(changed(port, name, value) for name in NAMES)
     # What the older one asks the newer one understands.
     assert {status for status, _ in nodes.send("a", 1).values()} == {200}
-    with within(STEP_S):
+    with within(DEADLINES["step"].hold_s):
         told = nodes.send("b", 2)
     done = {name for name, (status, _) in told.items() if status == 200}
     assert len(done) == COUNT // 2

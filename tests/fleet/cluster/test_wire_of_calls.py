@@ -8,13 +8,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.fleet.api.fan_out import ApiAnswer, ApiCall
 from leverframe.fleet.bulk import BulkReport, MemberResult
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
-from leverframe.fleet.jobs.fleet_executor import FindingsCall, SnapshotCall, StepsCall, UndoCall
+from leverframe.fleet.jobs.fleet_executor import (
+    Findings,
+    FindingsCall,
+    SnapshotCall,
+    StepsCall,
+    UndoCall,
+)
 from leverframe.fleet.jobs.jobs import NoSuchJob, TellCall
-from leverframe.fleet.jobs.local_executor import Findings
 from leverframe.fleet.page_stream import FleetRow
+from leverframe.fleet.scopes import ApiAnswer, ApiCall
 from leverframe.fleet.view_parts import KeysCall, KeysPart
 from tests.fleet.loop_node import loop_node
 

@@ -7,7 +7,7 @@ from math import inf
 
 from msgspec import Struct
 
-from leverframe.fleet.cluster.forwarding import HOLD_S
+from leverframe.fleet.owners import DEADLINES
 from tests.fleet.faults.clients import BULK, CHANGES, DIRECT, MESSAGES, CountingClient, GivenUp
 from tests.fleet.faults.processes import FaultedFleet, Hang
 from tests.fleet.faults.witness import StoredNumber, Witness
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"n=-?(\d+)")
 _PLACES = {CHANGES: "changes", MESSAGES: "beside messages", BULK: "bulk", DIRECT: "direct"}
 #: A door and the owner hold a request for so long each while nobody has the controller; and on a
 #: busy machine they are not at it at once.
-UNDER_WAY_S = 2 * HOLD_S + 2.0
+UNDER_WAY_S = 2 * DEADLINES["connection"].hold_s + 2.0
 #: How many examples of the same kind are told.
 _TOLD = 3
 

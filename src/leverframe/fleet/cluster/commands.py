@@ -29,8 +29,7 @@ def migrate_tables(database: str) -> None:
 
 def list_nodes(client: CommandLineClient, as_json: bool) -> None:
     """Print the nodes as a table, or the whole report as JSON."""
-    with client:
-        report = client.get("nodes", {})
+    report = client.get("nodes", {})
     if as_json:
         print(printable_json(msgspec.json.encode(report).decode()))
         return
@@ -62,34 +61,31 @@ def _state(node: dict[str, Any]) -> str:
 
 def drain_node(client: CommandLineClient, drained: str, *, undo: bool) -> None:
     """Empty a node and wait; say how many are left as long as there are any."""
-    with client:
-        report = client.post("drain", {"node": drained, "undo": undo})
-        if undo:
-            print(f"{drained} takes its share again.")
-            return
-        last, since = -1, time.monotonic()
-        while left := next(
-            (one["controllers"] for one in report["nodes"] if one["name"] == drained), 0
-        ):
-            if left != last:
-                print(f"{drained} has {left} controllers left", flush=True)
-                last, since = left, time.monotonic()
-            elif time.monotonic() - since > STUCK_S:
-                raise NotEmptied(
-                    f"{drained} still has {left} controllers: there may be no other node for them."
-                )
-            time.sleep(LOOK_S)
-            report = client.get("nodes", {})
+    report = client.post("drain", {"node": drained, "undo": undo})
+    if undo:
+        print(f"{drained} takes its share again.")
+        return
+    last, since = -1, time.monotonic()
+    while left := next(
+        (one["controllers"] for one in report["nodes"] if one["name"] == drained), 0
+    ):
+        if left != last:
+            print(f"{drained} has {left} controllers left", flush=True)
+            last, since = left, time.monotonic()
+        elif time.monotonic() - since > STUCK_S:
+            raise NotEmptied(
+                f"{drained} still has {left} controllers: there may be no other node for them."
+            )
+        time.sleep(LOOK_S)
+        report = client.get("nodes", {})
     print(f"{drained} is empty and stays so; `fleet drain {drained} --undo` gives it its share.")
 
 
 def forget_node(client: CommandLineClient, forgotten: str) -> None:
-    with client:
-        client.post("forget", {"node": forgotten})
+    client.post("forget", {"node": forgotten})
     print(f"{forgotten} is forgotten.")
 
 
 def move_controller(client: CommandLineClient, name: str, to: str | None) -> None:
-    with client:
-        client.post("move", {"name": name, "node": to})
+    client.post("move", {"name": name, "node": to})
     print(f"{name} goes to {to}." if to else f"{name} may be anywhere.")

@@ -14,7 +14,6 @@ from typing import Any
 
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.handshake import (
-    HANDSHAKE_S,
     Client,
     Handshake,
     HandshakeFailed,
@@ -23,6 +22,7 @@ from leverframe.fleet.cluster.handshake import (
 from leverframe.fleet.cluster.tunnel import OwnerCall, Tunnel
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NOBODY, MISDIRECTED, Entrance
+from leverframe.fleet.owners import DEADLINES, LOOK_AGAIN_S, Located, OwnerPart, ask_owners
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.connection import (
@@ -39,10 +39,7 @@ from leverframe.servers.http.messages import Request, SentReply
 from leverframe.servers.http.parsing import NOTHING
 from leverframe.servers.http.server_state import ServerState
 
-#: How long a request waits for somebody to have its controller.
-HOLD_S = 3.0
-#: Where a controller was missed it is looked for again after this time: it may be on its way there.
-LOOK_AGAIN_S = 0.2
+CONNECTION = DEADLINES["connection"]
 
 
 class ElsewhereEntrance(Entrance):
@@ -66,29 +63,43 @@ class Forwarding:
         self._warn = LogThrottle(logging.getLogger(__name__)).warning
 
     async def reach(self, name: str, client: Client) -> OwnerCall | Entrance | None:
-        """Return the way to whom has a controller; None if it is here by now, else who refuses."""
-        loop = asyncio.get_running_loop()
+        """Return the way to the owner of a controller; None if it is here by now, else a refusal.
+
+        An owner that does not have it may be about to start it, and is asked again soon.
+        """
+        loop, here = asyncio.get_running_loop(), Place(self.directory.node, "", 0)
         until = loop.time() + self._hold_s
         missed: Place | None = None
 
         def can_be_asked() -> bool:
             return self.door.answers_for(name) or self._other_place(name) not in (None, missed)
 
+        async def find(_: list[str]) -> Located[str, Place]:
+            if self.door.answers_for(name):
+                return [(name, here)]
+            return [(name, self._other_place(name) if loop.time() < until else None)]
+
+        async def ask(place: Place, names: list[str]) -> list[OwnerPart[str]]:
+            nonlocal missed
+            if place is here:
+                return [OwnerPart(here.node, names)]
+            left_s = until - loop.time()
+            answer = await self._ask(place, name, client, min(left_s, CONNECTION.answer_s))
+            missed = place if answer is None else None
+            return [OwnerPart(place.node, names, answer, is_open=answer is None)]
+
+        async def wait(left_s: float) -> None:
+            nonlocal missed
+            pause_s = left_s if missed is None else min(left_s, LOOK_AGAIN_S)
+            await self.directory.wait_until(can_be_asked, name, pause_s)
+            missed = None
+
         if not can_be_asked():
             self.directory.figures.held += 1
-        while (left := until - loop.time()) > 0:
-            pause = left if missed is None else min(left, LOOK_AGAIN_S)
-            is_found = await self.directory.wait_until(can_be_asked, name, pause)
-            if self.door.answers_for(name):
-                return None
-            place = self._other_place(name)
-            if place is None or not is_found:
-                missed = None
-                continue
-            answer = await self._ask(place, name, client, min(left, HANDSHAKE_S))
-            if answer is not None:
-                return answer
-            missed = place
+        (part,) = await ask_owners(await find([name]), find, ask, wait, self._hold_s)
+        if not part.is_open:
+            found: OwnerCall | Entrance | None = part.value
+            return found
         self.directory.figures.unavailable += 1
         return HELD_BY_NOBODY
 

@@ -33,8 +33,6 @@ PROOF_BYTES = 32
 VERDICT_BYTES = 1 + PROOF_BYTES
 #: More than two addresses and a name can take.
 MAX_HEADER_BYTES = 512
-#: How long a node may take to say whether it takes a connection.
-HANDSHAKE_S = 1.0
 
 #: Of the PROXY protocol: how a header begins; version 2 with the command PROXY; TCP over each IP.
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"

@@ -29,25 +29,24 @@ def map_controllers(
     client: CommandLineClient, domain: str, haproxy: str | None, file: str, every: float | None
 ) -> None:
     """Print the map, or give it to a running HAProxy, once or again and again."""
-    with client:
-        written: list[str] | None = None
-        trouble = ""
-        while True:
-            try:
-                lines = map_lines(client.get("owners", {}), domain)
-                if lines != written:
-                    _put_out(lines, haproxy, file)
-                written, trouble = lines, ""
-            except (NodeRefused, HaproxyRefused) as error:
-                if every is None:
-                    raise
-                # Once: it may last.
-                if str(error) != trouble:
-                    trouble = str(error)
-                    print(f"leverframe: {trouble}", file=sys.stderr, flush=True)
+    written: list[str] | None = None
+    trouble = ""
+    while True:
+        try:
+            lines = map_lines(client.get("owners", {}), domain)
+            if lines != written:
+                _put_out(lines, haproxy, file)
+            written, trouble = lines, ""
+        except (NodeRefused, HaproxyRefused) as error:
             if every is None:
-                return
-            time.sleep(every)
+                raise
+            # Once: it may last.
+            if str(error) != trouble:
+                trouble = str(error)
+                print(f"leverframe: {trouble}", file=sys.stderr, flush=True)
+        if every is None:
+            return
+        time.sleep(every)
 
 
 def map_lines(owners: Mapping[str, str | None], domain: str) -> list[str]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import cast
 
 from leverframe.fleet.cluster.directory import Directory, DoorFigures
-from leverframe.fleet.cluster.forwarding import HOLD_S, Forwarding, ForwardingConnection
+from leverframe.fleet.cluster.forwarding import CONNECTION, Forwarding, ForwardingConnection
 from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
     Handshake,
@@ -203,7 +203,7 @@ class FleetDoor:
     """Joins a door with those of the other nodes; made before the door listens."""
 
     def __init__(
-        self, door: Door, directory: Directory, fleet_key: bytes, hold_s: float = HOLD_S
+        self, door: Door, directory: Directory, fleet_key: bytes, hold_s: float = CONNECTION.hold_s
     ) -> None:
         handshake = Handshake(fleet_key, directory.node)
         self.directory = directory

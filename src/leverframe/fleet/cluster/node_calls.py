@@ -28,7 +28,6 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.handshake import (
-    HANDSHAKE_S,
     PROOF_BYTES,
     Client,
     Handshake,
@@ -38,6 +37,7 @@ from leverframe.fleet.cluster.handshake import (
 )
 from leverframe.fleet.cluster.tunnel import OwnerCall
 from leverframe.fleet.other_nodes import CallUnanswered, OlderProgram, OtherProgram, SilentNode
+from leverframe.fleet.owners import DEADLINES
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
 
@@ -136,7 +136,7 @@ class NodeCaller:
     async def _shake_hands(self, owner: OwnerCall, place: Place) -> Stamps:
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(HANDSHAKE_S):
+            async with asyncio.timeout(DEADLINES["connection"].answer_s):
                 await loop.create_connection(lambda: owner, place.host, place.port)
                 source = owner.transport.get_extra_info("sockname")
                 target = owner.transport.get_extra_info("peername")

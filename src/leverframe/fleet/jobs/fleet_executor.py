@@ -7,36 +7,38 @@ the same id: the row of the step goes with the controller, so it is done once.
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.fleet.bulk import NOT_SAVED, MemberResult
-from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.local_executor import Findings, LocalExecutor
-from leverframe.fleet.jobs.steps import JobStep, gone
+from leverframe.fleet.bulk import NOT_SAVED, MemberResult, refused
+from leverframe.fleet.group_snapshots import GroupSnapshots
+from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
+from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
+from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
-    OtherNodes,
     OtherProgram,
     SilentNode,
     answering,
     ask_node,
 )
+from leverframe.fleet.owners import DEADLINES, Located, OwnerPart, ask_owners, wait_for_news
 from leverframe.fleet.records import Moved, NotRunning
-from leverframe.fleet.tenants import tenant_within
+from leverframe.fleet.tenants import is_seen, tenant_within
+from leverframe.loop_shares import in_turns
 from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
+#: What is wrong with a controller, by id; None where that is not known.
+Findings = dict[str, str] | None
 #: Asks a node for some of its controllers.
-_Asking = Callable[[str, Sequence[int]], Coroutine[Any, Any, Mapping[int, Result]]]
+_Ask = Callable[[str, list[int]], Coroutine[Any, Any, Mapping[int, Result]]]
 
-#: How long a node may take for one question, and all of them together for a step.
-ASK_S = 5.0
-STEP_S = 20.0
-#: Before somebody is asked again.
-AGAIN_S = 0.2
+#: Instead of a node that shares no database.
+ALONE = ""
 _UNDECIDED = (Moved.status, NOT_SAVED)
 
 
@@ -66,54 +68,105 @@ class FindingsCall(Struct, frozen=True, forbid_unknown_fields=True):
     tenant: str
 
 
+class LocalExecutor:
+    """Controllers of this node."""
+
+    def __init__(self, node: FleetNode, steps: MemberSteps, snapshots: GroupSnapshots) -> None:
+        self._node = node
+        self._steps = steps
+        self._snapshots = snapshots
+
+    def member(self, number: int) -> Member | None:
+        record = self._node.registry.records.get(number)
+        return None if record is None else self._node.members.get(record.name)
+
+    async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
+        results = await asyncio.gather(
+            *(self._send(number, work, step) for number, step in steps.items())
+        )
+        return dict(zip(steps, results, strict=True))
+
+    async def _send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
+        member = self.member(number)
+        if member is None:
+            return gone(str(number))
+        return await self._steps.carry_out(member, step, work.calls)
+
+    async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
+        results = await asyncio.gather(
+            *(self._undo(number, label, step) for number, label in labels.items())
+        )
+        return dict(zip(labels, results, strict=True))
+
+    async def _undo(self, number: int, label: str, step: JobStep) -> MemberResult:
+        member = self.member(number)
+        if member is None:
+            return gone(str(number))
+        try:
+            settings = await self._snapshots.settings_of(member, label)
+        except Refusal as refusal:
+            return refused(member, refusal)
+        return await self._steps.carry_out(member, step, lambda _: [(TAKE_SETTINGS, settings)])
+
+    async def keep(self, numbers: Sequence[int], label: str) -> None:
+        members = [one for one in map(self.member, numbers) if one is not None]
+        tenant = tenant_within(label) or None
+        there = [one for one in members if is_seen(tenant, one.record.tenant)]
+        await self._snapshots.keep(there, label)
+
+    async def forget(self, job: str) -> None:
+        await self._snapshots.forget_of_job(job)
+
+    async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
+        return {number: self._findings(number, tenant) async for number in in_turns(numbers)}
+
+    def _findings(self, number: int, tenant: str) -> Findings:
+        member = self.member(number)
+        if member is None or not is_seen(tenant or None, member.record.tenant):
+            return None
+        if member.controller.bootloader_until is not None:
+            return None
+        return {one.id: one.text for one in member.controller.findings.report()}
+
+
 class FleetExecutor:
     """Controllers of this node and, where there are others, of those."""
 
     def __init__(self, node: FleetNode, local: LocalExecutor) -> None:
         self._node = node
         self._local = local
-        node.calls |= {
-            "job.send": answering(StepsCall, self._send_here),
-            "job.undo": answering(UndoCall, self._undo_here),
-            "job.keep": answering(SnapshotCall, self._keep_here),
-            "job.forget": answering(str, local.forget),
-            "job.findings": answering(FindingsCall, self._findings_here),
+        #: What this node does for itself and for others, with the content of each call.
+        self._here: dict[str, tuple[Any, Callable[[Any], Coroutine[Any, Any, Any]]]] = {
+            "job.send": (StepsCall, self._send_here),
+            "job.undo": (UndoCall, self._undo_here),
+            "job.keep": (SnapshotCall, self._keep_here),
+            "job.forget": (str, local.forget),
+            "job.findings": (FindingsCall, self._findings_here),
         }
+        node.calls |= {what: answering(kind, do) for what, (kind, do) in self._here.items()}
 
     # --- asking -----------------------------------------------------------------------------------
 
     async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
         """Send their part to controllers, each once by the id of its step."""
-        if self._node.cluster is None:
-            return await self._local.send(steps, work)
-
-        def part(numbers: Sequence[int]) -> StepsCall:
-            return StepsCall({number: steps[number] for number in numbers}, work)
-
-        return await self._results(self._node.cluster, steps, "job.send", part)
+        return await self._results(
+            steps, "job.send", lambda some: StepsCall({n: steps[n] for n in some}, work)
+        )
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
         """Restore the settings of a snapshot on controllers, once likewise."""
-        if self._node.cluster is None:
-            return await self._local.undo(labels, step)
-
-        def part(numbers: Sequence[int]) -> UndoCall:
-            return UndoCall({number: labels[number] for number in numbers}, step)
-
-        return await self._results(self._node.cluster, labels, "job.undo", part)
+        return await self._results(
+            labels, "job.undo", lambda some: UndoCall({n: labels[n] for n in some}, step)
+        )
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
         """Take a snapshot of controllers, by which each can go back."""
-        if self._node.cluster is None:
-            await self._local.keep(numbers, label)
-            return
 
-        async def ask(node: str, some: Sequence[int]) -> dict[int, bool]:
-            call = SnapshotCall(list(some), label)
-            return dict.fromkeys(await self._asked(node, "job.keep", call, list[int]), True)
+        async def ask(node: str, some: list[int]) -> dict[int, bool]:
+            kept = await self._ask(node, "job.keep", SnapshotCall(some, label), list[int])
+            return dict.fromkeys(kept, True)
 
-        kept = await self._each(self._node.cluster, numbers, ask)
-        for number, result in kept.items():
+        for number, result in (await self._ask_owners(numbers, ask)).items():
             if isinstance(result, Refusal):
                 if result.status == NOT_SAVED:
                     raise StoreUnavailable(result.detail)
@@ -123,116 +176,120 @@ class FleetExecutor:
     async def forget(self, job: str) -> None:
         """Forget the snapshots that a job has taken."""
         others = self._node.cluster
-        if others is None:
-            await self._local.forget(job)
-            return
-        for node in others.living():
-            try:
-                await self._asked(node, "job.forget", job, None)
-            except SilentNode:
-                # Its part stays until the controllers are removed.
-                continue
+        for node in [ALONE] if others is None else others.living():
+            # The part of a silent node stays until the controllers are removed.
+            with suppress(SilentNode):
+                await self._ask(node, "job.forget", job, None)
 
     async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
         """Return what is wrong with controllers of a tenant; None for one that does not answer."""
-        if self._node.cluster is None:
-            return await self._local.findings(numbers, tenant)
 
-        async def ask(node: str, some: Sequence[int]) -> dict[int, Findings]:
-            call = FindingsCall(list(some), tenant)
-            result: dict[int, Findings] = await self._asked(
+        async def ask(node: str, some: list[int]) -> dict[int, Findings]:
+            call = FindingsCall(some, tenant)
+            found: dict[int, Findings] = await self._ask(
                 node, "job.findings", call, dict[int, Findings]
             )
-            return result
+            return found
 
-        found = await self._each(self._node.cluster, numbers, ask)
+        found = await self._ask_owners(numbers, ask)
         return {
             number: None if isinstance(result := found.get(number), Refusal) else result
             for number in numbers
         }
 
     async def _results(
-        self,
-        others: OtherNodes,
-        numbers: Collection[int],
-        what: str,
-        part: Callable[[Sequence[int]], Struct],
+        self, numbers: Collection[int], what: str, part: Callable[[list[int]], Struct]
     ) -> dict[int, MemberResult]:
-        """Ask each node to do its part, the content of a call; return what became of all."""
-        undecided: dict[int, MemberResult] = {}
+        """Have each node do its part, the content of a call; return what became of all."""
 
-        async def decided(node: str, some: Sequence[int]) -> dict[int, MemberResult]:
-            result = await self._asked(node, what, part(some), dict[int, MemberResult])
-            undecided.update(result)
-            return {n: one for n, one in result.items() if one.status not in _UNDECIDED}
+        async def ask(node: str, some: list[int]) -> dict[int, MemberResult]:
+            result: dict[int, MemberResult] = await self._ask(
+                node, what, part(some), dict[int, MemberResult]
+            )
+            return result
 
-        found = await self._each(others, numbers, decided)
-        results: dict[int, MemberResult] = {}
-        for number in numbers:
-            name = self._node.name_of(number) or str(number)
-            result = found.get(number, gone(name))
-            if isinstance(result, Refusal):
-                result = undecided.get(number) or MemberResult(name, result.status, result.detail)
-            results[number] = result
-        return results
+        found = await self._ask_owners(numbers, ask)
+        return {number: self._result(number, found.get(number)) for number in numbers}
 
-    async def _each(
-        self, others: OtherNodes, numbers: Collection[int], ask: _Asking[Result]
+    def _result(self, number: int, result: MemberResult | Refusal | None) -> MemberResult:
+        if isinstance(result, MemberResult):
+            return result
+        name = self._node.name_of(number) or str(number)
+        return gone(name) if result is None else MemberResult(name, result.status, result.detail)
+
+    async def _ask_owners(
+        self, numbers: Collection[int], ask: _Ask[Result]
     ) -> dict[int, Result | Refusal]:
-        """Ask for controllers until all have answered, or the time is up: then why they have not.
+        """Return the result of each controller, or why its owner has not decided in time.
 
         Controllers that are not there any more are left out.
         """
-        loop = asyncio.get_running_loop()
-        until = loop.time() + STEP_S
-        found: dict[int, Result | Refusal] = dict.fromkeys(numbers, NothingIsKnown())
-        left = set(numbers)
-        while left:
+        others = self._node.cluster
+        if others is None:
+            return {**await ask(ALONE, list(numbers))}
+        undecided: dict[int, Result] = {}
+
+        async def find(left: list[int]) -> Located[int, str]:
             if (reason := others.why_not()) is not None:
                 raise StoreUnavailable(reason)
-            where = {one.number: one.node for one in await others.locate(left)}
-            for number in left - where.keys():
-                del found[number]
-            by_node: dict[str, list[int]] = {}
-            for number, node in where.items():
-                if node is not None:
-                    by_node.setdefault(node, []).append(number)
-            for answer in await asyncio.gather(
-                *(_or_undecided(ask, node, some) for node, some in by_node.items())
-            ):
-                found |= answer
-            left = {number for number in where if _may_answer_later(found[number])}
-            if loop.time() >= until:
-                break
-            if left:
-                await others.news(AGAIN_S)
+            return [(one.number, one.node) for one in await others.locate(left)]
+
+        async def ask_owner(node: str, some: list[int]) -> list[OwnerPart[int]]:
+            refusal: Refusal = NothingIsKnown()
+            decided: dict[int, Result] = {}
+            try:
+                for number, one in (await ask(node, some)).items():
+                    is_decided = getattr(one, "status", None) not in _UNDECIDED
+                    (decided if is_decided else undecided)[number] = one
+            except Refusal as error:
+                if not (isinstance(error, SilentNode) or error.status in _UNDECIDED):
+                    raise
+                refusal = error
+            # A program does not learn what it does not know.
+            is_open = not isinstance(refusal, OtherProgram)
+            left = [number for number in some if number not in decided]
+            return [
+                OwnerPart(node, list(decided), decided),
+                OwnerPart(node, left, refusal=refusal, is_open=is_open and bool(left)),
+            ]
+
+        wait, hold_s = wait_for_news(others), DEADLINES["step"].hold_s
+        located = await find(list(numbers)) if numbers else ()
+        parts = await ask_owners(located, find, ask_owner, wait, hold_s, no_owner=NothingIsKnown)
+        found: dict[int, Result | Refusal] = {}
+        for part in parts:
+            if part.refusal is None:
+                found |= part.value
+            else:
+                found |= {number: undecided.get(number, part.refusal) for number in part.targets}
         return found
 
-    async def _asked(self, node: str, what: str, content: Any, answer: Any) -> Any:
-        others = self._node.cluster
-        assert others is not None
-        return await ask_node(others, self._node.calls, node, what, content, answer, ASK_S)
+    async def _ask(self, node: str, what: str, content: Any, answer: Any) -> Any:
+        others, seconds = self._node.cluster, DEADLINES["step"].answer_s
+        if others is None or node == others.name:
+            return await self._here[what][1](content)
+        return await ask_node(others, self._node.calls, node, what, content, answer, seconds)
 
     # --- asked by another node --------------------------------------------------------------------
 
     async def _send_here(self, call: StepsCall) -> Mapping[int, MemberResult]:
-        here = {number: call.steps[number] for number in self._here(call.steps)}
+        here = {number: call.steps[number] for number in self._those_here(call.steps)}
         sent = await self._local.send(here, call.work)
         # All steps of a call are of one job.
         return {**self._not_started_here(call.steps, next(iter(call.steps.values())).job), **sent}
 
     async def _undo_here(self, call: UndoCall) -> Mapping[int, MemberResult]:
-        here = {number: call.labels[number] for number in self._here(call.labels)}
+        here = {number: call.labels[number] for number in self._those_here(call.labels)}
         undone = await self._local.undo(here, call.step)
         return {**self._not_started_here(call.labels, call.step.job), **undone}
 
     async def _keep_here(self, call: SnapshotCall) -> list[int]:
-        here = self._here(call.numbers)
+        here = self._those_here(call.numbers)
         await self._local.keep(here, call.label)
         return here
 
     async def _findings_here(self, call: FindingsCall) -> Mapping[int, Findings]:
-        return await self._local.findings(self._here(call.numbers), call.tenant)
+        return await self._local.findings(self._those_here(call.numbers), call.tenant)
 
     def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
         """Return those that this node fails to start: nobody needs to wait for them."""
@@ -243,22 +300,5 @@ class FleetExecutor:
             if number in numbers
         }
 
-    def _here(self, numbers: Collection[int]) -> list[int]:
+    def _those_here(self, numbers: Collection[int]) -> list[int]:
         return [number for number in numbers if self._local.member(number) is not None]
-
-
-async def _or_undecided(
-    ask: _Asking[Result], node: str, numbers: Sequence[int]
-) -> dict[int, Result | Refusal]:
-    """Ask a node; where that has decided nothing, return why for each."""
-    try:
-        return {**await ask(node, numbers)}
-    except Refusal as refusal:
-        if isinstance(refusal, SilentNode) or refusal.status in _UNDECIDED:
-            return dict.fromkeys(numbers, refusal)
-        raise
-
-
-def _may_answer_later(result: object) -> bool:
-    """Return whether it is worth asking again: a program does not learn what it does not know."""
-    return isinstance(result, Refusal) and not isinstance(result, OtherProgram)

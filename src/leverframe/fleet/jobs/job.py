@@ -27,10 +27,10 @@ from leverframe.fleet.jobs.job_plan import JobPlan
 from leverframe.fleet.jobs.job_state import (
     ALLOWED,
     UNDER_WAY,
+    JobAction,
     JobOutcome,
     JobReport,
     JobState,
-    Operation,
     report_of_job,
 )
 from leverframe.fleet.jobs.job_work import JobWork
@@ -146,9 +146,9 @@ class FleetJob:
 
     # --- what people do with it -------------------------------------------------------------------
 
-    def can(self) -> list[Operation]:
+    def can(self) -> list[JobAction]:
         status = self.state.status
-        found: list[Operation] = [one for one, among in ALLOWED.items() if status in among]
+        found: list[JobAction] = [one for one, among in ALLOWED.items() if status in among]
         if "retry" in found and not self.outcomes.failed():
             found.remove("retry")
         if "undo" in found and not (self.plan.takes_snapshots and self.outcomes.to_undo()):
@@ -160,7 +160,7 @@ class FleetJob:
     def _is_behind(self) -> bool:
         return self.state.group >= len(self.plan.groups)
 
-    async def operate(self, what: Operation, by: str) -> None:
+    async def operate(self, what: JobAction, by: str) -> None:
         """Start, stop, resume, retry or undo; refuse what makes no sense now."""
         before = replace(self.state)
         try:
@@ -171,7 +171,7 @@ class FleetJob:
             self.go_on()
             raise
 
-    async def _operate(self, what: Operation, by: str) -> None:
+    async def _operate(self, what: JobAction, by: str) -> None:
         if what not in self.can():
             allowed = ", ".join(self.can()) or "nothing"
             raise Conflict(

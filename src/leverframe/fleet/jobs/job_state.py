@@ -11,8 +11,8 @@ from leverframe.fleet.jobs.job_plan import JobPlan
 JobStatus = Literal["planned", "running", "waiting", "stopped", "finished", "undoing", "undone"]
 #: While it is so, somebody has to go on with it.
 UNDER_WAY: tuple[JobStatus, ...] = ("running", "waiting", "undoing")
-Operation = Literal["start", "stop", "resume", "retry", "undo"]
-ALLOWED: dict[Operation, tuple[JobStatus, ...]] = {
+JobAction = Literal["start", "stop", "resume", "retry", "undo"]
+ALLOWED: dict[JobAction, tuple[JobStatus, ...]] = {
     "start": ("planned",),
     "stop": UNDER_WAY,
     "resume": ("stopped", "waiting"),
@@ -81,7 +81,7 @@ class JobReport(Struct, frozen=True):
     failed: int
     undone: int
     go_on_at: Annotated[float | None, Meta(description="When the pause between groups ends.")]
-    can: Annotated[list[Operation], Meta(description="What can be done with it now.")]
+    can: Annotated[list[JobAction], Meta(description="What can be done with it now.")]
     success: Annotated[
         float, Meta(description="Percentage of a group that must have done it to go on.")
     ]
@@ -94,7 +94,7 @@ def report_of_job(
     plan: JobPlan,
     state: JobState,
     outcomes: Mapping[int, JobOutcome],
-    can: list[Operation],
+    can: list[JobAction],
     results: list[MemberResult],
 ) -> JobReport:
     groups = [_group_report(group, outcomes) for group in plan.groups]

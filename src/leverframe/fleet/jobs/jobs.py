@@ -13,15 +13,15 @@ from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BulkReport, report_of
 from leverframe.fleet.group_snapshots import GroupSnapshots
-from leverframe.fleet.jobs.fleet_executor import FleetExecutor
+from leverframe.fleet.jobs.fleet_executor import FleetExecutor, LocalExecutor
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, grouped
 from leverframe.fleet.jobs.job_state import UNDER_WAY
 from leverframe.fleet.jobs.job_work import JobWork
-from leverframe.fleet.jobs.local_executor import LocalExecutor
 from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import answering
+from leverframe.fleet.owners import DEADLINES
 from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import OPERATOR, is_seen, name_for_tenant, within_tenant
 from leverframe.servers.accounts.passwords import Passwords
@@ -31,8 +31,6 @@ MAX_ENDED = 20
 MAX_UNDER_WAY = 50
 #: What is being asked when the node stops is waited for so long.
 CLOSE_S = 3.0
-#: How long another node may take to forget the jobs of a tenant.
-FORGET_S = 30.0
 _ID_BYTES = 5
 
 
@@ -251,7 +249,8 @@ class FleetJobs:
         for node in others.living() if others is not None else ():
             if others is not None and node != others.name:
                 content = msgspec.msgpack.encode(tenant)
-                await others.ask(node, "job.forget_tenant", content, FORGET_S)
+                seconds = DEADLINES["forget jobs"].answer_s
+                await others.ask(node, "job.forget_tenant", content, seconds)
         await self._forget_own_of(tenant)
 
     async def _asked_to_forget_tenant(self, content: bytes) -> bytes:

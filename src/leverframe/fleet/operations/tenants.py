@@ -1,6 +1,7 @@
-"""Tenants and accounts of a node: made, listed, removed, and given controllers."""
+"""Operations on tenants and accounts of a node."""
 
 import logging
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -8,14 +9,16 @@ from msgspec.structs import asdict, replace
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import Conflict, Malformed, NotAllowed
-from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.api.context import CHOSEN, FleetContext, FleetEndpoint
-from leverframe.fleet.api.fan_out import fan_out_bulk
-from leverframe.fleet.api.making import is_left_open
-from leverframe.fleet.api.parameters import Name
-from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
+from leverframe.commands.table.row import ACCOUNT, ADMIN
+from leverframe.fleet.bulk import BulkReport, MemberResult
 from leverframe.fleet.open_controllers import close_open, is_open
+from leverframe.fleet.operation import operation
+from leverframe.fleet.operations.context import CHOSEN, FleetContext
+from leverframe.fleet.operations.controllers import all_done, check_chosen
+from leverframe.fleet.operations.new_controllers import LEFT_OPEN, is_left_open
+from leverframe.fleet.operations.parameters import Name
 from leverframe.fleet.records import MAX_CONTROLLERS
+from leverframe.fleet.scopes import at_each
 from leverframe.fleet.tenants import (
     MAX_ACCOUNTS,
     NAME,
@@ -32,6 +35,8 @@ from leverframe.fleet.tenants import (
 from leverframe.process.administrator import random_password
 
 log = logging.getLogger(__name__)
+
+_operator = partial(operation, for_tenants=False)
 
 TENANT = QueryParameter("tenant", Name, "The name of the tenant.")
 MAX = QueryParameter(
@@ -99,12 +104,18 @@ async def _report(context: FleetContext, record: TenantRecord) -> TenantReport:
     return TenantReport(record.name, count, accounts, record.max_controllers)
 
 
-async def listed(context: FleetContext) -> list[TenantReport]:
+@_operator("tenants")
+async def list_tenants(context: FleetContext) -> list[TenantReport]:
+    """List tenants, with how many controllers and accounts they have."""
     tenants = context.node.registry.tenants
     return [await _report(context, record) for record in tenants.values()]
 
 
-async def added(context: FleetContext) -> TenantAdded:
+@_operator("tenant/add", TENANT, MAX, LEFT_OPEN, changes=True)
+async def add_tenant(context: FleetContext) -> TenantAdded:
+    """Make a tenant, or change how many controllers it may make. With the first tenant,
+    controllers that are open to every user of the machine get an administrator each, unless
+    `open` is set."""
     name = checked_tenant(context.needed("tenant", NAME))
     closes = _closes_open(context)
     record = TenantRecord(name, context.given.get("max", USUAL_MAX))
@@ -119,7 +130,9 @@ async def added(context: FleetContext) -> TenantAdded:
     return TenantAdded(**report, protected=protected, left_open=_count_open(context))
 
 
-async def removed(context: FleetContext) -> TenantReport:
+@_operator("tenant/remove", TENANT, changes=True)
+async def remove_tenant(context: FleetContext) -> TenantReport:
+    """Remove a tenant that has neither controllers nor accounts, and its roll-outs."""
     record = _tenant(context)
     report = await _report(context, record)
     async with context.node.changing:
@@ -137,12 +150,14 @@ def _tenant(context: FleetContext) -> TenantRecord:
     return record
 
 
-async def given(context: FleetContext) -> BulkReport:
-    if not any(context.given.get(one.name) for one in CHOSEN):
-        raise Malformed("Nothing is chosen.", allowed="name=NAME, tag=TAG, search or health")
+@_operator("tenant/give", *CHOSEN, GIVEN_TO, changes=True, scope=at_each)
+async def give_controllers(context: FleetContext) -> BulkReport:
+    """Let the chosen controllers belong to a tenant, with all that they hold, or to the
+    operator alone. They leave their snapshots."""
+    check_chosen(context)
     members = await context.chosen()
     await context.node.give(members, context.given.get("tenant", OPERATOR))
-    return report_of([MemberResult(member.name, DONE) for member in members])
+    return all_done([member.name for member in members])
 
 
 # --- open controllers ---------------------------------------------------------------------------
@@ -161,11 +176,7 @@ def _closes_open(context: FleetContext) -> bool:
 
 async def _close_all(context: FleetContext) -> list[MemberResult]:
     """Close all controllers of the fleet that are open; return what became of each."""
-    everywhere = replace(context, given={})
-    if context.node.cluster is None:
-        report = await protected(everywhere)
-    else:
-        report = await fan_out_bulk(everywhere, PROTECT)
+    report = await protect_controllers.answer(replace(context, given={}))
     # What was closed before has no detail.
     return [one for one in report.results if one.detail is not None]
 
@@ -176,30 +187,23 @@ def _count_open(context: FleetContext) -> int:
     return sum(map(is_open, context.node.members.values()))
 
 
-async def protected(context: FleetContext) -> BulkReport:
+@_operator("protect", *CHOSEN, changes=True, scope=at_each)
+async def protect_controllers(context: FleetContext) -> BulkReport:
+    """Let the chosen controllers ask for sign-in that are open to every user of the machine.
+    One without a password gets an administrator; `password` is shown this once. The first
+    account or tenant of a node does this for all."""
     members = await context.chosen()
     return await close_open(
         members, context.passwords, context.request.peer, context.at_controllers
     )
 
 
-PROTECT = FleetEndpoint(
-    "/api/fleet/protect",
-    role=ADMIN,
-    methods=("POST",),
-    query=CHOSEN,
-    function=protected,
-    across=fan_out_bulk,
-    doc="Let the chosen controllers ask for sign-in that are open to every user of the machine. "
-    "One without a password gets an administrator; `password` is shown this once. The first "
-    "account or tenant of a node does this for all.",
-)
-
-
 # --- accounts -------------------------------------------------------------------------------------
 
 
-def accounts_listed(context: FleetContext) -> list[FleetAccountReport]:
+@_operator("accounts", while_starting=True)
+def list_accounts(context: FleetContext) -> list[FleetAccountReport]:
+    """List the accounts of the node, without its first administrator."""
     return [_account_report(one) for one in context.node.registry.accounts.values()]
 
 
@@ -207,7 +211,13 @@ def _account_report(account: FleetAccount) -> FleetAccountReport:
     return FleetAccountReport(account.name, account.role, account.tenant)
 
 
-async def account_added(context: FleetContext) -> AccountMade:
+@_operator(
+    "account/add", ACCOUNT_NAME, ROLE, OF_TENANT, LEFT_OPEN, changes=True, while_starting=True
+)
+async def add_account(context: FleetContext) -> AccountMade:
+    """Make an account, with a password that is shown this once. From the first one on
+    all users have to sign in, and controllers that are open to every user of the machine get
+    an administrator each, unless `open` is set."""
     registry, given = context.node.registry, context.given
     name = checked_account(context.needed("name", "a name for the account"))
     tenant = given.get("tenant", OPERATOR)
@@ -235,7 +245,9 @@ async def account_added(context: FleetContext) -> AccountMade:
     return replace(made, administrator=administrator, administrator_password=first)
 
 
-async def account_removed(context: FleetContext) -> FleetAccountReport:
+@_operator("account/remove", ACCOUNT_NAME, changes=True, while_starting=True)
+async def remove_account(context: FleetContext) -> FleetAccountReport:
+    """Remove an account; whoever is signed in with it is signed out."""
     name = context.needed("name", "the name of an account")
     async with context.node.changing:
         account = _account(context, name)
@@ -251,7 +263,10 @@ def _account(context: FleetContext, name: str) -> FleetAccount:
     return account
 
 
-async def password_made(context: FleetContext) -> AccountMade:
+@operation("account/password", WHOSE, changes=True, role=ACCOUNT, while_starting=True)
+async def make_password(context: FleetContext) -> AccountMade:
+    """Make another password for one's own account, which is shown this once; the operator
+    makes one for every account."""
     own = context.account.name
     name = context.given.get("name") or own
     is_operator = context.tenant is None and context.account.role == ADMIN

@@ -67,6 +67,7 @@ CommandsOrTemplate = Annotated[
         description="Commands, one in a line, or a template.",
     ),
 ]
+DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; tell what would become of it.")
 #: Bodies that become thousands of settings.
 TEMPLATES = (Template, CommandsOrTemplate)
 

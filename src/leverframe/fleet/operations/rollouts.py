@@ -1,8 +1,8 @@
-"""Roll-outs and bulk changes of a node: planned, watched, and operated."""
+"""Operations on roll-outs: plan, list, show and operate them."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -13,15 +13,23 @@ from leverframe.commands.table.stage import Stage
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller import Controller
 from leverframe.durations import BadDuration, seconds_from_text
-from leverframe.fleet.api.acting import JOB_NAME
-from leverframe.fleet.api.context import FleetContext
-from leverframe.fleet.api.parameters import ShortText, list_of_texts
 from leverframe.fleet.bulk import BulkReport, try_out
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_plan import ERRORS, GROUPS, MAX_GROUPS
-from leverframe.fleet.jobs.job_state import JobReport, Operation
+from leverframe.fleet.jobs.job_state import JobAction, JobReport
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import JobTarget, RolloutPolicy, plan_of
+from leverframe.fleet.operation import Operation, operation
+from leverframe.fleet.operations.commands import JOB_ID, JOB_NAME, find_chosen
+from leverframe.fleet.operations.context import CHOSEN, FleetContext
+from leverframe.fleet.operations.parameters import (
+    DRY_RUN,
+    Command,
+    CommandsOrTemplate,
+    ShortText,
+    list_of_texts,
+)
+from leverframe.fleet.scopes import Parts, ask_parts, at_every_node, at_job, merge_bulk
 from leverframe.fleet.tenants import name_for_tenant
 from leverframe.storage.backup import BackupFile, BackupRefused, content_of
 
@@ -69,11 +77,20 @@ class RolloutPlanned(Struct, frozen=True):
     tried: BulkReport
 
 
-def listed(context: FleetContext) -> list[JobReport]:
+def _merge_rollouts(_: FleetContext, reports: dict[str, list[JobReport]]) -> list[JobReport]:
+    found = [one for jobs in reports.values() for one in jobs]
+    return sorted(found, key=lambda one: -one.made)
+
+
+@operation("rollouts", scope=at_every_node, merge=_merge_rollouts)
+def list_rollouts(context: FleetContext) -> list[JobReport]:
+    """List roll-outs and bulk changes, newest first."""
     return [report_for(context, job) for job in context.jobs.all(context.tenant)]
 
 
-def shown(context: FleetContext) -> JobReport:
+@operation("rollout", ID, scope=at_job)
+def show_rollout(context: FleetContext) -> JobReport:
+    """Show a roll-out with the result of every controller that has answered."""
     return report_for(context, _job(context), with_results=True)
 
 
@@ -86,15 +103,41 @@ def _job(context: FleetContext) -> FleetJob:
     return context.jobs.find(context.needed("id", "the id of a job"), context.tenant)
 
 
-async def planned(context: FleetContext) -> RolloutPlanned:
-    """Plan a roll-out after it has been tried; nothing is changed."""
-    work = await work_of(context)
+async def _plan_everywhere(
+    context: FleetContext, operation: Operation[RolloutPlanned]
+) -> RolloutPlanned:
+    """Try it on the controllers of every node, and plan it for all of them."""
+    work = await _work_of(context)
+    targets = await find_chosen(context)
+    trying = replace(context, given={**context.given, "dry_run": True})
+    found = await ask_parts(trying, operation, targets) if targets else Parts([], [])
+    tried = merge_bulk(found, lambda planned: cast(BulkReport, planned.tried))
+    return await _plan_for(context, targets, work, tried)
+
+
+@operation(
+    "rollout/plan",
+    QueryParameter("command", Command, "A command; else the body says what to do."),
+    WHAT,
+    QueryParameter("id", JOB_ID, "An id for it; one is made if not given."),
+    *CHOSEN,
+    *CAREFULNESS,
+    DRY_RUN,
+    changes=True,
+    body=CommandsOrTemplate,
+    body_is_optional=True,
+    scope=_plan_everywhere,
+)
+async def plan_rollout(context: FleetContext) -> RolloutPlanned:
+    """Plan a roll-out in groups for the chosen controllers, and tell what each would say to
+    it. Nothing is changed before it is started."""
+    work = await _work_of(context)
     members = await context.chosen()
     tried = await try_out(members, partial(_perform, work))
-    return await planned_for(context, members, work, tried)
+    return await _plan_for(context, members, work, tried)
 
 
-async def planned_for(
+async def _plan_for(
     context: FleetContext, targets: Sequence[JobTarget], work: JobWork, tried: BulkReport
 ) -> RolloutPlanned:
     """Plan a roll-out for controllers, wherever they are, that have tried it."""
@@ -114,7 +157,7 @@ def _perform(work: JobWork, controller: Controller, stage: Stage) -> None:
         call.perform(stage, body)
 
 
-async def work_of(context: FleetContext) -> JobWork:
+async def _work_of(context: FleetContext) -> JobWork:
     """Read what is to be done: a command, or the body."""
     given, body = context.given, context.request.body
     if "command" in given:
@@ -160,14 +203,46 @@ def _policy(context: FleetContext) -> RolloutPolicy:
     )
 
 
-async def operated(operation: Operation, context: FleetContext) -> JobReport:
+async def _operate(context: FleetContext, what: JobAction) -> JobReport:
     job = _job(context)
-    await job.operate(operation, context.account.name)
+    await job.operate(what, context.account.name)
     context.notify_pages()
     return report_for(context, job)
 
 
-async def forgotten(context: FleetContext) -> JobReport:
+@operation("rollout/start", ID, changes=True, scope=at_job)
+async def start_rollout(context: FleetContext) -> JobReport:
+    """Start a roll-out that was planned."""
+    return await _operate(context, "start")
+
+
+@operation("rollout/stop", ID, changes=True, scope=at_job)
+async def stop_rollout(context: FleetContext) -> JobReport:
+    """Stop a roll-out after the controllers that are being asked."""
+    return await _operate(context, "stop")
+
+
+@operation("rollout/resume", ID, changes=True, scope=at_job)
+async def resume_rollout(context: FleetContext) -> JobReport:
+    """Go on with a roll-out that has stopped, or end its pause."""
+    return await _operate(context, "resume")
+
+
+@operation("rollout/retry", ID, changes=True, scope=at_job)
+async def retry_rollout(context: FleetContext) -> JobReport:
+    """Try those again that have failed, and only those."""
+    return await _operate(context, "retry")
+
+
+@operation("rollout/undo", ID, changes=True, scope=at_job)
+async def undo_rollout(context: FleetContext) -> JobReport:
+    """Take the settings back that those had which were changed."""
+    return await _operate(context, "undo")
+
+
+@operation("rollout/remove", ID, changes=True, scope=at_job)
+async def remove_rollout(context: FleetContext) -> JobReport:
+    """Forget a roll-out, and the snapshots it could go back to."""
     job = _job(context)
     await context.jobs.remove(job)
     context.notify_pages()

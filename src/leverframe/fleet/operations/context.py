@@ -1,30 +1,21 @@
-"""What every endpoint of a node's API is given: the request, its parameters, and the node.
+"""What every operation of a node is given: the request, its parameters, and the node.
 
 Parameters stand in the query, as everywhere in this program, or in a form in the body, where the
 names of thousands have room. `name` and `tag` choose controllers:
 those of these names that have all of these tags, all of them where neither is given. `search`,
 `health`, `owner` and `version` choose among these, as the page does. Whoever belongs to a tenant
-chooses among that one's controllers: endpoints find controllers only by what stands here.
+chooses among that one's controllers: operations find controllers only by what stands here.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Any
 
 from msgspec import Struct, field
-from msgspec.structs import force_setattr
 
-from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
-from leverframe.commands.table.refusals import Malformed, Refusal
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.refusals import Malformed
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.api.parameters import (
-    TEMPLATES,
-    Name,
-    Names,
-    ShortText,
-    Tags,
-    Words,
-)
 from leverframe.fleet.bulk import BY_FLEET
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
@@ -33,15 +24,20 @@ from leverframe.fleet.live import GroupTime
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_accounts import Asking, NodeAccounts
+from leverframe.fleet.operations.parameters import (
+    Name,
+    Names,
+    ShortText,
+    Tags,
+    Words,
+)
 from leverframe.fleet.progress import RequestsUnderWay, expect
 from leverframe.fleet.records import Moved
 from leverframe.fleet.templates import TemplateReader
 from leverframe.fleet.tenants import TenantRecord
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Request
-from leverframe.servers.problems import NotReadNow, StoreFailed
 from leverframe.servers.routes.stream_shares import StreamShares
-from leverframe.storage.store import StoreUnavailable
 
 NAMES = QueryParameter("name", Names, "The names of controllers.")
 TAGS = QueryParameter("tag", Tags, "Tags that they have, all of them.")
@@ -180,40 +176,3 @@ class FleetContext(Struct, frozen=True):
         """Notify those who watch the fleet at once of what no controller reports."""
         for watcher in tuple(self.node.watchers):
             watcher()
-
-
-class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
-    #: What it does at one node.
-    function: Callable[[FleetContext], Any]
-    #: Not for the operator alone: it tells and changes only what is the tenant's who asks.
-    for_tenants: bool = False
-    #: What it does where there are others; the same if not given.
-    across: "Callable[[FleetContext, FleetEndpoint], Any] | None" = None
-    #: It concerns no controllers, or tells that some do not run yet.
-    while_starting: bool = False
-    #: It can be done to controllers that failed to start, too, where they are named.
-    with_failed: bool = False
-    #: It takes a body, and changes nothing.
-    is_question: bool = False
-
-    def __post_init__(self) -> None:
-        if self.reply is None:
-            # What it answers is said once, at its function.
-            force_setattr(self, "reply", self.function.__annotations__["return"])
-
-    @property
-    def takes_form(self) -> bool:
-        return "POST" in self.methods
-
-    @property
-    def only_reads(self) -> bool:
-        """Return whether it has no effect but its answer."""
-        return self.is_question or "POST" not in self.methods
-
-    def holds_much(self, *, dry_run: bool) -> bool:
-        """Return whether a request reads many settings, and lasts no longer than that takes."""
-        return self.only_reads or dry_run or self.body in TEMPLATES
-
-    def refusal(self, error: StoreUnavailable) -> Refusal:
-        """Return what a request is refused with that the store does not let be done."""
-        return (NotReadNow if self.only_reads else StoreFailed).because(error)

@@ -9,13 +9,16 @@ from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.engine.tree import MISSING, difference, is_confidential
-from leverframe.fleet.api.context import FleetContext
-from leverframe.fleet.api.parameters import Name, ShortText
-from leverframe.fleet.api.reading import counted
-from leverframe.fleet.api.rolling_out import template_of
 from leverframe.fleet.bulk import DONE, CommandEffect
 from leverframe.fleet.jobs.job_work import with_template
 from leverframe.fleet.member import Member
+from leverframe.fleet.operation import operation
+from leverframe.fleet.operations.context import CHOSEN, FleetContext
+from leverframe.fleet.operations.controllers import counted
+from leverframe.fleet.operations.parameters import Name, ShortText, Template
+from leverframe.fleet.operations.rollouts import template_of
+from leverframe.fleet.other_nodes import LocatedController, SilentNode
+from leverframe.fleet.scopes import Parts, at_each, refused_for, rows_of, values_of
 from leverframe.fleet.time_words import BadMoment, wall_of
 from leverframe.storage.audit import AuditEntry
 from leverframe.storage.backup import BackupFile
@@ -56,7 +59,22 @@ class FleetChange(Struct, frozen=True):
     url: Annotated[str, Meta(description="Where its pages and commands are.")] = ""
 
 
-async def drift(context: FleetContext) -> list[MemberDrift]:
+def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
+    refused = refused_for(target, why)
+    return MemberDrift(refused.name, refused.status, detail=refused.detail)
+
+
+@operation(
+    "drift",
+    *CHOSEN,
+    is_question=True,
+    body=Template,
+    scope=at_each,
+    merge=lambda _, found: rows_of(found, _not_compared),
+)
+async def compare_controllers(context: FleetContext) -> list[MemberDrift]:
+    """Tell in which settings the chosen controllers differ from a template; nothing is
+    changed."""
     template = await template_of(context)
     members = await context.chosen()
     return [_drift(member, template) async for member in counted(members)]
@@ -77,8 +95,16 @@ def _drift(member: Member, template: BackupFile) -> MemberDrift:
     return MemberDrift(member.name, DONE, len(leaves), named)
 
 
-async def changes(context: FleetContext) -> list[FleetChange]:
-    """List who changed what, newest first, of all that are chosen."""
+def _merge_changes(context: FleetContext, found: Parts) -> list[FleetChange]:
+    """List changes of all nodes but silent ones; what one cannot read would not be noticed."""
+    reports = values_of(part for part in found.parts if not isinstance(part.refusal, SilentNode))
+    newest = sorted((one for some in reports for one in some), key=_newness)
+    return newest[: context.given.get("count", USUAL_CHANGES)]
+
+
+@operation("changes", *CHOSEN, *CHANGES_OF, scope=at_each, merge=_merge_changes)
+async def list_changes(context: FleetContext) -> list[FleetChange]:
+    """List who changed or switched what on the chosen controllers, newest first."""
     given = context.given
     by, since, url_of = given.get("by"), _since(context), context.node.door.url_of
     count = given.get("count", USUAL_CHANGES)
@@ -88,11 +114,11 @@ async def changes(context: FleetContext) -> list[FleetChange]:
             entry = msgspec.json.decode(raw, type=AuditEntry)
             if entry.time >= since and by in (None, entry.account):
                 newest.append(FleetChange(member.name, entry, url_of(member.name)))
-        newest = sorted(newest, key=newness)[:count]
+        newest = sorted(newest, key=_newness)[:count]
     return newest
 
 
-def newness(change: FleetChange) -> tuple[float, int]:
+def _newness(change: FleetChange) -> tuple[float, int]:
     """Put the newest first; of one moment, which virtual time has many of, the last one."""
     return -change.entry.time, -change.entry.number
 

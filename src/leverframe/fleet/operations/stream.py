@@ -1,4 +1,4 @@
-"""The stream that the page of a node listens to."""
+"""The operation that streams what the page of a node shows."""
 
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -8,15 +8,13 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.api import across_nodes
-from leverframe.fleet.api.across_nodes import OVERVIEW, overview
-from leverframe.fleet.api.context import FleetContext, FleetEndpoint
-from leverframe.fleet.api.fan_out import others_of
-from leverframe.fleet.api.reading import node_report
-from leverframe.fleet.api.rolling_out import listed
+from leverframe.commands.table.row import ADMIN, CONTROL
 from leverframe.fleet.health_index import Order
 from leverframe.fleet.jobs.job_state import JobReport
+from leverframe.fleet.operation import Operation, operation
+from leverframe.fleet.operations.context import LOOKED_FOR, TAGS, FleetContext
+from leverframe.fleet.operations.nodes import show_overview
+from leverframe.fleet.operations.rollouts import list_rollouts
 from leverframe.fleet.page_stream import (
     MAX_ROWS,
     USUAL_ROWS,
@@ -26,6 +24,7 @@ from leverframe.fleet.page_stream import (
     fleet_stream,
     view_stream,
 )
+from leverframe.fleet.scopes import others_of
 from leverframe.fleet.view_parts import view_of_all
 from leverframe.servers.http.messages import NOT_KEPT, StreamReply
 from leverframe.servers.routes.stream import EVENT_STREAM, within_share
@@ -43,7 +42,38 @@ PLACE = (
 )
 
 
-def streamed(context: FleetContext) -> StreamReply:
+def _stream_everywhere(context: FleetContext, _: Operation[StreamReply]) -> StreamReply:
+    """Stream what is in view of all nodes."""
+    place, others = _place(context), others_of(context)
+
+    async def look() -> FleetView:
+        context.silent.clear()
+        about = await show_overview.run_everywhere(context)
+        view = await view_of_all(context.node, others, place, about)
+        if not _is_admin(context):
+            return view
+        jobs = await list_rollouts.run_everywhere(context)
+        # Nodes are the operator's affair; seconds that pass by themselves are no news.
+        report = replace(others.report(), lease_s=0.0) if context.tenant is None else None
+        return replace(view, rollouts=_shown(jobs), cluster=report)
+
+    return _stream(context, fleet_stream(look, context.accounts.watch(context.asking)))
+
+
+@operation(
+    "stream",
+    TAGS,
+    *LOOKED_FOR,
+    *PLACE,
+    role=CONTROL,
+    reply=str,
+    content_type=EVENT_STREAM,
+    while_starting=True,
+    scope=_stream_everywhere,
+)
+def stream_view(context: FleetContext) -> StreamReply:
+    """Tell what a page shows as server-sent events: `view` with the controllers in view,
+    then `change` with what is different."""
     place = _place(context)
     views = view_stream(
         context.node,
@@ -53,24 +83,6 @@ def streamed(context: FleetContext) -> StreamReply:
         context.accounts.watch(context.asking),
     )
     return _stream(context, views)
-
-
-def streamed_across_nodes(context: FleetContext, endpoint: FleetEndpoint) -> StreamReply:
-    """Stream what is in view of all nodes."""
-    place, others = _place(context), others_of(context)
-
-    async def look() -> FleetView:
-        context.silent.clear()
-        about = await overview(context, OVERVIEW)
-        view = await view_of_all(context.node, others, place, about)
-        if not _is_admin(context):
-            return view
-        jobs = await across_nodes.rollouts(context, across_nodes.ROLLOUTS)
-        # Nodes are the operator's affair; seconds that pass by themselves are no news.
-        report = replace(others.report(), lease_s=0.0) if context.tenant is None else None
-        return replace(view, rollouts=_shown(jobs), cluster=report)
-
-    return _stream(context, fleet_stream(look, context.accounts.watch(context.asking)))
 
 
 def _place(context: FleetContext) -> ViewPlace:
@@ -88,8 +100,8 @@ def _is_admin(context: FleetContext) -> bool:
 
 
 def _node_summary(context: FleetContext) -> NodeSummary:
-    jobs = listed(context) if _is_admin(context) else []
-    return NodeSummary(node_report(context), _shown(jobs))
+    jobs = list_rollouts.run(context) if _is_admin(context) else []
+    return NodeSummary(show_overview.run(context), _shown(jobs))
 
 
 def _shown(jobs: list[JobReport]) -> list[JobReport]:

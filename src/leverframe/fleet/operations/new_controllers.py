@@ -1,29 +1,35 @@
-"""Controllers of a node made, removed, renamed, tagged and copied."""
+"""Operations that create controllers, or try again to start them."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
+from msgspec.structs import replace
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, NotAllowed
+from leverframe.commands.table.refusals import BadValue, Conflict, NotAllowed, Refusal
 from leverframe.config.fields import MAX_PORT
-from leverframe.fleet.api.context import CHOSEN, FleetContext
-from leverframe.fleet.api.parameters import ShortText, Tags
-from leverframe.fleet.api.reading import (
-    MemberReport,
-    RenamedReport,
-    changed_settings_of,
-    report_of_member,
-)
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
-from leverframe.fleet.member import Member, NewController, no_such_name
+from leverframe.fleet.member import NewController, no_such_name
 from leverframe.fleet.member_start import ShowPassword
 from leverframe.fleet.node import FleetNode
+from leverframe.fleet.operation import Operation, operation
+from leverframe.fleet.operations.context import FleetContext
+from leverframe.fleet.operations.controllers import (
+    NAME,
+    changed_settings_of,
+    export_controllers,
+)
+from leverframe.fleet.operations.nodes import show_overview
+from leverframe.fleet.operations.parameters import DRY_RUN, Name, Names, ShortText, Tags, Template
+from leverframe.fleet.operations.reports import MadeReport
+from leverframe.fleet.other_nodes import SilentNode
+from leverframe.fleet.owners import NoOwner
 from leverframe.fleet.progress import expect
 from leverframe.fleet.records import (
     MemberRecord,
@@ -34,10 +40,12 @@ from leverframe.fleet.records import (
     names_from,
     numbered,
 )
-from leverframe.fleet.start_again import make_new, place_and_start
+from leverframe.fleet.scopes import ask_every_node, ask_node_for, at_owner, others_of
+from leverframe.fleet.start_again import make_new
 from leverframe.fleet.tenants import OPERATOR
 from leverframe.profile import UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused
+from leverframe.storage.store import StoreUnavailable
 
 MAX_AT_ONCE = 10_000
 #: The greatest number that a name begins with.
@@ -63,30 +71,47 @@ LEFT_OPEN = QueryParameter(
 )
 
 
-#: What an address is called that is none.
-NONE = "none"
-NEW_PLACE = (
-    QueryParameter(
-        "address", ShortText, f"Its new address; `{NONE}` takes the one away that it has."
-    ),
-    QueryParameter(
-        "port",
-        Annotated[int, Meta(ge=0, le=MAX_PORT)],
-        "Its new port; 0 takes the one away that it has.",
-    ),
+# --- adding ---------------------------------------------------------------------------------------
+
+
+async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]) -> MadeReport:
+    """Create controllers at this node, from where they are shared out."""
+    like = context.given.get("like")
+    if like is not None and like not in context.members and not context.request.body:
+        (found,) = await export_controllers.run_everywhere(replace(context, given={"name": like}))
+        given = {name: value for name, value in context.given.items() if name != "like"}
+        request = replace(context.request, body=msgspec.json.encode(found.settings))
+        context = replace(context, given=given, request=request)
+    would: MadeReport = await operation.run(
+        replace(context, given={**context.given, "dry_run": True})
+    )
+    known = {one.name for one in await others_of(context).locate()}
+    for name in would.names:
+        if name in known:
+            raise Conflict(f"There is a controller {name} already.", field="name")
+    if context.given.get("dry_run"):
+        return would
+    made: MadeReport = await operation.run(context)
+    return made
+
+
+@operation(
+    "add",
+    QueryParameter("name", Name, "Their name, with `{n}` for the number: `gh-{n}`."),
+    QueryParameter("hw", ShortText, "Their hardware version, that of the template or newest."),
+    QueryParameter("sw", ShortText, "Their software version, likewise."),
+    QueryParameter("like", Name, "A controller whose settings they begin with."),
+    *PLACES,
+    QueryParameter("tenant", Name, "Whose they are; the operator's if not given."),
+    LEFT_OPEN,
+    DRY_RUN,
+    changes=True,
+    body=Template,
+    body_is_optional=True,
+    scope=_add_from_here,
 )
-
-
-class MadeReport(Struct, frozen=True):
-    names: list[str]
-    dry_run: bool
-    password: Annotated[
-        str | None,
-        Meta(description="Of their administrators, shown this once; null where none is asked for."),
-    ] = None
-
-
-async def added(context: FleetContext) -> MadeReport:
+async def add_controllers(context: FleetContext) -> MadeReport:
+    """Make controllers with simulated boards, all of them or none."""
     given = context.given
     template = await _template(context)
     records = _new_records(context, hw=given.get("hw"), sw=given.get("sw"))
@@ -165,21 +190,79 @@ async def _template(context: FleetContext) -> BackupFile | None:
     return BackupFile.written_now(profile, changed_settings_of(member))
 
 
-async def removed(context: FleetContext) -> BulkReport:
-    if not any(context.given.get(one.name) for one in CHOSEN):
-        raise Malformed("Nothing is chosen.", allowed="name=NAME, tag=TAG, search or health")
-    not_running = context.not_running_of_names()
-    running = [name for name in context.texts("name") if name not in not_running]
-    members: list[Member] = []
-    if running or not not_running:
-        given = {**context.given, "name": ",".join(running)}
-        members = await msgspec.structs.replace(context, given=given).chosen()
-    await context.node.remove(members, list(not_running.values()))
-    return _all_done([*(member.name for member in members), *not_running])
+@operation(
+    "fork",
+    NAME,
+    QueryParameter("to", Name, "The name of the copies, with `{n}` for the number."),
+    *PLACES,
+    changes=True,
+    scope=at_owner,
+)
+async def fork_controller(context: FleetContext) -> MadeReport:
+    """Make controllers that go on from where another one is; on real time they begin with
+    its settings."""
+    member = context.one()
+    context.needed("to", "a name, such as copy-{n}")
+    made = await fork(context.node, member, _new_records(context), context.own_record)
+    return MadeReport([one.name for one in made], dry_run=False)
 
 
-async def started(context: FleetContext) -> BulkReport:
-    """Try again to start controllers that did not start, all of them where none is named."""
+# --- starting -------------------------------------------------------------------------------------
+
+
+async def _start_everywhere(context: FleetContext, operation: Operation[BulkReport]) -> BulkReport:
+    """Have every node try what did not start there: all of it, or those that are named."""
+    reports = await ask_every_node(replace(context, given={}), show_overview)
+    where: dict[str, str | None] = {
+        name: node for node, one in reports.items() for name in one.can_start
+    }
+    names = list(dict.fromkeys(context.texts("name"))) or list(where)
+    if not where.keys() >= set(names):
+        where = {one.name: one.node for one in await others_of(context).locate()} | where
+    for name in names:
+        if name not in where:
+            raise context.node.roster.refusal_of(name, context.tenant)
+    by_node: dict[str | None, list[str]] = {}
+    for name in names:
+        by_node.setdefault(where[name], []).append(name)
+    parts = await asyncio.gather(
+        *(_start_at(context, operation, node, some) for node, some in by_node.items())
+    )
+    results = {one.name: one for part in parts for one in part}
+    return report_of([results[name] for name in names])
+
+
+async def _start_at(
+    context: FleetContext, operation: Operation[BulkReport], node: str | None, names: Sequence[str]
+) -> list[MemberResult]:
+    part = replace(context, given={"name": ",".join(names)})
+    try:
+        if node is None:
+            raise NoOwner
+        report: BulkReport = (await ask_node_for(part, operation, node))[0]
+        return report.results
+    except StoreUnavailable as error:
+        refusal = operation.refusal(error)
+    except Refusal as error:
+        refusal = error
+        if isinstance(error, SilentNode) and node is not None:
+            context.silent.add(node)
+    return [MemberResult(name, refusal.status, refusal.detail) for name in names]
+
+
+@operation(
+    "start",
+    QueryParameter("name", Names, "The names of controllers; without it all that did not start."),
+    changes=True,
+    for_tenants=False,
+    scope=_start_everywhere,
+)
+async def start_controllers(context: FleetContext) -> BulkReport:
+    """Try again to start controllers that did not start with the node, such as one whose
+    port was in use; `detail` tells of each whether it runs. What the fleet file names and
+    was never made is made; `password` is that of its new administrator. Nodes that
+    share a database try what is stored every few seconds without being asked; this lets them
+    try it at once."""
     node, roster = context.node, context.node.roster
     failed, stored = {one.name for one in roster.failed()}, roster.failed_numbers()
     names = list(dict.fromkeys(context.texts("name"))) or [one.name for one in roster.failed()]
@@ -191,7 +274,7 @@ async def started(context: FleetContext) -> BulkReport:
         numbers = [stored[one] for one in names if one in stored]
         by_number = await node.start_failed(numbers, first.note)
         why = {name: by_number[number] for name, number in stored.items() if number in by_number}
-        why |= await _made_anew(
+        why |= await _make_again(
             context, [one for one in names if one in failed and one not in stored], first.note
         )
     results = []
@@ -230,7 +313,7 @@ def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
         raise
 
 
-async def _made_anew(
+async def _make_again(
     context: FleetContext, names: Sequence[str], show_password: ShowPassword
 ) -> dict[str, str]:
     """Try again to make controllers that the fleet file names; return why one cannot be."""
@@ -242,54 +325,3 @@ async def _made_anew(
     if password is not None:
         show_password([name for name in names if name not in why], password)
     return why
-
-
-async def renamed(context: FleetContext) -> RenamedReport:
-    member = context.one()
-    is_made_anew = member.name in context.node.in_file
-    await context.node.rename(member, context.needed("to", "the new name"))
-    report = report_of_member(context.node, member)
-    return RenamedReport(**msgspec.structs.asdict(report), is_made_anew=is_made_anew)
-
-
-async def placed(context: FleetContext) -> MemberReport:
-    given = context.given
-    if not given.keys() & {one.name for one in NEW_PLACE}:
-        raise Malformed("No place is named.", allowed="an address, a port, or both")
-    node = context.node
-    number = node.roster.failed_numbers(context.tenant).get(given.get("name", ""))
-    if number is None:
-        member = context.one()
-        await node.place(member, *_new_place(given, member.record))
-    else:
-        place = _new_place(given, node.registry.records[number])
-        member = await place_and_start(node, number, *place)
-    return report_of_member(node, member)
-
-
-def _new_place(given: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
-    """Return the address and the port that are asked for; what is not named stays."""
-    address, port = given.get("address", before.address), before.port
-    if "port" in given:
-        port = given["port"] or None
-    return None if address == NONE else checked_address(address), port
-
-
-async def tagged(context: FleetContext) -> BulkReport:
-    add, remove = checked_tags(context.texts("add")), checked_tags(context.texts("remove"))
-    if not (add or remove):
-        raise Malformed("No tag is named.", allowed="add=TAG, remove=TAG")
-    members = await context.chosen()
-    await context.node.tag(members, add, remove)
-    return _all_done([member.name for member in members])
-
-
-def _all_done(names: Sequence[str]) -> BulkReport:
-    return report_of([MemberResult(name, DONE) for name in names])
-
-
-async def forked(context: FleetContext) -> MadeReport:
-    member = context.one()
-    context.needed("to", "a name, such as copy-{n}")
-    made = await fork(context.node, member, _new_records(context), context.own_record)
-    return MadeReport([one.name for one in made], dry_run=False)

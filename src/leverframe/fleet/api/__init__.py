@@ -1,1 +1,0 @@
-"""The API of a node: its endpoints, and what each of them does."""

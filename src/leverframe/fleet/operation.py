@@ -1,0 +1,102 @@
+"""An operation of a node: a typed function over the controllers of this node, and its scope.
+
+A node runs its own part. Where several nodes share a database, the scope says which of them take
+part (`scopes.py`), and their answers are merged. The endpoint, its description in OpenAPI and the
+method of the client are derived from the declaration.
+"""
+
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar, overload
+
+from msgspec import Struct
+
+from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.row import ADMIN
+from leverframe.fleet.answer_headers import PATHS
+from leverframe.fleet.operations.context import FleetContext
+from leverframe.fleet.operations.parameters import TEMPLATES
+from leverframe.fleet.owners import DEADLINES, Deadline
+from leverframe.servers.problems import NotReadNow, StoreFailed
+from leverframe.storage.store import StoreUnavailable
+
+Reply = TypeVar("Reply")
+
+
+class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
+    """One row of the table: the client, the endpoint and its description derive from it."""
+
+    #: Do the part of this node.
+    run: Callable[[FleetContext], Any]
+    #: Have all nodes do their parts that it concerns; without it this one knows all that it needs.
+    scope: "Callable[[FleetContext, Operation[Any]], Any] | None" = None
+    #: Put together what the scope has collected.
+    merge: Callable[[FleetContext, Any], Any] | None = None
+    #: Not for the operator alone: it shows and changes only what is the tenant's who asks.
+    for_tenants: bool = True
+    #: It concerns no controllers, or says that some do not run yet.
+    while_starting: bool = False
+    #: It can be done to controllers that failed to start, too, where they are named.
+    with_failed: bool = False
+    #: It accepts a body, and changes nothing.
+    is_question: bool = False
+
+    def answer(self, context: FleetContext) -> Any:
+        """Carry it out; where this node is the only one, its part is the whole."""
+        return (self.run if context.node.cluster is None else self.run_everywhere)(context)
+
+    def run_everywhere(self, context: FleetContext) -> Any:
+        return self.run(context) if self.scope is None else self.scope(context, self)
+
+    @property
+    def takes_form(self) -> bool:
+        return "POST" in self.methods
+
+    @property
+    def only_reads(self) -> bool:
+        """Return whether it has no effect but its answer."""
+        return self.is_question or not self.takes_form
+
+    @property
+    def deadline(self) -> Deadline:
+        return DEADLINES["change" if self.takes_form else "read"]
+
+    def holds_much(self, *, dry_run: bool) -> bool:
+        """Return whether a request reads many settings, and lasts no longer than that takes."""
+        return self.only_reads or dry_run or self.body in TEMPLATES
+
+    def refusal(self, error: StoreUnavailable) -> Refusal:
+        """Return what a request is refused with that the store does not let be done."""
+        return (NotReadNow if self.only_reads else StoreFailed).because(error)
+
+
+class _Declaration(Struct, frozen=True):
+    fields: dict[str, Any]
+
+    @overload
+    def __call__(
+        self, run: Callable[[FleetContext], Coroutine[Any, Any, Reply]]
+    ) -> Operation[Reply]: ...
+    @overload
+    def __call__(self, run: Callable[[FleetContext], Reply]) -> Operation[Reply]: ...
+    def __call__(self, run: Callable[[FleetContext], Any]) -> Operation[Any]:
+        fields = {"reply": inspect.get_annotations(run)["return"], **self.fields}
+        return Operation(run=run, doc=" ".join((run.__doc__ or "").split()), **fields)
+
+
+def operation(
+    name: str, *query: QueryParameter, changes: bool = False, **fields: Any
+) -> _Declaration:
+    """Declare a function as an operation; its docstring describes it to people and programs.
+
+    `fields` are those of `Operation`.
+    """
+    takes_form = changes or fields.get("is_question", False)
+    derived = {
+        "path": name if name.startswith("/") else f"{PATHS}/{name}".rstrip("/"),
+        "query": query,
+        "methods": ("POST",) if takes_form else ("GET", "HEAD"),
+        "role": ADMIN,
+    }
+    return _Declaration({**derived, **fields})

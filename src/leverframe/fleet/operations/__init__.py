@@ -1,0 +1,1 @@
+"""The operations of a node, each declared once, beside what it does."""

@@ -1,0 +1,263 @@
+"""Operations on controllers: list, show, export, rename, place, tag and remove them."""
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.refusals import Conflict, Malformed, Refusal
+from leverframe.commands.table.row import CONTROL
+from leverframe.config.fields import MAX_PORT
+from leverframe.controller.findings import trouble_sentences
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.tree import MISSING, difference, is_confidential
+from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
+from leverframe.fleet.member import Member
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.operation import operation
+from leverframe.fleet.operations.context import CHOSEN, FleetContext
+from leverframe.fleet.operations.parameters import Name, ShortText, Tags
+from leverframe.fleet.operations.reports import (
+    ExportedController,
+    MemberDetails,
+    MemberReport,
+    RenamedReport,
+)
+from leverframe.fleet.other_nodes import LocatedController
+from leverframe.fleet.progress import count_done
+from leverframe.fleet.records import MemberRecord, checked_address, checked_tags
+from leverframe.fleet.scopes import Parts, at_each, at_owner, in_order, rows_of, values_of
+from leverframe.fleet.start_again import place_and_start
+from leverframe.loop_shares import in_turns
+from leverframe.servers.routes.bounded_requests import refusing_long_work
+from leverframe.storage.backup import BackupFile
+
+#: What an address is called that is none.
+NONE = "none"
+NEW_PLACE = (
+    QueryParameter(
+        "address", ShortText, f"Its new address; `{NONE}` takes the one away that it has."
+    ),
+    QueryParameter(
+        "port",
+        Annotated[int, Meta(ge=0, le=MAX_PORT)],
+        "Its new port; 0 takes the one away that it has.",
+    ),
+)
+NAME = QueryParameter("name", Name, "The name of a controller.")
+
+
+async def counted(members: list[Member]) -> AsyncIterator[Member]:
+    """Give other requests their turn now and then, and tell how far this one is."""
+    async for member in in_turns(members):
+        yield member
+        count_done()
+
+
+# --- looking --------------------------------------------------------------------------------------
+
+
+def _merge_lists(context: FleetContext, found: Parts) -> list[MemberReport]:
+    """List controllers of all nodes; those of silent ones as unknown, unless looked for by it."""
+    if context.is_looked_for:
+        answered = [part for part in found.parts if part.refusal is None]
+        found = msgspec.structs.replace(found, parts=answered)
+    return rows_of(found, partial(_unknown, context))
+
+
+@operation("list", *CHOSEN, role=CONTROL, scope=at_each, merge=_merge_lists)
+async def list_controllers(context: FleetContext) -> list[MemberReport]:
+    """List the chosen controllers: version, tags, health, time and where they answer."""
+    return [
+        report_of_member(context.node, member) async for member in counted(await context.chosen())
+    ]
+
+
+def _unknown(context: FleetContext, target: LocatedController, why: Refusal) -> MemberReport:
+    record = target.record
+    return MemberReport(
+        record.name,
+        record.tags,
+        record.tenant,
+        record.hw or "",
+        record.sw or "",
+        "unknown",
+        [why.detail],
+        None,
+        context.node.door.url_of(record.name),
+        record.address,
+        record.port,
+        target.node,
+    )
+
+
+def report_of_member(node: FleetNode, member: Member) -> MemberReport:
+    controller, record = member.controller, member.record
+    return MemberReport(
+        record.name,
+        record.tags,
+        record.tenant,
+        controller.profile.hw,
+        controller.profile.sw,
+        "degraded" if controller.troubles else "ok",
+        trouble_sentences(controller.troubles, controller.engine.settings),
+        controller.clock.wall(),
+        node.door.url_of(record.name),
+        record.address,
+        record.port,
+        None if node.cluster is None else node.cluster.name,
+    )
+
+
+@operation("show", NAME, scope=at_owner)
+def show_controller(context: FleetContext) -> MemberDetails:
+    """Show one controller, with the settings that differ from the factory settings."""
+    member = context.one()
+    controller = member.controller
+    return MemberDetails(
+        report_of_member(context.node, member),
+        member.built.mac,
+        controller.board.kind,
+        controller.engine.uptime(controller.clock.read()),
+        changed_settings_of(member),
+    )
+
+
+def changed_settings_of(member: Member) -> dict[str, Any]:
+    """Return what differs from the factory settings, as a backup without secrets has it."""
+    controller = member.controller
+    leaves = difference(defaults(controller.profile), controller.engine.settings)
+    return {
+        path: value
+        for path, _, value in leaves
+        if value is not MISSING and not (path.startswith("profile.") or is_confidential(path))
+    }
+
+
+def _merge_exports(_: FleetContext, found: Parts) -> list[ExportedController]:
+    """Refuse it where a node does not answer: one that is missing would not be noticed."""
+    exported = [one for some in values_of(found.parts) for one in some]
+    return in_order(exported, found.targets, lambda one: str(one.record.name))
+
+
+@operation("export", *CHOSEN, scope=at_each, merge=_merge_exports)
+async def export_controllers(context: FleetContext) -> list[ExportedController]:
+    """Give the chosen controllers as a fleet file and settings files describe them, without
+    secrets."""
+    members = await context.chosen()
+    with refusing_long_work("fewer controllers, by `name` or `tag`"):
+        # One export of a tenant is under way at a time.
+        async with context.node.services.streams.place(("export", context.tenant)):
+            return [
+                ExportedController(
+                    msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
+                    BackupFile.written_now(profile, changed_settings_of(member)),
+                )
+                async for member in counted(members)
+                if (profile := member.controller.profile)
+            ]
+
+
+@operation("owners", for_tenants=False)
+def show_owners(context: FleetContext) -> dict[str, str | None]:
+    """Tell which node has which controller, null for none at present; 409 where there is one
+    node only."""
+    directory = context.node.door.directory
+    if directory is None:
+        raise Conflict("This node is the only one: it has all of its controllers.")
+    return dict(directory.owners)
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+@operation("remove", *CHOSEN, changes=True, scope=at_each, with_failed=True)
+async def remove_controllers(context: FleetContext) -> BulkReport:
+    """Remove the chosen controllers with all that is stored of them; of those that did not
+    start the ones that are named."""
+    check_chosen(context)
+    not_running = context.not_running_of_names()
+    running = [name for name in context.texts("name") if name not in not_running]
+    members: list[Member] = []
+    if running or not not_running:
+        given = {**context.given, "name": ",".join(running)}
+        members = await msgspec.structs.replace(context, given=given).chosen()
+    await context.node.remove(members, list(not_running.values()))
+    return all_done([*(member.name for member in members), *not_running])
+
+
+@operation(
+    "rename", NAME, QueryParameter("to", Name, "Its new name."), changes=True, scope=at_owner
+)
+async def rename_controller(context: FleetContext) -> RenamedReport:
+    """Give a controller another name, by which it answers from then on."""
+    member = context.one()
+    is_made_anew = member.name in context.node.in_file
+    await context.node.rename(member, context.needed("to", "the new name"))
+    report = report_of_member(context.node, member)
+    return RenamedReport(**msgspec.structs.asdict(report), is_made_anew=is_made_anew)
+
+
+@operation(
+    "place",
+    NAME,
+    *NEW_PLACE,
+    changes=True,
+    for_tenants=False,
+    scope=at_owner,
+    with_failed=True,
+)
+async def place_controller(context: FleetContext) -> MemberReport:
+    """Give a controller another address or port, at which it alone answers from then on.
+    What it does goes on; its connections end. One that did not start is started there."""
+    given = context.given
+    if not given.keys() & {one.name for one in NEW_PLACE}:
+        raise Malformed("No place is named.", allowed="an address, a port, or both")
+    node = context.node
+    number = node.roster.failed_numbers(context.tenant).get(given.get("name", ""))
+    if number is None:
+        member = context.one()
+        await node.place(member, *_new_place(given, member.record))
+    else:
+        place = _new_place(given, node.registry.records[number])
+        member = await place_and_start(node, number, *place)
+    return report_of_member(node, member)
+
+
+def _new_place(given: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
+    """Return the address and the port that are asked for; what is not named stays."""
+    address, port = given.get("address", before.address), before.port
+    if "port" in given:
+        port = given["port"] or None
+    return None if address == NONE else checked_address(address), port
+
+
+@operation(
+    "tag",
+    *CHOSEN,
+    QueryParameter("add", Tags, "Tags to give them."),
+    QueryParameter("remove", Tags, "Tags to take from them."),
+    changes=True,
+    scope=at_each,
+)
+async def tag_controllers(context: FleetContext) -> BulkReport:
+    """Give tags to the chosen controllers, and take tags from them."""
+    add, remove = checked_tags(context.texts("add")), checked_tags(context.texts("remove"))
+    if not (add or remove):
+        raise Malformed("No tag is named.", allowed="add=TAG, remove=TAG")
+    members = await context.chosen()
+    await context.node.tag(members, add, remove)
+    return all_done([member.name for member in members])
+
+
+def all_done(names: Sequence[str]) -> BulkReport:
+    return report_of([MemberResult(name, DONE) for name in names])
+
+
+def check_chosen(context: FleetContext) -> None:
+    """Refuse what would concern all controllers where none are named."""
+    if not any(context.given.get(one.name) for one in CHOSEN):
+        raise Malformed("Nothing is chosen.", allowed="name=NAME, tag=TAG, search or health")

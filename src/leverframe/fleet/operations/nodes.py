@@ -1,0 +1,239 @@
+"""Operations on nodes: how they are, what they count, and which of them have controllers."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from leverframe import __version__
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.refusals import BadValue, Conflict
+from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.fleet.answer_headers import PROGRESS
+from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
+from leverframe.fleet.health_index import version_of
+from leverframe.fleet.node import WITHOUT_PLACE
+from leverframe.fleet.operation import operation
+from leverframe.fleet.operations.context import NAMES, TAGS, FleetContext
+from leverframe.fleet.operations.parameters import Name
+from leverframe.fleet.operations.reports import NodeHealth, NodeReport
+from leverframe.fleet.other_nodes import ClusterReport, OtherNodes
+from leverframe.fleet.progress import ProgressReport
+from leverframe.fleet.scopes import at_every_node, others_of
+from leverframe.profile import HARDWARE, newest_software
+from leverframe.servers.http.messages import NOT_KEPT, Reply
+from leverframe.servers.problems import RETRY_SOON
+from leverframe.servers.routes.metrics import METRICS
+from leverframe.wire.prometheus import prometheus_text
+
+_NEWEST = {hw: newest_software(hw) for hw in HARDWARE}
+NODE = QueryParameter("node", Name, "The name of a node.")
+#: Findings about the node itself, by kind; controllers say the same of theirs.
+OF_CERTIFICATE = {
+    "certificate_ends": "The certificate of this node ends soon. Days left: {days}.",
+    "certificate_ended": "The certificate of this node has ended: browsers refuse it.",
+}
+
+
+# --- the node itself ------------------------------------------------------------------------------
+
+
+@operation("/health", role=ANYBODY, for_tenants=False, reply=NodeHealth, while_starting=True)
+def show_health(context: FleetContext) -> NodeHealth | Reply:
+    """Tell supervisors whether the node runs."""
+    # With tenants nothing of controllers: everybody may ask.
+    node = context.node
+    is_hidden = bool(node.registry.tenants)
+    if (stopping := node.roster.stop_progress()) is not None:
+        left = ProgressReport(stopping.of - stopping.done, stopping.of)
+        return _not_ready("stopping", left, is_hidden=is_hidden)
+    if (starting := node.roster.progress()) is not None:
+        return _not_ready("starting", starting, is_hidden=is_hidden)
+    found = len(node.findings()) or UNSET
+    if is_hidden:
+        of_node = [part for part in node.troubles if not part.startswith(WITHOUT_PLACE)]
+        return NodeHealth("degraded" if of_node else "ok", None, found)
+    members = node.members.values()
+    is_degraded = (
+        node.troubles or node.roster.problems() or any(one.controller.troubles for one in members)
+    )
+    return NodeHealth("degraded" if is_degraded else "ok", len(members), found)
+
+
+def _not_ready(
+    status: Literal["starting", "stopping"], running: ProgressReport, *, is_hidden: bool
+) -> Reply:
+    """Report a start or stop with an HTTP status that marks the node as not ready."""
+    count, of = (None, None) if is_hidden else (running.done, running.of)
+    body = msgspec.json.encode(NodeHealth(status, count, of=of))
+    return Reply(503, "application/json", body, (NOT_KEPT, *RETRY_SOON))
+
+
+@operation("/metrics", TAGS, reply=str, content_type=METRICS)
+async def show_metrics(context: FleetContext) -> Reply:
+    """List sums over all controllers as Prometheus reads them; with a tag also all figures
+    of the controllers that have it, with their names as the label `controller`."""
+    tags = context.texts("tag")
+    single = context.select((), tags) if tags else []
+    if len(single) > MAX_SINGLE:
+        raise BadValue(
+            f"{len(single)} controllers have the tag.",
+            field="tag",
+            allowed=f"a tag that at most {MAX_SINGLE} controllers have",
+        )
+    jobs = context.jobs.all(context.tenant)
+    families = await node_families(context.node, jobs, single, context.tenant)
+    return Reply(200, METRICS, prometheus_text(families))
+
+
+@operation(
+    "progress",
+    QueryParameter("id", Name, f"What the header `{PROGRESS}` of the request says."),
+    role=CONTROL,
+    while_starting=True,
+)
+def show_progress(context: FleetContext) -> ProgressReport:
+    """Tell how far a request has come that is still under way, of the controllers that it
+    concerns; 404 for any other."""
+    return context.under_way.report(context.tenant, context.needed("id", "the id of a request"))
+
+
+# --- all nodes together ---------------------------------------------------------------------------
+
+
+def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> NodeReport:
+    """Add the nodes up; problems are reported with the node that has them."""
+    # This one always answers.
+    own = reports[others_of(context).name]
+    troubles = [f"{node}: {text}" for node, one in reports.items() for text in one.troubles]
+    not_started = [f"{node}: {text}" for node, one in reports.items() for text in one.not_started]
+    troubles += [f"{node}: It does not answer." for node in sorted(context.silent)]
+    return replace(
+        own,
+        controllers=sum(one.controllers for one in reports.values()),
+        degraded=sum(one.degraded for one in reports.values()),
+        tags=_added(one.tags for one in reports.values()),
+        versions=_added(one.versions for one in reports.values()),
+        tenants=_added(one.tenants for one in reports.values()),
+        snapshots=list(dict.fromkeys(label for one in reports.values() for label in one.snapshots)),
+        troubles=troubles,
+        not_started=not_started,
+        can_start=list(dict.fromkeys(name for one in reports.values() for name in one.can_start)),
+    )
+
+
+def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    sums = Counter[str]()
+    for one in counts:
+        sums.update(one)
+    return dict(sorted(sums.items()))
+
+
+@operation("", role=CONTROL, while_starting=True, scope=at_every_node, merge=_merge_overviews)
+def show_overview(context: FleetContext) -> NodeReport:
+    """Show the node: how many controllers, their tags, the common time, the snapshots; added up
+    where several nodes share a database."""
+    node, members = context.node, context.members.values()
+    tags = Counter(tag for one in members for tag in one.record.tags)
+    profiles = (one.controller.profile for one in members)
+    versions = Counter(version_of(one.hw, one.sw) for one in profiles)
+    of_operator = context.tenant is None
+    tenants = Counter(dict.fromkeys(node.registry.tenants, 0) if of_operator else ())
+    if of_operator:
+        tenants.update(one.record.tenant for one in members if one.record.tenant)
+    return NodeReport(
+        __version__,
+        len(members),
+        sum(bool(member.controller.troubles) for member in members),
+        dict(sorted(tags.items())),
+        node.is_virtual,
+        _common_time(context),
+        _NEWEST,
+        context.time.rate,
+        context.snapshots.labels(context.tenant),
+        _troubles(context),
+        context.account.name,
+        "administrator" if context.account.role == ADMIN else "user",
+        context.tenant,
+        dict(sorted(versions.items())),
+        dict(sorted(tenants.items())),
+        str(node.options.timezone),
+        node.roster.reasons() if of_operator else [],
+        [one.name for one in node.roster.failed()] if of_operator else [],
+        node.roster.progress(context.tenant),
+    )
+
+
+def _common_time(context: FleetContext) -> float:
+    """Return the time of all; that of its first controller for a tenant, who may move it."""
+    if context.tenant is not None and context.node.is_virtual:
+        for member in context.members.values():
+            return member.controller.clock.wall()
+    return context.node.clock.wall()
+
+
+def _troubles(context: FleetContext) -> list[str]:
+    """Return what is wrong with the node, which names controllers, to the operator."""
+    if context.tenant is not None:
+        return []
+    node = context.node
+    of_node = (sentence for _, sentence in sorted(node.troubles.items()))
+    found = (OF_CERTIFICATE[one.kind].format_map(one.figures) for one in node.findings())
+    return [*of_node, *node.roster.problems(), *found]
+
+
+# --- nodes that share a database ------------------------------------------------------------------
+
+
+@operation("nodes", for_tenants=False)
+def list_nodes(context: FleetContext) -> ClusterReport:
+    """Show the nodes that share the database, and how this one stands with it."""
+    return _others(context).report()
+
+
+@operation(
+    "drain",
+    NODE,
+    QueryParameter("undo", bool, "Let it have its share again."),
+    changes=True,
+    for_tenants=False,
+)
+async def drain_node(context: FleetContext) -> ClusterReport:
+    """Empty a node: the others take its controllers over, one after the other. It stays
+    empty, also when it is started anew, until that is undone."""
+    others = _others(context)
+    name = context.needed("node", "the name of a node")
+    await others.drain(name, undo=context.given.get("undo", False))
+    return others.report()
+
+
+@operation("forget", NODE, changes=True, for_tenants=False)
+async def forget_node(context: FleetContext) -> ClusterReport:
+    """Take a node that has ended off the list; started again it is a new one."""
+    others = _others(context)
+    await others.forget(context.needed("node", "the name of a node"))
+    return others.report()
+
+
+@operation(
+    "move",
+    NAMES,
+    QueryParameter("node", Name, "The node that shall have them; any without it."),
+    changes=True,
+    for_tenants=False,
+)
+async def move_controllers(context: FleetContext) -> ClusterReport:
+    """Let a node have controllers as long as it lives."""
+    others = _others(context)
+    context.needed("name", "the name of a controller")
+    await others.move(context.texts("name"), context.given.get("node"))
+    return others.report()
+
+
+def _others(context: FleetContext) -> OtherNodes:
+    if context.node.cluster is None:
+        raise Conflict("This node shares no database with others; start it with --database.")
+    return context.node.cluster

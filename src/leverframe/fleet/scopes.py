@@ -1,0 +1,374 @@
+"""The scopes of operations: which nodes take part, and how their answers become one.
+
+The node that is asked finds the owners of the chosen controllers or of a job, asks all of them
+together, and merges what they answer. What a node has not answered is missing, and said to be.
+"""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from types import CoroutineType
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
+from leverframe.fleet.jobs.jobs import NoSuchJob
+from leverframe.fleet.member import no_such_name, selected
+from leverframe.fleet.node_accounts import Asking
+from leverframe.fleet.operation import Operation
+from leverframe.fleet.operations.context import FleetContext
+from leverframe.fleet.other_nodes import (
+    AnswerNotUnderstood,
+    LocatedController,
+    OtherNodes,
+    SilentNode,
+    read_answer,
+)
+from leverframe.fleet.owners import (
+    DEADLINES,
+    Located,
+    OwnerPart,
+    ask_nodes,
+    ask_owners,
+    wait_for_news,
+)
+from leverframe.fleet.progress import count_done, expect
+from leverframe.fleet.records import Moved, NotRunning
+from leverframe.fleet.tenants import is_seen, name_for_tenant, within_tenant
+from leverframe.storage.store import StoreUnavailable
+
+Reply = TypeVar("Reply")
+Numbers = Sequence[int] | None
+#: What a node has answered for some controllers.
+NodePart = OwnerPart[LocatedController]
+
+# --- one node asks another ------------------------------------------------------------------------
+
+
+class ApiCall(Struct, frozen=True, forbid_unknown_fields=True):
+    """A request of a person, as one node passes it to another."""
+
+    path: str
+    given: dict[str, Any]
+    body: bytes
+    asking: Asking
+    source: str
+    #: The controllers whose part it is; None where none are chosen.
+    numbers: list[int] | None = None
+
+
+class ApiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    #: JSON, as the endpoint answers.
+    value: bytes
+    #: Controllers that are not at this node.
+    missing: list[int]
+    #: The node does not know whether it still has the others.
+    is_stale: bool = False
+    #: Why those of the missing ones do not run that this node has and that did not start.
+    not_started: dict[int, str] = {}
+
+
+class NoJobOwner(SilentNode):
+    sentence = "No node goes on with this job at present. Nothing was done: ask again."
+
+
+#: Controllers that are not at a node, and why they do not run where they failed to start there.
+Missing = dict[int, str | None]
+
+
+async def run_here(
+    context: FleetContext, operation: Operation[Reply], numbers: Numbers
+) -> tuple[Reply, Missing]:
+    """Do the part of this node; return the answer, and controllers that are not here."""
+    missing: Missing = {}
+    if numbers is not None:
+        node = context.node
+        here = {member.number for member in node.by_number(set(numbers))}
+        if operation.with_failed:
+            here |= set(numbers) & set(context.not_running_of_names().values())
+        why = node.roster.sentences_of(context.tenant)
+        missing = {number: why.get(number) for number in numbers if number not in here}
+        context = replace(context, numbers=frozenset(here))
+    value = operation.run(context)
+    return (await value if isinstance(value, CoroutineType) else value), missing
+
+
+def others_of(context: FleetContext) -> OtherNodes:
+    assert context.node.cluster is not None
+    return context.node.cluster
+
+
+async def ask_node_for(
+    context: FleetContext, operation: Operation[Any], node: str, numbers: Numbers = None
+) -> tuple[Any, Missing]:
+    """Ask a node, this one or another, to do its part; raise its refusal, or SilentNode."""
+    others = others_of(context)
+    if node == others.name:
+        return await run_here(context, operation, numbers)
+    chosen = None if numbers is None else list(numbers)
+    request = context.request
+    path, deadline = operation.path, operation.deadline
+    call = ApiCall(path, context.given, request.body, context.asking, request.peer, chosen)
+    content = await others.ask(node, "api", msgspec.msgpack.encode(call), deadline.answer_s)
+    count_done(len(chosen or ()))
+    answer: ApiAnswer = read_answer(node, content, ApiAnswer)
+    if answer.is_stale:
+        context.stale.add(node)
+    try:
+        missing = {number: answer.not_started.get(number) for number in answer.missing}
+        return msgspec.json.decode(answer.value, type=operation.reply), missing
+    except msgspec.MsgspecError as error:
+        raise AnswerNotUnderstood(node) from error
+
+
+# --- scopes ---------------------------------------------------------------------------------------
+
+
+async def at_every_node(context: FleetContext, operation: Operation[Any]) -> Any:
+    """Ask every node that lives; note who is silent."""
+    assert operation.merge is not None
+    return operation.merge(context, await ask_every_node(context, operation))
+
+
+async def at_each(context: FleetContext, operation: Operation[Reply]) -> Reply:
+    """Ask the owners of the chosen controllers."""
+    targets = await find_targets(context)
+    if not targets:
+        return (await run_here(context, operation, []))[0]
+    found = await ask_parts(context, operation, targets)
+    merge: Callable[[FleetContext, Parts], Any] = operation.merge or merge_results
+    merged: Reply = merge(context, found)
+    return merged
+
+
+async def at_each_and_all(context: FleetContext, operation: Operation[Any]) -> Any:
+    """Ask the owners of the chosen controllers, and all other nodes."""
+    targets, also = await find_targets(context), others_of(context).living()
+    found = await ask_parts(context, operation, targets, also)
+    merged = (operation.merge or merge_results)(context, found)
+    return await merged if isinstance(merged, CoroutineType) else merged
+
+
+async def at_owner(context: FleetContext, operation: Operation[Any]) -> Any:
+    """Ask the owner of the one controller that is meant."""
+    name = context.needed("name", "the name of a controller")
+    targets = [one for one in await find_targets(replace(context, given={})) if one.name == name]
+    # None where it is removed in the meantime.
+    parts = (await ask_parts(context, operation, targets)).parts if targets else []
+    if not parts:
+        raise no_such_name(name)
+    return values_of(parts)[0]
+
+
+async def at_job(context: FleetContext, operation: Operation[Any]) -> Any:
+    """Ask the node that runs the job which is meant."""
+    id = within_tenant(context.tenant, context.needed("id", "the id of a job"))
+
+    async def ask(node: str) -> Any:
+        return (await ask_node_for(context, operation, node))[0]
+
+    return await ask_job_owner(context, id, ask, may_repeat=not operation.takes_form)
+
+
+async def ask_every_node(context: FleetContext, operation: Operation[Reply]) -> dict[str, Reply]:
+    """Return the answers of all nodes by name; note who is silent."""
+    others = others_of(context)
+
+    async def ask(node: str) -> Reply:
+        value: Reply = (await ask_node_for(context, operation, node))[0]
+        return value
+
+    answers, silent = await ask_nodes(sorted({others.name, *others.living()}), ask)
+    context.silent.update(silent)
+    return answers
+
+
+async def ask_job_owner(
+    context: FleetContext,
+    id: str,
+    ask: Callable[[str], Coroutine[Any, Any, Any]],
+    *,
+    may_repeat: bool,
+) -> Any:
+    """Ask the node that runs a job, also where another one takes it over in the meantime."""
+    others = others_of(context)
+
+    async def find(ids: list[str]) -> Located[str, str]:
+        node = await others.holder_of(id)
+        if node is None:
+            shown = name_for_tenant(context.tenant, id)
+            raise NoSuchJob(f"There is no job {shown[:40]!r}.", field="id")
+        return [(id, node or None)]
+
+    async def ask_owner(node: str, ids: list[str]) -> list[OwnerPart[str]]:
+        try:
+            return [OwnerPart(node, ids, await ask(node))]
+        except SilentNode as silent:
+            is_open = may_repeat or not silent.has_taken_it
+            return [OwnerPart(node, ids, refusal=silent, is_open=is_open)]
+        except Refusal as refusal:
+            # Who has just taken it over may still be reading it.
+            is_open = refusal.status == NoSuchJob.status
+            return [OwnerPart(node, ids, refusal=refusal, is_open=is_open)]
+
+    hold_s, wait = DEADLINES["job"].hold_s, wait_for_news(others)
+    located = await find([id])
+    parts = await ask_owners(located, find, ask_owner, wait, hold_s, no_owner=NoJobOwner)
+    return values_of(parts)[0]
+
+
+# --- the owners of controllers --------------------------------------------------------------------
+
+
+class Parts(Struct, frozen=True):
+    """What nodes have answered for the chosen controllers."""
+
+    targets: Sequence[LocatedController]
+    parts: list[NodePart]
+
+
+async def find_targets(context: FleetContext) -> list[LocatedController]:
+    """Find the chosen controllers wherever they are, by name and tag; refuse unknown ones.
+
+    While the database is away, names are known by the last look.
+    """
+    others, names, tags = others_of(context), context.texts("name"), context.texts("tag")
+    try:
+        everybody = await others.locate()
+    except StoreUnavailable:
+        if tags:
+            raise
+        everybody = others.last_known()
+    by_name = {one.name: one for one in everybody if is_seen(context.tenant, one.record.tenant)}
+    for name in names:
+        if name not in by_name:
+            raise no_such_name(name)
+    found = selected(by_name, names, tags)
+    expect(len(found))
+    return found
+
+
+async def ask_parts(
+    context: FleetContext,
+    operation: Operation[Any],
+    targets: Sequence[LocatedController],
+    also: Iterable[str] = (),
+) -> Parts:
+    """Ask every owner to do its part; raise the refusal where all of them refuse.
+
+    Nodes in `also` are asked even if they have none of the controllers.
+    """
+    others = others_of(context)
+
+    async def find(left: list[LocatedController]) -> Located[LocatedController, str]:
+        with suppress(StoreUnavailable):
+            # Those that were removed in the meantime are left out.
+            left = await others.locate([one.number for one in left])
+        return [(one, one.node) for one in left]
+
+    async def ask(node: str, some: list[LocatedController]) -> list[NodePart]:
+        return await _ask_owner(context, operation, node, some)
+
+    located, hold_s = [(one, one.node) for one in targets], operation.deadline.hold_s
+    parts = await ask_owners(located, find, ask, wait_for_news(others), hold_s, also)
+    context.silent.update(
+        part.node for part in parts if isinstance(part.refusal, SilentNode) and part.node
+    )
+    of_one = (SilentNode, NotRunning)
+    refusals = [part.refusal for part in parts if part.refusal is not None]
+    spoken = [refusal for refusal in refusals if not isinstance(refusal, of_one)]
+    if spoken and len(spoken) == len(parts):
+        raise spoken[0]
+    return Parts(targets, parts)
+
+
+async def _ask_owner(
+    context: FleetContext,
+    operation: Operation[Any],
+    node: str,
+    targets: Sequence[LocatedController],
+) -> list[NodePart]:
+    """Ask a node; what it does not have, or has let go in the meantime, is a part of its own."""
+    numbers = [one.number for one in targets]
+    try:
+        value, missing = await ask_node_for(context, operation, node, numbers)
+    except Refusal as refusal:
+        if isinstance(refusal, SilentNode):
+            is_open = not (operation.takes_form and refusal.has_taken_it)
+        else:
+            is_open = refusal.status == Moved.status
+        return [OwnerPart(node, list(targets), refusal=refusal, is_open=bool(targets) and is_open)]
+    except StoreUnavailable as error:
+        # As another node says it, too: what the others have done is done.
+        return [OwnerPart(node, list(targets), refusal=operation.refusal(error))]
+    left = set(missing)
+    if isinstance(value, BulkReport):
+        moved = {one.name for one in value.results if one.status == Moved.status}
+        left |= {one.number for one in targets if one.name in moved}
+        names = {one.name for one in targets if one.number in left}
+        value = replace(value, results=[one for one in value.results if one.name not in names])
+    there = [one for one in targets if one.number not in left]
+    failed = {one.number: why for one in targets if (why := missing.get(one.number))}
+    gone = [one for one in targets if one.number in left and one.number not in failed]
+    parts = [OwnerPart(node, there, value)] if there or not left else []
+    parts += [
+        OwnerPart(node, [one], refusal=NotRunning(failed[one.number]))
+        for one in targets
+        if one.number in failed
+    ]
+    return [*parts, OwnerPart(node, gone, refusal=Moved("It"), is_open=True)] if gone else parts
+
+
+# --- merging --------------------------------------------------------------------------------------
+
+
+def values_of(parts: Iterable[OwnerPart[Any]]) -> list[Any]:
+    """Return what nodes have answered; raise a refusal where one of them has not."""
+    found = []
+    for part in parts:
+        if part.refusal is not None:
+            raise part.refusal
+        found.append(part.value)
+    return found
+
+
+def rows_of(found: Parts, refused: Callable[[LocatedController, Refusal], Any]) -> list[Any]:
+    """Return the rows that nodes have for their controllers, in order; `refused` makes others."""
+    rows: list[Any] = []
+    for part in found.parts:
+        if part.refusal is None:
+            rows += part.value
+        else:
+            rows += [refused(one, part.refusal) for one in part.targets]
+    return in_order(rows, found.targets)
+
+
+def merge_results(_: FleetContext, found: Parts) -> BulkReport:
+    """Return a result for each controller."""
+    return merge_bulk(found, lambda report: report)
+
+
+def merge_bulk(found: Parts, bulk_in: Callable[[Any], BulkReport]) -> BulkReport:
+    merged = [
+        one if one.refusal else replace(one, value=bulk_in(one.value).results)
+        for one in found.parts
+    ]
+    dry_run = any(bulk_in(one.value).dry_run for one in found.parts if one.refusal is None)
+    return report_of(rows_of(replace(found, parts=merged), refused_for), dry_run=dry_run)
+
+
+def refused_for(target: LocatedController, refusal: Refusal) -> MemberResult:
+    return MemberResult(target.name, refusal.status, str(refusal.as_problem()["detail"]))
+
+
+def in_order(
+    found: list[Any],
+    targets: Sequence[LocatedController],
+    name_of: Callable[[Any], str] = lambda one: str(one.name),
+) -> list[Any]:
+    """Put what was found of controllers in the order in which these were chosen."""
+    places: Mapping[str, int] = {one.name: place for place, one in enumerate(targets)}
+    return sorted(found, key=lambda one: places.get(name_of(one), len(places)))
