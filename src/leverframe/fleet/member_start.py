@@ -19,19 +19,13 @@ from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.loop_shares import LoopShare, LoopTurns
-from leverframe.process.build import BuiltController, ConfiguredIdentity, build
+from leverframe.process.build import ConfiguredIdentity, build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.process.node_services import NodeServices
-from leverframe.process.ports import (
-    connect_bootloader,
-    connect_bus,
-    connect_modbus_server,
-    connect_snmp,
-)
+from leverframe.process.ports import connect_bootloader, open_ports
 from leverframe.process.reach import trusted_networks
-from leverframe.process.services import Service
 from leverframe.profile import Profile
 from leverframe.servers import journal_log
-from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.journal_log import JournalLog
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
@@ -87,27 +81,22 @@ class MemberStarter(Struct, frozen=True):
             config, record.address, self.options, controller.clock
         )
         opened = partial(opened_to, frozenset(config.cors_origins))
-        entrance = Entrance(
-            logged,
-            self.options.marked(self.door.outward(opened(built.noting(built.web.handle)))),
-            self.door.outward(opened(built.web.admit_body)),
-            turns.share,
-        )
+        handle, admit = built.handlers(lambda handler: self.door.outward(opened(handler)))
+        entrance = Entrance(logged, self.options.marked(handle), admit, turns.share)
         built.mqtt.pages_are_at(self.door.pages_of(record.name))
-        if controller.faults is not None:
-            HttpFaults(controller.faults, entrance, controller.request_journal)
-        beside: list[Service] = []
+        built.show_faults(entrance)
         if journal_log.is_wanted():
-            beside.append(JournalLog(controller))
+            built.add(JournalLog(controller))
         try:
             await self.door.open(entrance, record.address, record.port)
-            place = self.modbus.place(record.address)
-            modbus = await connect_modbus_server(
-                controller, self.options.ports, self.door.descriptors, place, turns
+            ports = await open_ports(
+                built,
+                self.options.ports,
+                self.door.descriptors,
+                serial_modbus=config.serial_modbus,
+                modbus=self.modbus.place(record.address),
+                snmp=self.snmp.place(record.address),
             )
-            bus = connect_bus(controller, config.serial_modbus, self.options.sending.targets)
-            beside += [modbus, *bus]
-            snmp = await connect_snmp(built, self.options.ports, self.snmp.place(record.address))
             bootloader = connect_bootloader(
                 controller,
                 record.address,
@@ -115,19 +104,18 @@ class MemberStarter(Struct, frozen=True):
                 public_key,
                 self.services.firmware_places,
             )
-            beside += [snmp, bootloader]
+            built.add(bootloader)
         except BaseException:
-            leave = partial(self.door.close, entrance)
-            await close_all([*(one.close for one in beside), leave, built.stop])
+            await close_all([partial(self.door.close, entrance), built.stop])
             raise
 
         async def move_ports(address: str | None) -> None:
             controller.own_address = address
-            await modbus.move_to(self.modbus.place(address))
-            await snmp.move_to(self.snmp.place(address))
+            await ports.modbus.move_to(self.modbus.place(address))
+            await ports.snmp.move_to(self.snmp.place(address))
             bootloader.move_to(address)
 
-        started.append(Member(number, record, built, entrance, tuple(beside), move_ports))
+        started.append(Member(number, record, built, entrance, move_ports))
         return started[0]
 
     async def _build(
@@ -140,7 +128,7 @@ class MemberStarter(Struct, frozen=True):
         saved: SavedLive | None,
         turns: LoopTurns,
         tenant: Callable[[], str],
-    ) -> BuiltController:
+    ) -> ControllerHost:
         options = self.options
         live, clock = resumption(saved, profile, self.clock)
         if clock is None:

@@ -16,11 +16,10 @@ from leverframe.fleet.entrance import Entrance
 from leverframe.fleet.first_passwords import ShowPassword, print_password
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController
 from leverframe.outgoing.targets import Targets
-from leverframe.process.build import BuiltController
-from leverframe.process.services import Sending, Service
+from leverframe.process.controller_host import ControllerHost
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Handler
-from leverframe.shutdown import close_all
 
 #: A controller of which no fleet file says anything.
 PLAIN = Config()
@@ -94,17 +93,14 @@ class Member:
         self,
         number: int,
         record: MemberRecord,
-        built: BuiltController,
+        built: ControllerHost,
         entrance: Entrance,
-        beside: tuple[Service, ...],
         move_ports: Callable[[str | None], Awaitable[None]],
     ) -> None:
         self.number = number
         self.record = record
         self.built = built
         self.entrance = entrance
-        #: What answers at other ports.
-        self.beside = beside
         #: Has that which nodes tell apart by address answer at another one.
         self.move_ports = move_ports
         #: It stops here, or has: nothing more is begun with it.
@@ -119,7 +115,7 @@ class Member:
         return self.built.controller
 
     async def end(self) -> None:
-        await close_all([*(one.close for one in self.beside), self.built.stop])
+        await self.built.stop()
         asyncio.get_running_loop().call_later(LAST_ANSWER_S, self.built.take_apart)
 
 

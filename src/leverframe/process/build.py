@@ -20,6 +20,7 @@ from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.process.boards import make_board
+from leverframe.process.controller_host import ControllerHost, MakeProblem, Wrapping, as_it_is
 from leverframe.process.node_services import NodeServices
 from leverframe.process.services import (
     Sending,
@@ -36,21 +37,16 @@ from leverframe.process.services import (
     trap_origin,
 )
 from leverframe.profile import Profile
-from leverframe.servers.http.messages import Handler, Reply, Request, problem_reply
+from leverframe.servers.http.messages import Request, problem_reply
 from leverframe.servers.http.request_journal import KEPT_BODY, OpenRequest, RequestJournal
-from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.bounded_requests import ControllerWork, no_tenant
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
-from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
 from leverframe.wiring import Wiring
 
 if TYPE_CHECKING:
     from leverframe.controller.hand_over import LiveExport
-
-Noting = Callable[[Handler], Handler]
-MakeProblem = Callable[[int, str], Reply]
 
 SIMULATED = Wiring()
 NORMALLY = Sending()
@@ -66,51 +62,6 @@ class ConfiguredIdentity(Struct, frozen=True):
 
 
 AS_MADE = ConfiguredIdentity()
-
-
-class BuiltController(Struct, frozen=True):
-    """A controller that has been started, its request function, and what runs beside it."""
-
-    controller: Controller
-    web: Web
-    #: Makes a handler note what clients ask for, on virtual time, where tests run.
-    noting: Noting
-    #: Makes the refusals of what is no request; these are noted, too.
-    problem: MakeProblem
-    #: What it is called as long as nobody has named it.
-    name: str
-    #: The same in names of hosts, whatever the configuration calls it.
-    host_label: str
-    mac: str
-    snmp_identity: EngineIdentity
-    mqtt: MqttService
-    #: What it shares with other controllers of the process.
-    node: NodeServices
-    #: When it may be asked, beside others.
-    turns: LoopTurns
-    services: tuple[Service, ...] = ()
-
-    @property
-    def present_name(self) -> str:
-        return self.controller.engine.settings.name or self.name
-
-    async def stop(self) -> None:
-        """Stop everything, each part by itself; log what failed."""
-        services = (service.close for service in reversed(self.services))
-        await close_all([*services, self.controller.stop])
-
-    def take_apart(self) -> None:
-        """Free the memory of a controller that was stopped and that nobody asks any more.
-
-        Its parts refer to each other in circles, and the collector never looks at what `gc.freeze`
-        has seen.
-        """
-        controller = self.controller
-        parts = [controller.writer, controller, self.web, self.mqtt, *self.services]
-        if controller.faults is not None:
-            parts.append(controller.faults)
-        for part in parts:
-            vars(part).clear()
 
 
 async def build(
@@ -131,7 +82,7 @@ async def build(
     live: "LiveExport | None" = None,
     turns: LoopTurns | None = None,
     tenant: Callable[[], Hashable] = no_tenant,
-) -> BuiltController:
+) -> ControllerHost:
     """Build and start a controller on the board that the wiring describes.
 
     Several controllers of a process are given the same `node`, which they leave open, and what the
@@ -185,7 +136,7 @@ async def build(
         work=ControllerWork(shared.places, shared.streams, controller, tenant),
     )
     noting, problem = _connect_request_journal(controller)
-    return BuiltController(
+    return ControllerHost(
         controller,
         web,
         noting,
@@ -197,6 +148,7 @@ async def build(
         mqtt,
         shared,
         turns,
+        sending.targets,
         tuple(services),
     )
 
@@ -224,10 +176,10 @@ def _connect_pings(controller: Controller, shared: NodeServices, sending: Sendin
     return [pinger]
 
 
-def _connect_request_journal(controller: Controller) -> tuple[Noting, MakeProblem]:
+def _connect_request_journal(controller: Controller) -> tuple[Wrapping, MakeProblem]:
     """Note what clients ask for where time is virtual, as it is in tests."""
     if not controller.clock.is_virtual:
-        return _as_it_is, problem_reply
+        return as_it_is, problem_reply
     journal = RequestJournal(controller.clock.wall, _without_secrets)
     controller.request_journal = journal
     return journal.before, journal.before_refusals(problem_reply)
@@ -256,10 +208,6 @@ def _went_on(controller: Controller, live: "LiveExport") -> bool:
     from leverframe.controller.hand_over import went_on
 
     return went_on(controller, live)
-
-
-def _as_it_is(handler: Handler) -> Handler:
-    return handler
 
 
 class ControllerIdentity(NamedTuple):

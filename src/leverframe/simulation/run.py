@@ -21,7 +21,8 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.loop_shares import bulk_turns
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.commands import CommandEndpoint
@@ -61,7 +62,7 @@ class Stop(Struct, frozen=True):
 class Simulation:
     """A started controller with the scenario that it will run."""
 
-    def __init__(self, scenario: Scenario, built: BuiltController, board: SimulatedBoard) -> None:
+    def __init__(self, scenario: Scenario, built: ControllerHost, board: SimulatedBoard) -> None:
         self.scenario = scenario
         self.controller: Controller = built.controller
         self.board = board

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from leverframe.controller.saved_snapshot import SavedSnapshot
     from leverframe.fleet.given_settings import GivenSettings
     from leverframe.hardware.fault_catalogue import Fault
-    from leverframe.process.build import BuiltController
-    from leverframe.servers.http.messages import Handler
+    from leverframe.process.controller_host import ControllerHost
     from leverframe.storage.store import MemoryStore
     from leverframe.testing.process_twin import ProcessTwin
     from leverframe.units.pulled_unit import PulledUnit
@@ -137,7 +136,7 @@ class Twin(AnyTwin):
         self._accounts = list((accounts or {}).items())
         self._uses_mqtt = mqtt is not None
         self._identity = ConfiguredIdentity(name, self._config.mac_address())
-        self._built: BuiltController | None = None
+        self._built: ControllerHost | None = None
         self._parts = AsyncExitStack()
         self._memory = MemoryStore()
         #: What `reset` goes back to.
@@ -171,17 +170,13 @@ class Twin(AnyTwin):
         from leverframe.controller.live_snapshot import go_back, take_snapshot
         from leverframe.controller.saved_snapshot import revive_snapshot
         from leverframe.process.build import build
-        from leverframe.process.listening import bind_errors_for_people
-        from leverframe.process.ports import connect_modbus, connect_snmp
-        from leverframe.process.reach import certificate_of, connect_certificate, listen, reach_of
-        from leverframe.process.recorded import with_recorded_answers
-        from leverframe.process.serve import http_limits
+        from leverframe.process.ports import open_ports, serve_http
+        from leverframe.process.reach import certificate_of, reach_of
         from leverframe.process.services import Sending
         from leverframe.servers.descriptors import DescriptorBudget
-        from leverframe.servers.http.server import HttpServer
-        from leverframe.servers.http_faults import HttpFaults
 
         async with AsyncExitStack() as parts:
+            folder = parts.enter_context(TemporaryDirectory()) if self._config.tls else ""
             store = self._memory = await self._store()
             reach = reach_of(self._config)
             built = await build(
@@ -196,36 +191,21 @@ class Twin(AnyTwin):
             )
             parts.push_async_callback(built.stop)
             controller, descriptors = built.controller, DescriptorBudget()
-            handler: Handler = built.web.handle
-            if self._answers is not None:
-                answers = self._answers.from_the_first()
-                handler = with_recorded_answers(controller, handler, answers)
-            server = HttpServer(
-                built.noting(handler),
-                http_limits(lenient=self._config.lenient),
-                admission=built.web.admit_body,
-                descriptors=descriptors,
-            )
-            assert controller.faults is not None
-            HttpFaults(controller.faults, server, controller.request_journal)
-            folder = parts.enter_context(TemporaryDirectory()) if self._config.tls else ""
             certificate = certificate_of(self._config, Path(folder), built.host_label)
-            if certificate is not None:
-                connect_certificate(controller, certificate)
-            with bind_errors_for_people(HOST, self._config.port, "port="):
-                await listen(server, self._config, certificate, reach)
-            server.state.problem = built.problem
-            parts.push_async_callback(server.stop, GRACE_S)
-            controller.ports["http"] = lambda: server.port
-            beside = [
-                *await connect_modbus(controller, self._config, descriptors),
-                await connect_snmp(built, self._config),
-            ]
+            server = await serve_http(
+                built,
+                self._config,
+                reach,
+                certificate,
+                descriptors,
+                answers=self._answers,
+                option="port=",
+                grace_s=GRACE_S,
+            )
+            await open_ports(built, self._config, descriptors)
             if self._uses_mqtt:
                 built.mqtt.start()
-                beside.append(built.mqtt)
-            for service in beside:
-                parts.push_async_callback(service.close)
+                built.add(built.mqtt)
             self.url = f"{'https' if certificate else 'http'}://{HOST}:{server.port}"
             self.ca_file = str(Path(folder) / "tls-certificate.pem") if certificate else None
             if self._saved is not None:
@@ -400,7 +380,7 @@ class Twin(AnyTwin):
         return self._running.controller
 
     @property
-    def _running(self) -> "BuiltController":
+    def _running(self) -> "ControllerHost":
         if self._built is None:
             raise RuntimeError("The twin is off; start it with `with`, or with start().")
         return self._built
