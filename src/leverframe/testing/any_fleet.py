@@ -25,11 +25,11 @@ from leverframe.fleet.api.reading import (
 )
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.export_folder import write_export
-from leverframe.fleet.given_settings import GivenTemplate, template_body
 from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.node_client import NodeAsking
-from leverframe.fleet.time_words import Duration, WhenText, seconds_of
 from leverframe.hardware.fault_catalogue import Fault
+from leverframe.maintenance.given_settings import GivenTemplate, template_body
+from leverframe.moments import Duration, WhenText, seconds_of
 from leverframe.testing.any_twin import AnyTwin
 from leverframe.testing.twin_clock import TwinClock
 

@@ -21,15 +21,16 @@ from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import RolloutPolicy
 from leverframe.fleet.members import Member
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking
-from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
+from leverframe.moments import Duration, WhenText, seconds_of, wall_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.testing.any_fleet import AnyFleet, Tags
+from leverframe.testing.in_process import BY_TEST
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.misuse import BadCall, check_names
 from leverframe.testing.node_fleet import NodeFleet
 from leverframe.testing.snapshot import TwinSnapshot
-from leverframe.testing.twin import BY_TEST, Twin
+from leverframe.testing.twin import Twin
 from leverframe.testing.twin_rollout import TwinRollout
 from leverframe.testing.versions import version_parameters, versions_from
 

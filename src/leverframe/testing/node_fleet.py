@@ -4,15 +4,13 @@ import warnings
 from collections.abc import Iterator
 from datetime import tzinfo
 from functools import cached_property
-from ssl import create_default_context
 from typing import Self
 from weakref import WeakSet
-
-import httpx
 
 from leverframe.config import Config
 from leverframe.fleet.api.reading import MemberReport
 from leverframe.fleet.node_client import NodeClient
+from leverframe.process.api_client import ApiClient
 from leverframe.testing.any_fleet import AnyFleet
 from leverframe.testing.node_twin import NodeTwin
 from leverframe.testing.twin_client import ANSWER_S
@@ -71,9 +69,8 @@ class NodeFleet(AnyFleet[NodeTwin]):
         return twin
 
     @cached_property
-    def _to_twins(self) -> httpx.Client:
-        context = create_default_context(cafile=self._ca_file) if self._ca_file else True
-        return httpx.Client(verify=context, timeout=ANSWER_S)
+    def _to_twins(self) -> ApiClient:
+        return ApiClient(self.url, self._ca_file, ANSWER_S)
 
     @cached_property
     def _zone(self) -> tzinfo:

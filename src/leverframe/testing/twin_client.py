@@ -1,13 +1,11 @@
 """A client of a twin: one request by the network, and what a refusal is to a test."""
 
-import http.client
-import ssl
-from base64 import b64encode
 from urllib.parse import urlsplit
 
 import msgspec
 
 from leverframe.errors import ErrorForPeople
+from leverframe.process.api_client import ApiClient, Credentials, signed
 
 #: How long a client waits for an answer of a twin, in real seconds.
 ANSWER_S = 30.0
@@ -31,7 +29,7 @@ class TwinRefused(ErrorForPeople):
 def fetched(
     url: str,
     path: str,
-    account: tuple[str, str] | None,
+    account: Credentials | None,
     ca_file: str | None,
     door: str | None = None,
 ) -> str:
@@ -39,22 +37,10 @@ def fetched(
 
     With a `door` that is where the connection goes, and the host of `url` is asked for there.
     """
-    parts = urlsplit(door or url)
-    headers = {"Host": urlsplit(url).netloc, **_signed(account)}
-    host, port = parts.hostname or "", parts.port or 0
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        context = ssl.create_default_context(cafile=ca_file)
-        connection = http.client.HTTPSConnection(host, port, timeout=ANSWER_S, context=context)
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=ANSWER_S)
-    try:
-        connection.request("GET", "/" + path.lstrip("/"), headers=headers)
-        reply = connection.getresponse()
-        text = reply.read()
-    finally:
-        connection.close()
-    return checked(reply.status, text, path).decode()
+    headers = {"Host": urlsplit(url).netloc, **signed(account)}
+    client = ApiClient(door or url, ca_file, ANSWER_S)
+    reply = client.request("GET", "/" + path.lstrip("/"), headers=headers)
+    return checked(reply.status, reply.body, path).decode()
 
 
 def checked(status: int, body: bytes, command: str) -> bytes:
@@ -75,10 +61,3 @@ def _without_secrets(command: str) -> str:
 
     path, mark, query = command.partition("?")
     return f"/{path.lstrip('/')}{mark}{masked_items(query)[0]}"
-
-
-def _signed(account: tuple[str, str] | None) -> dict[str, str]:
-    if account is None:
-        return {}
-    token = b64encode(":".join(account).encode()).decode()
-    return {"Authorization": f"Basic {token}"}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from leverframe.testing.twin_access import TwinAccess
+from leverframe.testing.transport import TwinAccess
 
 if TYPE_CHECKING:
     from leverframe.testing.requests import TwinRequest

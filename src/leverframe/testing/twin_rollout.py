@@ -3,8 +3,8 @@
 from leverframe.fleet.bulk import MemberResult
 from leverframe.fleet.jobs.job import FleetJob
 from leverframe.fleet.jobs.job_state import JobReport, Operation
+from leverframe.testing.in_process import BY_TEST
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.twin import BY_TEST
 
 
 class TwinRollout:

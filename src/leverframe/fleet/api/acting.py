@@ -16,7 +16,7 @@ from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.live import set_fault
 from leverframe.fleet.members import Member
-from leverframe.fleet.time_words import BadMoment, wall_of
+from leverframe.moments import BadMoment, wall_of
 from leverframe.servers.http.client_presence import ends_with_client
 
 LABEL = "1 to 40 letters, digits, spaces, dots, dashes and underscores"

@@ -16,7 +16,7 @@ from leverframe.fleet.api.rolling_out import template_of
 from leverframe.fleet.bulk import DONE, CommandEffect
 from leverframe.fleet.jobs.job_work import with_template
 from leverframe.fleet.members import Member
-from leverframe.fleet.time_words import BadMoment, wall_of
+from leverframe.moments import BadMoment, wall_of
 from leverframe.storage.audit import AuditEntry
 from leverframe.storage.backup import BackupFile
 

@@ -20,7 +20,6 @@ from leverframe.fleet.api.reading import (
 )
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
 from leverframe.fleet.first_passwords import ShowPassword
-from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
 from leverframe.fleet.members import Member, NewController, no_such_name
 from leverframe.fleet.node import FleetNode
@@ -36,6 +35,7 @@ from leverframe.fleet.records import (
 )
 from leverframe.fleet.start_again import make_new, place_and_start, start_noted
 from leverframe.fleet.tenants import OPERATOR
+from leverframe.maintenance.given_settings import template_leaves, version_for
 from leverframe.profile import UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused
 
