@@ -22,8 +22,7 @@ from leverframe.engine.effects import Notify
 from leverframe.notify.channel import ChannelLimits
 from leverframe.outgoing.targets import Targets
 from leverframe.process.build import build
-from leverframe.process.https_redirect import open_redirect
-from leverframe.process.ports import connect_bootloader, connect_snmp
+from leverframe.process.ports import connect_bootloader, connect_snmp, open_redirect
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.descriptors import DescriptorBudget

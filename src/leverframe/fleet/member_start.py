@@ -75,7 +75,7 @@ class MemberStarter(Struct, frozen=True):
             built = await self._build(number, record, profile, config, stored, saved, turns, tenant)
         finally:
             CONTROLLER.reset(before)
-        controller = built.controller
+        controller, built.descriptors = built.controller, self.door.descriptors
         self._connect(controller)
         controller.without_effect = keys_without_effect(
             config, record.address, self.options, controller.clock
@@ -92,7 +92,6 @@ class MemberStarter(Struct, frozen=True):
             ports = await open_ports(
                 built,
                 self.options.ports,
-                self.door.descriptors,
                 serial_modbus=config.serial_modbus,
                 modbus=self.modbus.place(record.address),
                 snmp=self.snmp.place(record.address),

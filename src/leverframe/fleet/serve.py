@@ -33,9 +33,8 @@ from leverframe.fleet.tenants import TenantRecord
 from leverframe.outgoing.targets import Targets
 from leverframe.process.feature_loading import LARGE, SMALL, FeatureLoader
 from leverframe.process.json_lines import print_json
-from leverframe.process.listening import bind_errors_for_people
+from leverframe.process.listening import bind_errors_for_people, descriptor_budget
 from leverframe.process.logs import set_up as set_up_logs
-from leverframe.process.open_files import descriptor_budget
 from leverframe.process.ports import http_limits
 from leverframe.process.reach import (
     certificate_of,

@@ -17,10 +17,6 @@ Credentials = tuple[str, str]
 NO_ANSWER = (OSError, http.client.HTTPException)
 
 
-class NotConnected(OSError):
-    """No connection could be opened, so nothing was sent."""
-
-
 class ApiReply(NamedTuple):
     status: int
     headers: Message
@@ -68,8 +64,6 @@ class ApiClient:
         connection = self._kept or self._new_connection(timeout_s or self._timeout_s)
         is_whole = False
         try:
-            if connection.sock is None:
-                _connect(connection)
             connection.request(method, target, body, headers or {})
             reply = connection.getresponse()
             answer = ApiReply(reply.status, reply.headers, reply.read())
@@ -84,13 +78,6 @@ class ApiClient:
         self.is_closed = True
         if self._kept is not None:
             self._kept.close()
-
-
-def _connect(connection: http.client.HTTPConnection) -> None:
-    try:
-        connection.connect()
-    except OSError as error:
-        raise NotConnected(*error.args) from error
 
 
 def signed(account: Credentials | None) -> dict[str, str]:

@@ -15,11 +15,13 @@ from msgspec import Struct
 
 from leverframe.clock import Clock
 from leverframe.controller import Controller
+from leverframe.errors import ErrorForPeople
+from leverframe.hardware.board import Board
 from leverframe.hardware.pinger import Pinger
+from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
-from leverframe.process.boards import make_board
 from leverframe.process.controller_host import ControllerHost, MakeProblem, Wrapping, as_it_is
 from leverframe.process.node_services import NodeServices
 from leverframe.process.services import (
@@ -43,7 +45,7 @@ from leverframe.servers.routes.bounded_requests import ControllerWork, no_tenant
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
-from leverframe.wiring import Wiring
+from leverframe.wiring import BOARDS_GROUP, Wiring, board_kinds
 
 if TYPE_CHECKING:
     from leverframe.controller.hand_over import LiveExport
@@ -95,7 +97,11 @@ async def build(
     shared = node or NodeServices()
     stored = store.load() if stored is None else stored
     host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
-    await _seal_what_lies_openly(store, stored)
+    if stored.unsealed:
+        # An earlier program stored it openly; writing it once more seals it. What cannot be written
+        # now is found again at the next start.
+        with suppress(StoreUnavailable):
+            await store.commit(Changes(settings=stored.unsealed))
     name, mac = configured.name or host_label, configured.mac or made_mac
     snmp_identity = EngineIdentity(engine_id(mac), boots)
     controller = Controller(profile, store, make_board(wiring, clock), clock, timezone, stored)
@@ -117,7 +123,13 @@ async def build(
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()
-    if live is None or not _went_on(controller, live):
+    is_on = False
+    if live is not None:
+        # Imported here: only a controller of a cluster ever ran elsewhere.
+        from leverframe.controller.hand_over import went_on
+
+        is_on = went_on(controller, live)
+    if not is_on:
         controller.start()
     if not outbox.capture:
         mqtt.start()
@@ -203,13 +215,6 @@ def _without_secrets(request: Request) -> OpenRequest:
     )
 
 
-def _went_on(controller: Controller, live: "LiveExport") -> bool:
-    # Imported here: only a controller of a cluster ever ran elsewhere.
-    from leverframe.controller.hand_over import went_on
-
-    return went_on(controller, live)
-
-
 class ControllerIdentity(NamedTuple):
     name: str
     mac: str
@@ -217,14 +222,6 @@ class ControllerIdentity(NamedTuple):
     cookie_name: str
     #: The number of this start, for managers of SNMP.
     boots: int
-
-
-async def _seal_what_lies_openly(store: Store, stored: Stored) -> None:
-    """Write what an earlier program has stored openly once more, which seals it."""
-    if stored.unsealed:
-        # What cannot be written now is found again at the next start.
-        with suppress(StoreUnavailable):
-            await store.commit(Changes(settings=stored.unsealed))
 
 
 async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIdentity:
@@ -247,3 +244,40 @@ async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIden
         # clock alone makes the next number of boots greater.
     kept |= made
     return ControllerIdentity(*(kept[path] for path in (*first, "snmp.boots")))
+
+
+#: What an entry point of `BOARDS_GROUP` stands for.
+BoardFactory = Callable[[Wiring, Clock], Board]
+
+
+class UnknownBoard(ErrorForPeople):
+    """No installed package brings the board: one sentence with those that can be chosen."""
+
+
+def make_board(wiring: Wiring, clock: Clock) -> Board:
+    """Make the board that the wiring names; nothing is opened yet."""
+    return _OWN.get(wiring.kind, _of_package)(wiring, clock)
+
+
+def _linux(wiring: Wiring, _: Clock) -> Board:
+    # Imported here: its drivers would cost every other start time and memory.
+    from leverframe.hardware.linux import LinuxBoard
+
+    return LinuxBoard(wiring)
+
+
+def _of_package(wiring: Wiring, clock: Clock) -> Board:
+    # Imported here for the same reason: 20 ms.
+    from importlib.metadata import entry_points
+
+    for found in entry_points(group=BOARDS_GROUP, name=wiring.kind):
+        factory: BoardFactory = found.load()
+        return factory(wiring, clock)
+    known = ", ".join(board_kinds())
+    raise UnknownBoard(f"No installed package brings a board {wiring.kind!r}; known are {known}.")
+
+
+_OWN: dict[str, BoardFactory] = {
+    "simulated": lambda _, clock: SimulatedBoard(clock.now),
+    "linux": _linux,
+}

@@ -7,7 +7,7 @@ all of them have the controller and its request function, `ports.py` opens serve
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from leverframe.controller import Controller
 from leverframe.loop_shares import LoopTurns
@@ -15,6 +15,7 @@ from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.outgoing.targets import Targets
 from leverframe.process.node_services import NodeServices
 from leverframe.process.services import Service
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.messages import Handler, Reply
 from leverframe.servers.http_faults import FaultyServer, HttpFaults
 from leverframe.servers.mqtt.service import MqttService
@@ -55,6 +56,10 @@ class ControllerHost(Struct):
     #: What it may connect to.
     targets: Targets
     services: tuple[Service, ...] = ()
+    #: Files that its connections may take; shared with others at one door.
+    descriptors: DescriptorBudget = field(default_factory=DescriptorBudget)
+    #: Stand in for what the controller does not know.
+    answers: "RecordedAnswers | None" = None
     #: What was opened for it since, the first first.
     opened: list[End] = []
 
@@ -66,20 +71,17 @@ class ControllerHost(Struct):
         """Close these with the controller, before what was opened earlier."""
         self.opened += [service.close for service in services]
 
-    def handlers(
-        self, outward: Wrapping = as_it_is, answers: "RecordedAnswers | None" = None
-    ) -> tuple[Handler, Handler]:
+    def handlers(self, outward: Wrapping = as_it_is) -> tuple[Handler, Handler]:
         """Return what answers requests, and what admits their bodies.
 
-        `outward` adds what browsers are to know of the way that they came by; `answers` stand in
-        for what the controller does not know.
+        `outward` adds what browsers are to know of the way that they came by.
         """
         handle: Handler = self.web.handle
-        if answers is not None:
+        if self.answers is not None:
             # Imported here: few controllers have a recording.
             from leverframe.process.recorded import with_recorded_answers
 
-            handle = with_recorded_answers(self.controller, handle, answers.from_the_first())
+            handle = with_recorded_answers(self.controller, handle, self.answers.from_the_first())
         return outward(self.noting(handle)), outward(self.web.admit_body)
 
     def show_faults(self, server: FaultyServer) -> None:

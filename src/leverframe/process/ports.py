@@ -5,7 +5,7 @@ Each is opened for the host of a controller, which closes it.
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from leverframe.commands.table.bodies import LIST_BODY_LIMIT, SMALL_BODY_LIMIT
 from leverframe.commands.table.matching import TABLE
@@ -18,30 +18,31 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.modbus_writer import ModbusWriter
 from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.tcp_line import TcpLine
+from leverframe.hardware.troubles import Troubles
 from leverframe.hardware.write_reports import SimulatedWriter, WriteReports
 from leverframe.loop_shares import LoopTurns
 from leverframe.outgoing.targets import Targets
 from leverframe.process.controller_host import ControllerHost, Wrapping, as_it_is
 from leverframe.process.listening import bind_errors_for_people
-from leverframe.process.reach import connect_certificate, listen
 from leverframe.process.services import Service
 from leverframe.servers.bootloader import BootloaderServer, ImageInstaller, TransferPlaces
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.certificate import Certificate
 from leverframe.servers.http.forwarded import NamedProxies
 from leverframe.servers.http.server import HttpLimits, HttpServer
+from leverframe.servers.http_faults import PortFaults
 from leverframe.servers.modbus.listening_place import ListeningPlace, OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.metrics import modbus_families
 from leverframe.servers.routes.router import Reach, without_doubled_slashes
+from leverframe.servers.routes.sign_in import HTTPS_PORT, redirect_to_https
 from leverframe.servers.snmp.agent import SnmpAgent
 from leverframe.servers.snmp.datagram_place import DatagramPlace, OwnDatagramPlace
 from leverframe.uploads.bad_upload import BadUpload
 
-if TYPE_CHECKING:
-    from leverframe.exchanges.recorded_answers import RecordedAnswers
-
+#: The plain port beside HTTPS, in the list of troubles; and its usual number.
+PART, HTTP_PORT = "HTTPS redirect", 80
 #: How much each command with a body takes.
 _BODY_LIMITS = {row.form.items[0].text: row.body.max_bytes for row in TABLE if row.body is not None}
 _POST_PATH = "/post.cgi"
@@ -76,10 +77,8 @@ async def serve_http(
     config: Config,
     reach: Reach,
     certificate: Certificate | None,
-    descriptors: DescriptorBudget,
     *,
     outward: Wrapping = as_it_is,
-    answers: "RecordedAnswers | None" = None,
     option: str = "--port",
     grace_s: float = 5.0,
 ) -> HttpServer:
@@ -88,20 +87,26 @@ async def serve_http(
     `option` chooses another port, where this one is taken.
     """
     controller = host.controller
-    handle, admit = host.handlers(outward, answers)
+    handle, admit = host.handlers(outward)
     server = HttpServer(
-        handle, http_limits(lenient=config.lenient), admission=admit, descriptors=descriptors
+        handle, http_limits(lenient=config.lenient), admission=admit, descriptors=host.descriptors
     )
     server.state.proxies = NamedProxies(config.proxy_networks())
     host.show_faults(server)
     with bind_errors_for_people(config.host, config.port, option):
-        await listen(server, config, certificate, reach)
+        if certificate is None:
+            await server.start(config.host, config.port)
+        else:
+            to_https = partial(redirect_to_https, reach.names)
+            await server.start(config.host, config.port, certificate.context, to_https)
     # Not before: the start writes a refusal in advance, which is none of a client's.
     server.state.problem = host.problem
     host.opened.append(partial(server.stop, grace_s))
     controller.ports["http"] = lambda: server.port
     if certificate is not None:
-        connect_certificate(controller, certificate)
+        controller.certificate_report = certificate.report
+        controller.findings.sources.append(lambda: certificate.findings(controller.clock.wall()))
+        certificate.watchers.append(controller.tell_findings)
     return server
 
 
@@ -115,7 +120,6 @@ class OpenPorts(NamedTuple):
 async def open_ports(
     host: ControllerHost,
     config: NodeConfig,
-    descriptors: DescriptorBudget,
     *,
     serial_modbus: str | None = None,
     modbus: ListeningPlace | None = None,
@@ -126,7 +130,7 @@ async def open_ports(
     Controllers of a node share ports, and have places there.
     """
     controller = host.controller
-    server = await connect_modbus_server(controller, config, descriptors, modbus, host.turns)
+    server = await connect_modbus_server(controller, config, host.descriptors, modbus, host.turns)
     host.add(server, *connect_bus(controller, serial_modbus, host.targets))
     agent = await connect_snmp(host, config, snmp)
     host.add(agent)
@@ -253,3 +257,48 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
 
     controller.take_writes(write)
     return [writer]
+
+
+def redirect_port(config: Config, https_port: int) -> int | None:
+    """Return the configured port; by default a pair of the usual ports, as real units have."""
+    if config.redirect_port is not None:
+        return config.redirect_port
+    return HTTP_PORT if https_port == HTTPS_PORT else None
+
+
+class HttpsRedirect(PortFaults):
+    def __init__(self, server: HttpServer) -> None:
+        super().__init__(server)
+        self._server = server
+
+    async def close(self) -> None:
+        await self._server.stop(grace_s=0)
+
+
+async def open_redirect(
+    controller: Controller,
+    config: Config,
+    reach: Reach,
+    descriptors: DescriptorBudget,
+    https_port: int,
+) -> HttpsRedirect | None:
+    """Open the plain port, if there is to be one; without it the controller works all the same."""
+    port = redirect_port(config, https_port)
+    if port is None:
+        return None
+    to_https = partial(redirect_to_https, reach.names, port=https_port)
+    server = HttpServer(to_https, admission=to_https, descriptors=descriptors)
+    try:
+        await server.start(config.host, port)
+    except OSError as error:
+        Troubles(controller.troubles).note(
+            PART,
+            f"port {port} cannot be used, so nobody is led from there to HTTPS"
+            f" ({error.strerror or error}); free it, or choose another with --redirect-port.",
+        )
+        return None
+    controller.ports["redirect"] = lambda: server.port
+    redirect = HttpsRedirect(server)
+    if controller.faults is not None:
+        controller.faults.join(redirect)
+    return redirect

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leverframe import __version__
 from leverframe.clock import Clock, SystemClock, VirtualClock
@@ -20,11 +19,9 @@ from leverframe.outgoing.targets import Targets
 from leverframe.process.build import ConfiguredIdentity, build
 from leverframe.process.controller_host import ControllerHost
 from leverframe.process.feature_loading import FeatureLoader
-from leverframe.process.https_redirect import open_redirect
 from leverframe.process.json_lines import print_json
-from leverframe.process.listening import bind_errors_for_people
-from leverframe.process.open_files import descriptor_budget
-from leverframe.process.ports import connect_bootloader, open_ports, serve_http
+from leverframe.process.listening import bind_errors_for_people, descriptor_budget
+from leverframe.process.ports import connect_bootloader, open_ports, open_redirect, serve_http
 from leverframe.process.reach import (
     certificate_of,
     ensure_sign_in,
@@ -50,9 +47,6 @@ from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.opening import open_store
 
-if TYPE_CHECKING:
-    from leverframe.exchanges.recorded_answers import RecordedAnswers
-
 log = logging.getLogger(__name__)
 
 #: How soon the schedule follows when the machine's clock is set.
@@ -61,7 +55,12 @@ LOOK_AT_CLOCK_S = 20.0
 
 async def serve(config: Config) -> None:
     """Run one controller until SIGTERM or SIGINT."""
-    answers = None if config.recorded is None else _read_answers(config.recorded)
+    answers = None
+    if config.recorded is not None:
+        # Imported here: few controllers have a recording.
+        from leverframe.process.recorded import read_answers
+
+        answers = read_answers(Path(config.recorded))
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
         # Before a password is made and shown for a start that comes to nothing.
         with bind_errors_for_people(config.host, config.port):
@@ -73,7 +72,7 @@ async def serve(config: Config) -> None:
         )
         reach = reach_of(config)
         host = await _built(config, folder, EncryptingStore(opened.store, folder.key_path), reach)
-        controller = host.controller
+        controller, host.answers = host.controller, answers
         for part, sentence in opened.troubles.items():
             log.error("%s", sentence)
             controller.troubles[part] = sentence
@@ -82,23 +81,19 @@ async def serve(config: Config) -> None:
             certificate = certificate_of(config, folder.path, host.host_label)
             # Before the start is announced: a stop right after it is then orderly.
             stop = listen_to_signals(certificate)
-            descriptors = descriptor_budget()
+            host.descriptors = descriptor_budget()
             server = await serve_http(
-                host,
-                config,
-                reach,
-                certificate,
-                descriptors,
-                outward=partial(_outward, reach),
-                answers=answers,
+                host, config, reach, certificate, outward=partial(_outward, reach)
             )
             controller.figures.append(lambda: server_families(server))
             if certificate is not None:
-                redirect = await open_redirect(controller, config, reach, descriptors, server.port)
+                redirect = await open_redirect(
+                    controller, config, reach, host.descriptors, server.port
+                )
                 host.add(*[redirect] if redirect is not None else [])
             if journal_log.is_wanted():
                 host.add(JournalLog(controller))
-            await open_ports(host, config, descriptors, serial_modbus=config.serial_modbus)
+            await open_ports(host, config, serial_modbus=config.serial_modbus)
             port, key = config.tftp_port, config.public_key()
             host.add(connect_bootloader(controller, config.host, port, key))
             host.add(*await announced(host, config, server.port))
@@ -121,13 +116,6 @@ async def serve(config: Config) -> None:
         finally:
             await host.stop()
     log.info("leverframe %s stopped", __version__)
-
-
-def _read_answers(recording: str) -> "RecordedAnswers":
-    # Imported here: few controllers have one.
-    from leverframe.process.recorded import read_answers
-
-    return read_answers(Path(recording))
 
 
 def _outward(reach: Reach, handler: Handler) -> Handler:

@@ -44,9 +44,8 @@ if TYPE_CHECKING:
     from leverframe.testing.requests import NotRequested, TwinRequest
     from leverframe.testing.rule_words import BadRule
     from leverframe.testing.snapshot import TwinSnapshot
-    from leverframe.testing.transport import TwinAddress
+    from leverframe.testing.transport import TwinAddress, TwinRefused
     from leverframe.testing.twin import Twin
-    from leverframe.testing.twin_client import TwinRefused
     from leverframe.testing.twin_clock import TwinClock
     from leverframe.testing.twin_faults import TwinFault
     from leverframe.testing.twin_rollout import TwinRollout
@@ -114,9 +113,8 @@ _MODULES = {
     "requests": ("NotRequested", "TwinRequest"),
     "rule_words": ("BadRule",),
     "snapshot": ("TwinSnapshot",),
-    "transport": ("TwinAddress",),
+    "transport": ("TwinAddress", "TwinRefused"),
     "twin": ("Twin",),
-    "twin_client": ("TwinRefused",),
     "twin_clock": ("TwinClock",),
     "twin_faults": ("TwinFault",),
     "twin_rollout": ("TwinRollout",),

@@ -20,10 +20,9 @@ from weakref import WeakSet
 from leverframe.errors import ErrorForPeople
 from leverframe.moments import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.loop_thread import beside_loop
-from leverframe.testing.message_setup import missing_setup
 from leverframe.testing.outbox import TwinOutbox
 from leverframe.testing.seeds import is_within_test, new_seed, written_call
-from leverframe.testing.transport import TwinAddress
+from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinAddress, TwinRefused
 from leverframe.testing.twin_clock import TwinClock
 from leverframe.testing.twin_faults import FaultyTwin
 from leverframe.testing.twin_requests import RequestedTwin
@@ -66,7 +65,9 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         #: Counts the twins of this process in the order in which they were made.
         self.number = next(_NUMBERS)
         #: What it would have sent: e-mails, SMS, HTTP, MQTT and traps.
-        self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
+        self.outbox = TwinOutbox(
+            lambda: self._json("/api/outbox"), lambda: self._operate("/sim.cgi?outbox=clear")
+        )
         #: Its time, for code under test that shall go by it.
         self.clock = TwinClock(lambda: self.now)
         #: What `report` said when the twin was closed within a test, or because of an error.
@@ -127,17 +128,17 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     @property
     def modbus(self) -> TwinAddress:
         """Where its Modbus TCP server listens."""
-        return self._port("modbus", "Modbus TCP")
+        return self._port("modbus", "Modbus TCP", "stm.cgi?modbuson=1")
 
     @property
     def snmp(self) -> TwinAddress:
         """Where its SNMP agent listens, by UDP."""
-        return self._port("snmp", "SNMP")
+        return self._port("snmp", "SNMP", f"stm.cgi?snmp=1*{READ_COMMUNITY}*{WRITE_COMMUNITY}")
 
-    def _port(self, key: str, what: str) -> TwinAddress:
+    def _port(self, key: str, what: str, command: str) -> TwinAddress:
         port, host = self.state["ports"].get(key), self._transport.host
         if port is None or host is None:
-            raise RuntimeError(self._transport.why_closed(key, what))
+            raise RuntimeError(self._transport.closed.format(key=key, what=what, command=command))
         return TwinAddress(host, port)
 
     def snapshot(self) -> "TwinSnapshot":
@@ -359,7 +360,6 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     def _wait_in_twin(self, condition: str, limit_s: float) -> bool:
         """Let the twin itself judge a condition, beside its engine; return whether it held."""
         from leverframe.testing.rule_words import BadRule
-        from leverframe.testing.twin_client import TwinRefused
 
         awaited = quote(f"{condition}*within:{limit_s:.6f}", safe="")
         try:
@@ -410,7 +410,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         from leverframe.commands.table.rules import event_query
         from leverframe.engine.settings import free_place
         from leverframe.testing.misuse import check_number, check_texts
-        from leverframe.testing.rule_words import BadRule, rule_from_words
+        from leverframe.testing.rule_words import BadRule, missing_setup, rule_from_words
 
         check_texts("rule", (when, then), "DS1 >= 30")
         check_number("hysteresis", hysteresis)
@@ -429,9 +429,6 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return index + 1
 
     # --- inside -----------------------------------------------------------------------------------
-
-    def _clear_outbox(self) -> None:
-        self._operate("/sim.cgi?outbox=clear")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.profile} seed {self.seed}>"

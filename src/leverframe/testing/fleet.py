@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
+from leverframe.commands.table.versions import version_parameters, versions_from
 from leverframe.commands.table.written_commands import written_commands
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
@@ -32,7 +33,6 @@ from leverframe.testing.node_fleet import NodeFleet
 from leverframe.testing.snapshot import TwinSnapshot
 from leverframe.testing.twin import Twin
 from leverframe.testing.twin_rollout import TwinRollout
-from leverframe.testing.versions import version_parameters, versions_from
 
 
 class BadFleet(ErrorForPeople, ValueError):

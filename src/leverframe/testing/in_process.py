@@ -25,11 +25,10 @@ from leverframe.process.reach import certificate_of, reach_of
 from leverframe.process.recorded import read_answers
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
-from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.messages import Request, complete_answer
 from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing.beginning import Beginning, account_leaves, switched_on
-from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.loop_thread import LOOP_THREAD, on_loop
 from leverframe.testing.seeds import identity_from
 from leverframe.testing.snapshot import THIS_PROCESS, TwinSnapshot
 from leverframe.testing.transport import Transport
@@ -110,19 +109,12 @@ class InProcess(Transport):
                 configured=self._identity,
             )
             parts.push_async_callback(host.stop)
+            host.answers = self.answers
             certificate = certificate_of(config, Path(folder), host.host_label)
-            descriptors = DescriptorBudget()
             server = await serve_http(
-                host,
-                config,
-                reach,
-                certificate,
-                descriptors,
-                answers=self.answers,
-                option="port=",
-                grace_s=GRACE_S,
+                host, config, reach, certificate, option="port=", grace_s=GRACE_S
             )
-            await open_ports(host, config, descriptors)
+            await open_ports(host, config)
             self.url = f"{'https' if certificate else 'http'}://{config.host}:{server.port}"
             self.ca_file = str(Path(folder) / "tls-certificate.pem") if certificate else None
             if self.uses_broker:
@@ -157,31 +149,29 @@ class InProcess(Transport):
         other._host, other.uses_broker = None, False
         return other
 
+    @on_loop
     async def note_no_broker(self) -> None:
         self.controller.connected(False)
 
     # --- what a test does -------------------------------------------------------------------------
 
-    def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
-        return LOOP_THREAD.run(self._answer(target, method, body))
-
-    async def _answer(self, target: str, method: str, body: bytes) -> bytes:
+    @on_loop
+    async def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
         path, mark, query = target.partition("?")
         request = Request(method, path, query if mark else None, {}, body, BY_TEST)
         reply: Any = await complete_answer(self.running.web.handle_as(request, UNRESTRICTED))
         return checked(reply.status, reply.body, target)
 
-    def snapshot(self) -> TwinSnapshot:
-        state = LOOP_THREAD.run(take_snapshot(self.controller))
-        return TwinSnapshot(state, encode_snapshot, self.keeper)
+    @on_loop
+    async def snapshot(self) -> TwinSnapshot:
+        return TwinSnapshot(await take_snapshot(self.controller), encode_snapshot, self.keeper)
 
-    def go_back(self, state: Any) -> None:
-        LOOP_THREAD.run(go_back(self.controller, state))
+    @on_loop
+    async def go_back(self, state: Any) -> None:
+        await go_back(self.controller, state)
 
-    def reset(self) -> None:
-        LOOP_THREAD.run(self._reset())
-
-    async def _reset(self) -> None:
+    @on_loop
+    async def reset(self) -> None:
         controller, store = self.controller, self._memory
         assert self._first is not None
         await go_back(controller, self._first)
@@ -198,22 +188,15 @@ class InProcess(Transport):
             controller.request_journal.clear()
         self.running.web.access.sessions.close_all()
 
-    def step(self, limit_s: float) -> float:
-        return LOOP_THREAD.run(self._step(limit_s))
-
-    async def _step(self, limit_s: float) -> float:
+    @on_loop
+    async def step(self, limit_s: float) -> float:
         controller = self.controller
         now, deadline = controller.clock.read().now, controller.next_deadline()
         passed_s = limit_s if deadline is None else min(max(deadline - now, 0.0), limit_s)
         await controller.advance(passed_s)
         return passed_s
 
-    def set_fault(self, fault: Fault) -> int:
-        return LOOP_THREAD.run(self._set_fault(fault))
-
-    async def _set_fault(self, fault: Fault) -> int:
+    @on_loop
+    async def set_fault(self, fault: Fault) -> int:
         assert self.controller.faults is not None
         return self.controller.faults.add(fault).number
-
-    def why_closed(self, key: str, what: str) -> str:
-        return f"{what} is off; switch it on with Twin({key}=True)."

@@ -76,3 +76,13 @@ def beside_loop(method: Callable[_Given, _Result]) -> Callable[_Given, Awaiting[
     beside.__name__ = f"a{name}"
     beside.__doc__ = f"Do the same as `{name}`, beside the event loop of the test."
     return beside
+
+
+def on_loop(work: Callable[_Given, Awaiting[_Result]]) -> Callable[_Given, _Result]:
+    """Return the form of work that runs on the loop of the twins, and is waited for."""
+
+    @wraps(work)
+    def run(*args: _Given.args, **given: _Given.kwargs) -> _Result:
+        return LOOP_THREAD.run(work(*args, **given))
+
+    return run

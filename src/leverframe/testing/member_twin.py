@@ -83,12 +83,11 @@ class TwinNode:
     async def remove(self, member: Member) -> None:
         """Remove a controller, unless somebody has; the node ends with the last one."""
         async with self._changing:
-            assert self._web is not None
-            node = self._web.node
+            node = self._running.node
             if not member.has_left:
                 await node.remove([member])
             if not node.members:
-                await self._end(self._web)
+                await self._end(self._running)
 
     async def close(self) -> None:
         """End the node where it is still there, with whom others have made at it."""
@@ -96,9 +95,13 @@ class TwinNode:
             if self._web is not None:
                 await self._end(self._web)
 
-    def member(self, name: str) -> Member:
+    @property
+    def _running(self) -> NodeWeb:
         assert self._web is not None
-        return self._web.node.members[name]
+        return self._web
+
+    def member(self, name: str) -> Member:
+        return self._running.node.members[name]
 
     async def set_time(self, wall: float) -> None:
         """Let it be this time for controllers that are made from now on."""
@@ -107,8 +110,7 @@ class TwinNode:
 
     async def answer(self, request: Request) -> AnyReply:
         """Answer a request to the node itself, past its port."""
-        assert self._web is not None
-        return await complete_answer(self._web.handle(request))
+        return await complete_answer(self._running.handle(request))
 
     async def _end(self, web: NodeWeb) -> None:
         self._web = None
@@ -118,17 +120,15 @@ class TwinNode:
         self, members: Sequence[Member], work: JobWork, source: str, how: RolloutPolicy
     ) -> FleetJob:
         """Plan a roll-out for some of its controllers."""
-        assert self._web is not None
         requester = Requester(UNRESTRICTED, source)
-        return await self._web.jobs.plan(members, work, requester, how)
+        return await self._running.jobs.plan(members, work, requester, how)
 
     def store_of(self, member: Member) -> Any:
         return self._lane.store(member.number)
 
     @property
     def port(self) -> int:
-        assert self._web is not None
-        return self._web.node.door.port
+        return self._running.node.door.port
 
     @property
     def url(self) -> str:
@@ -136,8 +136,7 @@ class TwinNode:
 
     def url_of(self, name: str) -> str:
         """Return where a controller answers by its name."""
-        assert self._web is not None
-        return self._web.node.door.url_of(name).rstrip("/")
+        return self._running.node.door.url_of(name).rstrip("/")
 
 
 def _address(number: int) -> str:

@@ -9,17 +9,14 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Self
 from weakref import ref
 
-from leverframe.process.api_client import ApiClient, NotConnected
+from leverframe.process.api_client import ApiClient
 from leverframe.profile import Profile
 from leverframe.testing.any_twin import STARTED_TWINS, AnyTwin
-from leverframe.testing.http_transport import HttpTransport
 from leverframe.testing.seeds import new_seed
+from leverframe.testing.twin_client import HttpTransport
 
 if TYPE_CHECKING:
     from leverframe.fleet.api.reading import MemberReport
-
-#: What switches a server on.
-SWITCHES_ON = {"modbus": "stm.cgi?modbuson=1", "snmp": "stm.cgi?snmp=1*public*private"}
 
 
 class NodeTwin(AnyTwin):
@@ -75,6 +72,8 @@ class NodeTwin(AnyTwin):
 class AtNode(HttpTransport):
     """A controller that a node has; requests go to the door of the node, and name it."""
 
+    closed = "{what} is off; it needs an address of its own, and {command!r} switches it on."
+
     def __init__(
         self,
         twin: AnyTwin,
@@ -121,10 +120,5 @@ class AtNode(HttpTransport):
     def may_repeat(self, target: str, method: str, error: Exception) -> bool:
         # The node resets connections to one that is off; what only reads may be asked again.
         is_reading = method == "GET" and target.startswith("/api/")
-        return is_reading and not isinstance(error, NotConnected)
-
-    def why_closed(self, key: str, what: str) -> str:
-        return (
-            f"{what} is off; it needs an address of its own, and {SWITCHES_ON[key]!r} switches it"
-            " on."
-        )
+        was_reached = isinstance(error, ConnectionResetError) or not isinstance(error, OSError)
+        return is_reading and was_reached

@@ -20,7 +20,7 @@ from leverframe.controller.saved_snapshot import decode_snapshot
 from leverframe.errors import ErrorForPeople
 from leverframe.maintenance.given_settings import GivenSettings
 from leverframe.moments import WhenText
-from leverframe.process.api_client import NO_ANSWER, ApiClient, NotConnected
+from leverframe.process.api_client import NO_ANSWER, ApiClient
 from leverframe.profile import Profile
 from leverframe.storage.backup import BackupFile, pack
 from leverframe.storage.datafolder import STORE_NAME
@@ -28,12 +28,11 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes
 from leverframe.testing.any_twin import AnyTwin
 from leverframe.testing.beginning import Beginning
-from leverframe.testing.http_transport import HttpTransport
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.seeds import identity_from
 from leverframe.testing.snapshot import parameters_of
-from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY
-from leverframe.testing.twin_client import ANSWER_S, TwinRefused
+from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinRefused
+from leverframe.testing.twin_client import ANSWER_S, HttpTransport
 
 if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit
@@ -131,6 +130,7 @@ class ProcessTwin(AnyTwin):
 class OwnProcess(HttpTransport):
     """A controller in a process of its own, on virtual time, with a data folder."""
 
+    closed = "It is off; switch it on with {key}=True."
     first = FIRST
 
     def __init__(
@@ -187,9 +187,14 @@ class OwnProcess(HttpTransport):
         self._data.mkdir(parents=True, exist_ok=True)
         if not (self._data / STORE_NAME).exists():
             LOOP_THREAD.run(self._write_identity())
+        options = [*self._options]
+        if self._begin is not None:
+            options.append(
+                f"--virtual-start={datetime.fromtimestamp(self._begin, UTC).isoformat()}"
+            )
         with (self._data / "twin.log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "leverframe", "run", *self._options, *self._beginning_at()],
+                [sys.executable, "-m", "leverframe", "run", *options],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -210,11 +215,6 @@ class OwnProcess(HttpTransport):
             await store.commit(Changes(kept=identity_from(self._seed)))
         finally:
             await store.close()
-
-    def _beginning_at(self) -> list[str]:
-        if self._begin is None:
-            return []
-        return [f"--virtual-start={datetime.fromtimestamp(self._begin, UTC).isoformat()}"]
 
     def _read_addresses(self) -> None:
         """Read from the process where it listens."""
@@ -301,11 +301,8 @@ class OwnProcess(HttpTransport):
     # --- what a test does -------------------------------------------------------------------------
 
     def may_repeat(self, target: str, method: str, error: Exception) -> bool:
-        return isinstance(error, NotConnected) and self.running.poll() is None
+        return isinstance(error, ConnectionRefusedError) and self.running.poll() is None
 
     def new_label(self) -> str:
         self._snapshots += 1
         return f"{self._snapshots}"
-
-    def why_closed(self, key: str, what: str) -> str:
-        return f"It is off; switch it on with {key}=True."

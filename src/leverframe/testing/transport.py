@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 
 if TYPE_CHECKING:
@@ -32,6 +33,21 @@ class TwinAddress(NamedTuple):
         return f"{self.host}:{self.port}"
 
 
+class TwinRefused(ErrorForPeople):
+    """The twin refused a request: which one, with which status, and why."""
+
+    def __init__(self, status: int, sentence: str, command: str, title: str = "") -> None:
+        super().__init__(f"{command} was refused with {status}: {sentence}")
+        #: The status of the answer.
+        self.status = status
+        #: Why, in a sentence of the twin.
+        self.sentence = sentence
+        #: What was refused, such as `/outs.cgi?out9=1`; what may be a secret reads `***`.
+        self.command = command
+        #: The title of the problem, which is the same for all refusals of one kind.
+        self.title = title
+
+
 class Transport(ABC):
     """The way to one controller, and what its start and its end are."""
 
@@ -40,6 +56,8 @@ class Transport(ABC):
     door: str | None = None
     ca_file: str | None = None
     account: tuple[str, str] | None = None
+    #: What is wrong where a port is closed: `what` it is, its `key`, and the `command` for it.
+    closed = "{what} is off; switch it on with Twin({key}=True)."
     #: Where its ports beside HTTP are; None where others share them.
     host: str | None = HOST
     #: The file that it begins with and what that says, if it was loaded.
@@ -91,10 +109,6 @@ class Transport(ABC):
         passed_s = limit_s if due_in_s is None else min(max(due_in_s, 0.0), limit_s)
         self.operate(f"/sim.cgi?advance={passed_s!r}")
         return passed_s
-
-    @abstractmethod
-    def why_closed(self, key: str, what: str) -> str:
-        """Explain why a port is closed, and how it is opened."""
 
     def json(self, path: str) -> Any:
         return msgspec.json.decode(self.operate(path))
@@ -154,7 +168,6 @@ class TwinAccess:
     def _knows_path(self, path: str) -> bool:
         """Return whether something answers at a path, or below it: not only now, or by chance."""
         from leverframe.testing.misuse import is_below, own_paths
-        from leverframe.testing.twin_client import TwinRefused
 
         if any(is_below(one, path) for one in own_paths()):
             return True

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from leverframe.moments import WhenText
 from leverframe.testing.any_twin import AnyTwin
-from leverframe.testing.loop_thread import LOOP_THREAD
 
 if TYPE_CHECKING:
     from leverframe.controller import Controller
@@ -104,7 +103,7 @@ class Twin(AnyTwin):
         other.start()
         other.restore(snapshot)
         if self._transport.uses_broker:
-            LOOP_THREAD.run(other._transport.note_no_broker())
+            other._transport.note_no_broker()
         self._forks.append(other)
         return other
 
