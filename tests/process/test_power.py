@@ -194,7 +194,7 @@ async def test_the_port_that_leads_to_https(twin: LoopTwin) -> None:
             await twin.controller.advance(OFF_S)
             assert (await client.get(url)).is_redirect
     finally:
-        await redirect.close()
+        await redirect.stop(0)
 
 
 async def test_the_bootloader_s_port(twin: LoopTwin) -> None:

@@ -35,10 +35,8 @@ class ApiClient:
         self, url: str, ca_file: str | None = None, timeout_s: float = 30.0, *, keeps: bool = False
     ) -> None:
         parts = urlsplit(url)
-        context = None
-        if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=ca_file)
-        self._context = context
+        is_secure = parts.scheme == "https"
+        self._context = ssl.create_default_context(cafile=ca_file) if is_secure else None
         self._host, self._port = parts.hostname or "", parts.port
         self._timeout_s = timeout_s
         self._kept = self._new_connection(timeout_s) if keeps else None
@@ -82,6 +80,5 @@ class ApiClient:
 
 def signed(account: Credentials | None) -> dict[str, str]:
     """Return the header by which an account signs in."""
-    if account is None:
-        return {}
-    return {"Authorization": f"Basic {b64encode(':'.join(account).encode()).decode()}"}
+    token = None if account is None else b64encode(":".join(account).encode()).decode()
+    return {} if token is None else {"Authorization": f"Basic {token}"}

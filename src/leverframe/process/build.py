@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 SIMULATED = Wiring()
 NORMALLY = Sending()
+#: What an entry point of `BOARDS_GROUP` stands for.
+BoardFactory = Callable[[Wiring, Clock], Board]
 
 
 class ConfiguredIdentity(Struct, frozen=True):
@@ -215,24 +217,23 @@ def _without_secrets(request: Request) -> OpenRequest:
     )
 
 
-class ControllerIdentity(NamedTuple):
-    name: str
-    mac: str
-    #: Controllers at one address need cookies of different names; this one says nothing about it.
-    cookie_name: str
-    #: The number of this start, for managers of SNMP.
-    boots: int
+def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
+    """Return what makes a controller this one: its name, MAC address and cookie.
 
-
-async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIdentity:
-    """Return what makes the controller this one; make it at its first start, count every start."""
-    kept = stored.kept
-    tail = secrets.token_bytes(5)
-    first = {
+    Controllers at one address need cookies of different names; theirs say nothing about them.
+    """
+    tail = randbytes(5)
+    return {
         "identity.name": f"leverframe-{tail[-3:].hex()}",
         "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
-        "identity.cookie": f"leverframe_{secrets.token_hex(6).upper()}",
+        "identity.cookie": f"leverframe_{randbytes(6).hex().upper()}",
     }
+
+
+async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str, str, int]:
+    """Return name, MAC address, cookie and the number of this start; make them at the first."""
+    kept = stored.kept
+    first = make_identity(secrets.token_bytes)
     made: dict[str, Any] = {path: value for path, value in first.items() if path not in kept}
     made["snmp.boots"] = boots_after(kept.get("snmp.boots"), wall)
     try:
@@ -243,11 +244,8 @@ async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIden
         # On a disk that cannot be written the cookie has another name after each start, and the
         # clock alone makes the next number of boots greater.
     kept |= made
-    return ControllerIdentity(*(kept[path] for path in (*first, "snmp.boots")))
-
-
-#: What an entry point of `BOARDS_GROUP` stands for.
-BoardFactory = Callable[[Wiring, Clock], Board]
+    name, mac, cookie = (kept[path] for path in first)
+    return name, mac, cookie, kept["snmp.boots"]
 
 
 class UnknownBoard(ErrorForPeople):

@@ -266,22 +266,13 @@ def redirect_port(config: Config, https_port: int) -> int | None:
     return HTTP_PORT if https_port == HTTPS_PORT else None
 
 
-class HttpsRedirect(PortFaults):
-    def __init__(self, server: HttpServer) -> None:
-        super().__init__(server)
-        self._server = server
-
-    async def close(self) -> None:
-        await self._server.stop(grace_s=0)
-
-
 async def open_redirect(
     controller: Controller,
     config: Config,
     reach: Reach,
     descriptors: DescriptorBudget,
     https_port: int,
-) -> HttpsRedirect | None:
+) -> HttpServer | None:
     """Open the plain port, if there is to be one; without it the controller works all the same."""
     port = redirect_port(config, https_port)
     if port is None:
@@ -298,7 +289,6 @@ async def open_redirect(
         )
         return None
     controller.ports["redirect"] = lambda: server.port
-    redirect = HttpsRedirect(server)
     if controller.faults is not None:
-        controller.faults.join(redirect)
-    return redirect
+        controller.faults.join(PortFaults(server))
+    return server

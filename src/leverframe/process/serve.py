@@ -90,7 +90,8 @@ async def serve(config: Config) -> None:
                 redirect = await open_redirect(
                     controller, config, reach, host.descriptors, server.port
                 )
-                host.add(*[redirect] if redirect is not None else [])
+                if redirect is not None:
+                    host.opened.append(partial(redirect.stop, 0))
             if journal_log.is_wanted():
                 host.add(JournalLog(controller))
             await open_ports(host, config, serial_modbus=config.serial_modbus)

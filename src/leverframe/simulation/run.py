@@ -1,7 +1,7 @@
 """The run of one controller through a scenario on virtual time, without servers.
 
 The run goes from deadline to deadline, so it takes as long as there is something to do, and the
-same scenario always gives the same result. Watchers look after every deadline; `report.py`
+same scenario always gives the same result. Watchers look after every deadline; `simulate.py`
 has the ones that print, record and sum up.
 """
 

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from leverframe.testing.process_twin import ProcessTwin, TwinDidNotStart
     from leverframe.testing.requests import NotRequested, TwinRequest
     from leverframe.testing.rule_words import BadRule
-    from leverframe.testing.snapshot import TwinSnapshot
-    from leverframe.testing.transport import TwinAddress, TwinRefused
+    from leverframe.testing.transport import TwinAddress, TwinRefused, TwinSnapshot
     from leverframe.testing.twin import Twin
     from leverframe.testing.twin_clock import TwinClock
     from leverframe.testing.twin_faults import TwinFault
@@ -112,8 +111,7 @@ _MODULES = {
     "process_twin": ("ProcessTwin", "TwinDidNotStart"),
     "requests": ("NotRequested", "TwinRequest"),
     "rule_words": ("BadRule",),
-    "snapshot": ("TwinSnapshot",),
-    "transport": ("TwinAddress", "TwinRefused"),
+    "transport": ("TwinAddress", "TwinRefused", "TwinSnapshot"),
     "twin": ("Twin",),
     "twin_clock": ("TwinClock",),
     "twin_faults": ("TwinFault",),

@@ -22,14 +22,19 @@ from leverframe.moments import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.loop_thread import beside_loop
 from leverframe.testing.outbox import TwinOutbox
 from leverframe.testing.seeds import is_within_test, new_seed, written_call
-from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinAddress, TwinRefused
+from leverframe.testing.transport import (
+    READ_COMMUNITY,
+    WRITE_COMMUNITY,
+    TwinAddress,
+    TwinRefused,
+    TwinSnapshot,
+)
 from leverframe.testing.twin_clock import TwinClock
 from leverframe.testing.twin_faults import FaultyTwin
 from leverframe.testing.twin_requests import RequestedTwin
 
 if TYPE_CHECKING:
     from leverframe.testing.beginning import Beginning
-    from leverframe.testing.snapshot import TwinSnapshot
     from leverframe.units.pulled_unit import PulledUnit
 
 DAY = "1d"
@@ -90,7 +95,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     @classmethod
     def _load(cls, call: str, path: str | Path, parameters: dict[str, Any]) -> Self:
         """Return a twin that begins with a saved snapshot."""
-        from leverframe.testing.snapshot import parameters_of, read_snapshot
+        from leverframe.testing.beginning import parameters_of, read_snapshot
 
         saved = read_snapshot(path)
         twin = cls(**parameters_of(saved[1], parameters))
@@ -141,16 +146,16 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             raise RuntimeError(self._transport.closed.format(key=key, what=what, command=command))
         return TwinAddress(host, port)
 
-    def snapshot(self) -> "TwinSnapshot":
+    def snapshot(self) -> TwinSnapshot:
         """Return everything that it resumes from: settings, state, timers, plants, clock, messages.
 
         `snapshot().save("warm.snapshot")` keeps it for other runs: `Twin.load("warm.snapshot")`.
         """
         return self._transport.snapshot()
 
-    def restore(self, snapshot: "TwinSnapshot") -> None:
+    def restore(self, snapshot: TwinSnapshot) -> None:
         """Resume from a snapshot, as if what came since had not been."""
-        from leverframe.testing.misuse import state_of
+        from leverframe.testing.beginning import state_of
 
         self._transport.go_back(state_of(snapshot, self._transport.keeper))
         self.clock.was_moved()
@@ -427,8 +432,6 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             switched_on.insert(0, f"inpa.cgi?eventper={index}*1")
         self.command(f"inpa.cgi?{query}", *switched_on)
         return index + 1
-
-    # --- inside -----------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.profile} seed {self.seed}>"

@@ -1,4 +1,4 @@
-"""What a twin begins with: its version, settings and accounts, from the parameters of a test.
+"""What a twin begins with: the parameters of a test, or a saved snapshot.
 
 Settings are given by path, or are those of a backup, a unit file, a recording, or of a unit, which
 is read as `leverframe unit pull` reads it: politely, and never written to.
@@ -12,9 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from leverframe.clock import VirtualClock
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.config import Config
 from leverframe.config.toml_file import read_toml
+from leverframe.controller.saved_snapshot import BadSnapshot, SavedSnapshot, decode_snapshot
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import difference
 from leverframe.maintenance.given_settings import (
@@ -29,8 +31,8 @@ from leverframe.process.listening import check_port
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.misuse import check_parameters
-from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY
+from leverframe.testing.misuse import BadCall, check_parameters
+from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinSnapshot
 
 if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 #: Keys that backups have at their top, and unit files never.
 BACKUP_KEYS = {"hw", "sw", "settings"}
 SCHEMES = ("http://", "https://")
+#: What a snapshot says itself, so it cannot be given to a twin that is loaded from one.
+OF_SNAPSHOT = ("hw", "sw", "mac", "name", "start", "timezone", "settings")
 
 
 class Beginning(Struct, frozen=True):
@@ -46,8 +50,8 @@ class Beginning(Struct, frozen=True):
     given: Mapping[str, Any]
     profile: Profile
     zone: tzinfo
-    #: Its first moment; None for that of every virtual clock.
-    wall: float | None
+    #: Its first moment.
+    wall: float
     #: What differs from the factory settings, by path.
     leaves: dict[str, Any]
     #: The administrator first.
@@ -84,7 +88,7 @@ def read_beginning(given: Mapping[str, Any]) -> Beginning:
         given,
         profile,
         zone,
-        None if start is None else wall_of(start, zone),
+        VirtualClock.START if start is None else wall_of(start, zone),
         leaves_for(unit.settings, profile),
         list((given["accounts"] or {}).items()),
         given["recorded"] or unit.recording,
@@ -213,3 +217,45 @@ def _read_unit_file(path: Path, hw: str | None, sw: str | None) -> Content:
     return Content(
         file.profile, {path: value for path, _, value in changed}, with_secrets=has_passwords
     )
+
+
+def read_snapshot(path: str | Path) -> tuple[bytes, SavedSnapshot]:
+    """Read a saved snapshot; raise `BadSnapshot` where there is none that this version reads."""
+    try:
+        data = Path(path).read_bytes()
+        return data, decode_snapshot(data)
+    except OSError as error:
+        raise BadSnapshot(f"{path} cannot be read: {error.strerror}.") from None
+    except BadSnapshot as error:
+        raise BadSnapshot(f"{path}: {error}") from None
+
+
+def parameters_of(saved: SavedSnapshot, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a twin that is loaded from a snapshot."""
+    if refused := [name for name in OF_SNAPSHOT if name in given]:
+        raise BadSnapshot(
+            f"{', '.join(refused)}: the snapshot says this itself. Allowed beside it: accounts,"
+            " tls, mqtt, lenient, recorded, seed, port."
+        )
+    return {
+        "hw": saved.profile.hw,
+        "sw": saved.profile.sw,
+        "mac": saved.identity.get("identity.mac"),
+        "timezone": saved.timezone,
+        **given,
+    }
+
+
+def state_of(snapshot: object, keeper: str) -> Any:
+    """Return what a twin restores; refuse what is no snapshot of the keeper."""
+    if not isinstance(snapshot, TwinSnapshot):
+        raise BadCall(
+            "restore takes a TwinSnapshot, which the snapshot() of a twin returns, not a"
+            f" {type(snapshot).__name__}."
+        )
+    if snapshot.keeper != keeper:
+        raise BadCall(
+            f"This snapshot is kept by {snapshot.keeper}, and this twin restores those of {keeper};"
+            " save it with save(path), and start another twin with load(path)."
+        )
+    return snapshot.state

@@ -30,7 +30,7 @@ from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.misuse import BadCall, check_names
 from leverframe.testing.node_fleet import NodeFleet
-from leverframe.testing.snapshot import TwinSnapshot
+from leverframe.testing.transport import TwinSnapshot
 from leverframe.testing.twin import Twin
 from leverframe.testing.twin_rollout import TwinRollout
 

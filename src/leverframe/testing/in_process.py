@@ -7,6 +7,7 @@ in memory, and nothing leaves it: messages are kept in its outbox.
 from contextlib import AsyncExitStack
 from copy import copy
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import LiveSnapshot, go_back, take_snapshot
 from leverframe.controller.saved_snapshot import encode_snapshot, revive_snapshot
 from leverframe.hardware.fault_catalogue import Fault
-from leverframe.process.build import ConfiguredIdentity, build
+from leverframe.process.build import ConfiguredIdentity, build, make_identity
 from leverframe.process.controller_host import ControllerHost
 from leverframe.process.ports import open_ports, serve_http
 from leverframe.process.reach import certificate_of, reach_of
@@ -27,11 +28,13 @@ from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Request, complete_answer
 from leverframe.storage.store import Changes, MemoryStore
-from leverframe.testing.beginning import Beginning, account_leaves, switched_on
+from leverframe.testing.beginning import (
+    Beginning,
+    account_leaves,
+    switched_on,
+)
 from leverframe.testing.loop_thread import LOOP_THREAD, on_loop
-from leverframe.testing.seeds import identity_from
-from leverframe.testing.snapshot import THIS_PROCESS, TwinSnapshot
-from leverframe.testing.transport import Transport
+from leverframe.testing.transport import THIS_PROCESS, Transport, TwinSnapshot
 from leverframe.testing.twin_client import checked
 
 #: Who is the cause of what a test does to a twin.
@@ -47,7 +50,7 @@ class InProcess(Transport):
 
     def __init__(self, beginning: Beginning, seed: int) -> None:
         self.config = beginning.config()
-        self._beginning = beginning
+        self.beginning = beginning
         self._seed = seed
         self._leaves = beginning.leaves | switched_on(beginning)
         recorded = beginning.recorded
@@ -67,7 +70,7 @@ class InProcess(Transport):
 
     @property
     def profile(self) -> Profile:
-        return self._beginning.profile if self._host is None else self._host.controller.profile
+        return self.beginning.profile if self._host is None else self._host.controller.profile
 
     @property
     def running(self) -> ControllerHost:
@@ -78,8 +81,6 @@ class InProcess(Transport):
     @property
     def controller(self) -> Controller:
         return self.running.controller
-
-    # --- start and end ----------------------------------------------------------------------------
 
     def start(self) -> None:
         if self._host is None:
@@ -99,10 +100,10 @@ class InProcess(Transport):
             await self._memory.commit(Changes(settings=leaves, kept=identity))
             reach = reach_of(config)
             host = await build(
-                self._beginning.profile,
+                self.beginning.profile,
                 self._memory,
-                VirtualClock(self.wall),
-                self._beginning.zone,
+                VirtualClock(self.beginning.wall),
+                self.beginning.zone,
                 lenient=config.lenient,
                 sending=Sending(capture=True),
                 reach=reach,
@@ -129,18 +130,12 @@ class InProcess(Transport):
         self._first = await take_snapshot(host.controller)
         self._host, self._parts = host, parts.pop_all()
 
-    @property
-    def wall(self) -> float:
-        """Its first moment."""
-        wall = self._beginning.wall
-        return VirtualClock.START if wall is None else wall
-
     async def first_rows(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the settings that it begins with, and what makes it this one."""
-        identity = identity_from(self._seed)
+        identity = make_identity(Random(self._seed).randbytes)
         if self.saved is not None:
             identity |= self.saved[1].identity
-        return self._leaves | await account_leaves(self._beginning.accounts), identity
+        return self._leaves | await account_leaves(self.beginning.accounts), identity
 
     def forked(self) -> Self:
         """Return one that begins the same, elsewhere; it stays away from a broker."""
@@ -152,8 +147,6 @@ class InProcess(Transport):
     @on_loop
     async def note_no_broker(self) -> None:
         self.controller.connected(False)
-
-    # --- what a test does -------------------------------------------------------------------------
 
     @on_loop
     async def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:

@@ -197,7 +197,7 @@ class InNode(InProcess):
         profile = self.profile
         record = MemberRecord("", hw=profile.hw, sw=profile.sw)
         new = NewController(record, profile, leaves, identity)
-        return await self._node.add(self.config, self.wall, new)
+        return await self._node.add(self.config, self.beginning.wall, new)
 
     async def stand_for(self, member: Member) -> None:
         """Use a controller that the node has, and remove it at the end."""

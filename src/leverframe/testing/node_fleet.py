@@ -32,7 +32,7 @@ class NodeFleet(AnyFleet[NodeTwin]):
     ) -> None:
         account = None if user is None else (user, password)
         self._client = NodeClient(
-            url, account, ca_file, _warn_of_silent, when_starting=_wait_quietly
+            url, account, ca_file, _warn_of_silent, when_starting=lambda counted: None
         )
         super().__init__(self._client)
         self._ca_file = ca_file
@@ -75,10 +75,6 @@ class NodeFleet(AnyFleet[NodeTwin]):
     @cached_property
     def _zone(self) -> tzinfo:
         return Config(timezone=self.overview().timezone).zone()
-
-
-def _wait_quietly(counted: str) -> None:
-    """Print nothing: a test waits for the node anyway."""
 
 
 def _warn_of_silent(nodes: str) -> None:

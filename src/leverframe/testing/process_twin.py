@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,16 +22,15 @@ from leverframe.errors import ErrorForPeople
 from leverframe.maintenance.given_settings import GivenSettings
 from leverframe.moments import WhenText
 from leverframe.process.api_client import NO_ANSWER, ApiClient
+from leverframe.process.build import make_identity
 from leverframe.profile import Profile
 from leverframe.storage.backup import BackupFile, pack
 from leverframe.storage.datafolder import STORE_NAME
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes
 from leverframe.testing.any_twin import AnyTwin
-from leverframe.testing.beginning import Beginning
+from leverframe.testing.beginning import Beginning, parameters_of
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.seeds import identity_from
-from leverframe.testing.snapshot import parameters_of
 from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinRefused
 from leverframe.testing.twin_client import ANSWER_S, HttpTransport
 
@@ -179,22 +179,16 @@ class OwnProcess(HttpTransport):
             raise RuntimeError("The twin is off; start it with `with`, or with start().")
         return self._process
 
-    # --- start and end ----------------------------------------------------------------------------
-
     def start(self) -> None:
         if self._process is not None and self._process.poll() is None:
             return
         self._data.mkdir(parents=True, exist_ok=True)
         if not (self._data / STORE_NAME).exists():
             LOOP_THREAD.run(self._write_identity())
-        options = [*self._options]
-        if self._begin is not None:
-            options.append(
-                f"--virtual-start={datetime.fromtimestamp(self._begin, UTC).isoformat()}"
-            )
+        begin = f"--virtual-start={datetime.fromtimestamp(self._begin, UTC).isoformat()}"
         with (self._data / "twin.log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "leverframe", "run", *options],
+                [sys.executable, "-m", "leverframe", "run", *self._options, begin],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -212,7 +206,8 @@ class OwnProcess(HttpTransport):
         """Make the twin of a fresh folder the one of its seed; it would take one by chance."""
         store = SqliteStore(self._data / STORE_NAME)
         try:
-            await store.commit(Changes(kept=identity_from(self._seed)))
+            identity = make_identity(Random(self._seed).randbytes)
+            await store.commit(Changes(kept=identity))
         finally:
             await store.close()
 
@@ -297,8 +292,6 @@ class OwnProcess(HttpTransport):
                 raise
             return True
         return False
-
-    # --- what a test does -------------------------------------------------------------------------
 
     def may_repeat(self, target: str, method: str, error: Exception) -> bool:
         return isinstance(error, ConnectionRefusedError) and self.running.poll() is None

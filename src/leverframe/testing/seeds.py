@@ -9,7 +9,7 @@ makes them. Importing this loads nothing else of the kit.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
-from random import Random, SystemRandom
+from random import SystemRandom
 from typing import Any
 from zlib import crc32
 
@@ -44,17 +44,6 @@ def seeds_from(name: str) -> Iterator[None]:
         yield
     finally:
         _sources.remove(source)
-
-
-def identity_from(seed: int) -> dict[str, str]:
-    """Return what makes a controller this one: its name, MAC address and cookie."""
-    chance = Random(seed)
-    tail = chance.randbytes(5)
-    return {
-        "identity.name": f"leverframe-{tail[-3:].hex()}",
-        "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
-        "identity.cookie": f"leverframe_{chance.randbytes(6).hex().upper()}",
-    }
 
 
 def written_call(call: str, parameters: Mapping[str, Any]) -> str:

@@ -4,7 +4,9 @@ Everything that a test can do is in `any_twin.py`, and needs no more of a contro
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import tzinfo
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -15,12 +17,13 @@ from leverframe.profile import Profile
 if TYPE_CHECKING:
     from leverframe.controller.saved_snapshot import SavedSnapshot
     from leverframe.hardware.fault_catalogue import Fault
-    from leverframe.testing.snapshot import TwinSnapshot
 
 #: Where twins listen.
 HOST = "127.0.0.1"
 #: Communities of a twin whose SNMP agent is switched on.
 READ_COMMUNITY, WRITE_COMMUNITY = "public", "private"
+#: The keeper of snapshots of twins in this process.
+THIS_PROCESS = "this process"
 
 
 class TwinAddress(NamedTuple):
@@ -46,6 +49,31 @@ class TwinRefused(ErrorForPeople):
         self.command = command
         #: The title of the problem, which is the same for all refusals of one kind.
         self.title = title
+
+
+class TwinSnapshot:
+    """Everything that a twin resumes from, at one moment."""
+
+    def __init__(self, state: Any, encode: Callable[[Any], bytes], keeper: str) -> None:
+        #: What the kind of twin that took it goes back to.
+        self.state = state
+        #: Where the state is kept, and so the twins that can restore it.
+        self.keeper = keeper
+        self._encode = encode
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file for its owner alone, since it holds all secrets of the twin.
+
+        `Twin.load(path)` makes a twin of it. It cannot be saved if faults were set when it was
+        taken.
+        """
+        from leverframe.controller.saved_snapshot import BadSnapshot
+        from leverframe.storage.private_file import write_private
+
+        try:
+            write_private(Path(path), self._encode(self.state))
+        except OSError as error:
+            raise BadSnapshot(f"{path} cannot be written: {error.strerror}.") from None
 
 
 class Transport(ABC):
@@ -89,7 +117,7 @@ class Transport(ABC):
         """What keeps its snapshots."""
 
     @abstractmethod
-    def snapshot(self) -> "TwinSnapshot": ...
+    def snapshot(self) -> TwinSnapshot: ...
 
     @abstractmethod
     def go_back(self, state: Any) -> None:

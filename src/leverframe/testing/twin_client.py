@@ -14,8 +14,7 @@ from leverframe.controller.saved_snapshot import BadSnapshot
 from leverframe.hardware.fault_catalogue import Fault, time_unreachable_s
 from leverframe.process.api_client import NO_ANSWER, ApiClient, ApiReply, Credentials, signed
 from leverframe.servers.http.request_journal import BENCH_HEADER
-from leverframe.testing.snapshot import TwinSnapshot
-from leverframe.testing.transport import Transport, TwinRefused
+from leverframe.testing.transport import Transport, TwinRefused, TwinSnapshot
 
 #: How long a client waits for an answer of a twin, in real seconds.
 ANSWER_S = 30.0
