@@ -23,7 +23,8 @@ from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Rule
 from leverframe.engine.tree import with_value
 from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.store import MemoryStore
@@ -130,7 +131,7 @@ def measure_changes(kind: str, labels: list[str], count: int, rounds: int) -> Fi
 class Subject:
     """A controller on virtual time that is told by requests what to be."""
 
-    def __init__(self, built: BuiltController) -> None:
+    def __init__(self, built: ControllerHost) -> None:
         self.controller = built.controller
         self._web = built.web
         board = built.controller.board

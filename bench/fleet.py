@@ -15,7 +15,8 @@ from pathlib import Path
 
 from bench.figure import Figure, listed, progress
 from leverframe.clock import Clock, SystemClock, VirtualClock
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.process.node_services import NodeServices
 from leverframe.process.run import collect_rarely
 from leverframe.profile import Profile
@@ -54,7 +55,7 @@ class Node:
         self.lane = lane
         self._clock = clock
         self._services = NodeServices()
-        self.built: list[BuiltController] = []
+        self.built: list[ControllerHost] = []
 
     async def add(self, count: int) -> None:
         while count > 0:
@@ -164,7 +165,7 @@ async def _pause(count: int) -> Figure:
     )
 
 
-async def _ask(built: BuiltController, target: str) -> None:
+async def _ask(built: ControllerHost, target: str) -> None:
     path, _, query = target.partition("?")
     answer = built.web.handle(Request("GET", path, query, {}, b"", "127.0.0.1"))
     reply = answer if isinstance(answer, Reply) else await answer
@@ -193,7 +194,7 @@ async def _used(uses: int) -> Figure:
     )
 
 
-async def _use(controllers: Sequence[BuiltController], uses: int) -> None:
+async def _use(controllers: Sequence[ControllerHost], uses: int) -> None:
     for number in range(uses):
         await asyncio.gather(*(_ask(built, f"/stm.cgi?oname=0n{number}") for built in controllers))
         for built in controllers:
@@ -230,11 +231,11 @@ async def _durable(seconds: float, rounds: int) -> Figure:
 
 
 async def _changes_within(
-    controllers: Sequence[BuiltController], clients_each: int, seconds: float
+    controllers: Sequence[ControllerHost], clients_each: int, seconds: float
 ) -> int:
     done, end = 0, time.perf_counter() + seconds
 
-    async def change(built: BuiltController, client: int) -> None:
+    async def change(built: ControllerHost, client: int) -> None:
         nonlocal done
         number = 0
         while time.perf_counter() < end:

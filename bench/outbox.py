@@ -19,7 +19,8 @@ from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import with_value
 from leverframe.outgoing.targets import Targets
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.sqlite import SqliteStore
@@ -42,7 +43,7 @@ class Arrivals:
             writer.close()
 
 
-async def start(folder: Path, port: int) -> BuiltController:
+async def start(folder: Path, port: int) -> ControllerHost:
     store = SqliteStore(folder / "store.db")
     sending = Sending(targets=Targets(allow_local=True))
     built = await build(Profile(), store, SystemClock(), UTC, sending=sending)
@@ -78,7 +79,7 @@ async def measure_arrival(folder: Path, messages: int) -> str:
     return percentiles(took[1:], "ms")
 
 
-def effect(built: BuiltController) -> Notify:
+def effect(built: ControllerHost) -> Notify:
     """What the engine makes when a rule fires."""
     machine = built.controller.engine.machine
     machine.notify("http", 1, True, "rule 1", "DS1", 31.0)

@@ -31,7 +31,7 @@ JOINED = (
     | {"log_throttle", "loop_shares", "bounded_work", "outgoing"}
 )
 SERVED = JOINED | {
-    *("servers", "config", "wiring", "durations", "shutdown", "exit_codes", "exchanges"),
+    *("servers", "config", "wiring", "durations", "moments", "shutdown", "exit_codes", "exchanges"),
     "log_context",
 }
 #: What the commands of the program are made of; these do not know each other.
@@ -61,6 +61,7 @@ MAY_IMPORT = {
     "bounded_work": {"errors"},
     "outgoing": {"errors"},
     "durations": {"errors"},
+    "moments": {"errors", "durations"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
     **{
@@ -116,7 +117,17 @@ WITHIN = {"servers": SERVERS_MAY_IMPORT, "commands": COMMANDS_MAY_IMPORT}
 
 #: Parts in which values go in and values come out, and nothing else happens.
 PURE = {
-    *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
+    *(
+        "errors",
+        "profile",
+        "durations",
+        "moments",
+        "engine",
+        "uploads",
+        "commands",
+        "wire",
+        "naming",
+    ),
     *("status_files", "wiring", "exit_codes", "exchanges", "plain_text", "foreign_documents"),
 }
 IMPURE_MODULES = {

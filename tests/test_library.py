@@ -26,8 +26,7 @@ from leverframe.config.sources import Sources
 from leverframe.engine.settings import Settings
 from leverframe.exit_codes import DONE
 from leverframe.maintenance.board import check_board
-from leverframe.process.boards import UnknownBoard
-from leverframe.process.build import build
+from leverframe.process.build import UnknownBoard, build
 from leverframe.reference.library_page import library_page
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.wiring import Wiring

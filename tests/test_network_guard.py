@@ -17,7 +17,8 @@ from leverframe.engine.effects import Notify, PingHost
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.trust import Trust
 from leverframe.outgoing.targets import CHANNELS, Targets
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.process.ports import connect_bus
 from leverframe.process.release_check import ask_for_release
 from leverframe.process.services import Sending
@@ -69,40 +70,40 @@ def test_no_name_server_is_asked() -> None:
         socket.getaddrinfo("name.of.nobody.example", 80)
 
 
-async def _http(built: BuiltController) -> None:
+async def _http(built: ControllerHost) -> None:
     url = f"http://{ELSEWHERE}/x"
     await perform(built.controller, f"http1=http%3A%2F%2F{ELSEWHERE}%2Fx")
     built.controller.on_notify(Notify("http", 1, True, "test", text=url))
 
 
-async def _email(built: BuiltController) -> None:
+async def _email(built: ControllerHost) -> None:
     await perform(built.controller, f"em1={ELSEWHERE}&em5=a@example.org&em6=b@example.org")
     built.controller.on_notify(Notify("email", 0, True, "test", text="hot"))
 
 
-async def _trap(built: BuiltController) -> None:
+async def _trap(built: ControllerHost) -> None:
     await perform(built.controller, f"snmptrap=1*{ELSEWHERE}*162*public")
     built.controller.on_notify(Notify("snmp", 0, True, "test"))
 
 
-async def _mqtt(built: BuiltController) -> None:
+async def _mqtt(built: ControllerHost) -> None:
     await perform(built.controller, f"mqtt=1*{ELSEWHERE}*1883***cellar*0")
 
 
-async def _modbus(built: BuiltController) -> None:
+async def _modbus(built: ControllerHost) -> None:
     await perform(built.controller, f"modbus_sensor=01&modbushost0={ELSEWHERE}:502")
 
 
-async def _ping(built: BuiltController) -> None:
+async def _ping(built: ControllerHost) -> None:
     built.controller.on_ping(PingHost(0, ELSEWHERE, 5.0))
 
 
-async def _release(built: BuiltController) -> None:
+async def _release(built: ControllerHost) -> None:
     with pytest.raises(CannotSend):
         await ask_for_release(f"http://{ELSEWHERE}/", Trust(), Targets().channel("release"))
 
 
-ACTS: dict[str, Callable[[BuiltController], Awaitable[None]]] = {
+ACTS: dict[str, Callable[[ControllerHost], Awaitable[None]]] = {
     "http": _http,
     "release": _release,
     "mqtt": _mqtt,

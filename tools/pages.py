@@ -21,7 +21,7 @@ from leverframe.commands.describe.listing import command_table
 from leverframe.commands.describe.openapi import openapi
 from leverframe.commands.table.matching import MAX_COMMANDS
 from leverframe.engine.settings import Settings
-from leverframe.process.serve import http_limits
+from leverframe.process.ports import http_limits
 from leverframe.profile import Profile
 from leverframe.servers.routes.api import masked_settings
 from leverframe.servers.routes.endpoints import ENDPOINTS

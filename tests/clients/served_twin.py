@@ -17,7 +17,7 @@ import requests
 from msgspec.structs import replace
 
 from leverframe.process.build import NORMALLY
-from leverframe.process.serve import http_limits
+from leverframe.process.ports import http_limits
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Answer, AnyReply, Handler, Reply, Request

@@ -14,7 +14,7 @@ import pytest
 
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.row import Row
-from leverframe.process.serve import http_limits
+from leverframe.process.ports import http_limits
 from leverframe.profile import Profile
 from leverframe.servers.http.connection import Connection, State
 from leverframe.servers.http.limits import HttpLimits

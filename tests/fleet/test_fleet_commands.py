@@ -32,7 +32,7 @@ from leverframe.fleet.jobs.fleet_executor import FleetExecutor
 from leverframe.fleet.member import UNMADE, NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
-from leverframe.fleet.time_words import moment_words, with_zone, zone_named
+from leverframe.moments import moment_words, with_zone, zone_named
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
 from tests import effort

@@ -17,7 +17,9 @@ from leverframe.fleet.node import FleetNode
 from leverframe.fleet.operations import new_controllers
 from leverframe.fleet.roster import TOLD_ELSEWHERE
 from leverframe.fleet.serve import start_controllers
-from leverframe.process.build import BuiltController, build
+from leverframe.process import ports
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.store import StoreUnavailable
@@ -106,7 +108,7 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
     wired = [replace(one, config=Config(board=board)) for one in fleet.controllers]
     wirings: list[Wiring] = []
 
-    async def noted(*given: Any, wiring: Wiring, **keys: Any) -> BuiltController:
+    async def noted(*given: Any, wiring: Wiring, **keys: Any) -> ControllerHost:
         wirings.append(wiring)
         return await build(*given, wiring=wiring, **keys)
 
@@ -155,7 +157,7 @@ async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that
             raise ValueError("The agent is broken.")
 
         with monkeypatch.context() as broken:
-            broken.setattr(member_start, "connect_snmp", fail)
+            broken.setattr(ports, "connect_snmp", fail)
             told = await node.refused(503, "place", name="a", port=port)
         assert told == "Its place is set. a does not start: The agent is broken."
         # What it had opened by then is free again.

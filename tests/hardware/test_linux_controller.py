@@ -9,7 +9,8 @@ import pytest
 from leverframe.clock import SystemClock
 from leverframe.controller import Controller
 from leverframe.hardware.linux import LinuxBoard
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import Web
 from leverframe.storage.store import MemoryStore
@@ -32,7 +33,7 @@ def tree(tmp_path: Path) -> SysfsTree:
 
 
 @pytest.fixture
-async def built(tree: SysfsTree) -> AsyncIterator[BuiltController]:
+async def built(tree: SysfsTree) -> AsyncIterator[ControllerHost]:
     wiring = Wiring(
         kind="linux",
         sysfs=str(tree.root),
@@ -47,7 +48,7 @@ async def built(tree: SysfsTree) -> AsyncIterator[BuiltController]:
 
 
 @pytest.fixture
-def twin(built: BuiltController) -> LoopTwin:
+def twin(built: ControllerHost) -> LoopTwin:
     return LoopTwin(built.controller, built.web)
 
 

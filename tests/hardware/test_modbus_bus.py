@@ -16,7 +16,6 @@ import pytest
 import serialx
 from msgspec.structs import replace
 
-from leverframe.config import Config
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     ModbusDevice,
@@ -26,13 +25,12 @@ from leverframe.engine.settings import (
 )
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import ANSWER_S, SerialLine
-from leverframe.process.ports import connect_modbus
 from leverframe.profile import Profile
-from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, Write, exception_answer
 from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParameters
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, framed
+from tests.hardware.modbus_ports import connect_modbus
 from tests.patience import PATIENCE_S
 
 from .slaves import serial_slaves
@@ -372,9 +370,7 @@ async def test_a_port_whose_loss_a_write_notices_first_is_opened_again(
 
 async def test_a_slave_that_refuses_everything_is_told_wherever_people_look(port: str) -> None:
     twin = await LoopTwin.start()
-    services = await connect_modbus(
-        twin.controller, Config(serial_modbus=port, modbus_port=0), DescriptorBudget()
-    )
+    services = await connect_modbus(twin.controller, port)
     # What hangs there has bits only, and no input registers.
     await twin.ok(f"/stm.cgi?modbus_sensor=01&modbusid=0{DEVICES['custom3'][0]}")
     registers = len(MODULES["SDM120"].readings)

@@ -3,12 +3,10 @@
 import asyncio
 
 from leverframe.clock import VirtualClock
-from leverframe.config import Config
 from leverframe.hardware.modbus_master import ModbusMaster
-from leverframe.process.ports import connect_modbus
-from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.testing import LoopTwin
 from leverframe.wire.modbus_modules import STALE_S
+from tests.hardware.modbus_ports import connect_modbus
 
 from .test_modbus_master import SimulatedBus
 from .virtual_loop import run_virtually
@@ -88,8 +86,7 @@ def test_readings_come_back_after_a_restart_of_the_controller() -> None:
 
 async def test_a_bus_that_is_not_there_degrades_the_controller_and_stops_nothing() -> None:
     twin = await LoopTwin.start()
-    config = Config(serial_modbus="/dev/there-is-no-such-port", modbus_port=0)
-    services = await connect_modbus(twin.controller, config, DescriptorBudget())
+    services = await connect_modbus(twin.controller, "/dev/there-is-no-such-port")
     await twin.ok("/stm.cgi?modbus_sensor=01")
     await until(lambda: bool(twin.controller.troubles))
     assert "is not there" in twin.controller.troubles["Modbus slot 1"]

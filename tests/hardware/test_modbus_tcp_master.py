@@ -9,19 +9,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from leverframe.config import Config
 from leverframe.engine.settings import ModbusSlot
 from leverframe.hardware import tcp_line
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.tcp_line import TcpLine
 from leverframe.hardware.troubles import Unusable
 from leverframe.outgoing.targets import Targets
-from leverframe.process.ports import connect_modbus
-from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import Read, exception_answer
 from leverframe.wire.modbus_modules import COMMON_LINE, SerialParameters
 from leverframe.wire.modbus_rtu import Data, ExceptionReply, NoAnswer
+from tests.hardware.modbus_ports import connect_modbus
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
@@ -50,7 +48,7 @@ async def test_commands_choose_modules_behind_a_gateway_and_the_state_shows_them
     gateway: str,
 ) -> None:
     twin = await LoopTwin.start()
-    services = await connect_modbus(twin.controller, Config(modbus_port=0), DescriptorBudget())
+    services = await connect_modbus(twin.controller)
     mapping = "*".join(["10", "20", *["00"] * 28])
     await twin.ok(
         f"/stm.cgi?modbus_sensor=06&modbusid=0{DEVICES['GTIL'][0]}&modbushost0={gateway}"
@@ -75,7 +73,7 @@ async def test_commands_choose_modules_behind_a_gateway_and_the_state_shows_them
 
 async def test_further_types_are_described_by_a_command_and_read(gateway: str) -> None:
     twin = await LoopTwin.start()
-    services = await connect_modbus(twin.controller, Config(modbus_port=0), DescriptorBudget())
+    services = await connect_modbus(twin.controller)
     slave, readings = DEVICES["custom4"]
     types = ("int16", "int32", "float", "uint16", "uint32", "int64", "float64")
     orders = ("none", "byte", "word", "byte and word")
@@ -109,7 +107,7 @@ async def test_a_slot_with_an_address_is_written_there_and_the_others_by_the_sim
     gateway: str,
 ) -> None:
     twin = await LoopTwin.start()
-    services = await connect_modbus(twin.controller, Config(modbus_port=0), DescriptorBudget())
+    services = await connect_modbus(twin.controller)
     slave = DEVICES["custom5"][0]
     await twin.ok(f"/stm.cgi?modbus_sensor=0100&modbusid=0{slave}&modbushost0={gateway}")
     await twin.ok("/stm.cgi?mod_write=1*900*2*4711")
@@ -325,7 +323,7 @@ async def test_a_host_that_takes_no_connection_in_time_is_an_os_error(
 
 async def test_a_host_that_is_not_there_degrades_the_controller_with_a_sentence() -> None:
     twin = await LoopTwin.start()
-    services = await connect_modbus(twin.controller, Config(modbus_port=0), DescriptorBudget())
+    services = await connect_modbus(twin.controller)
     address = f"127.0.0.1:{free_port()}"
     await twin.ok(f"/stm.cgi?modbus_sensor=01&modbushost0={address}")
     await until(lambda: bool(twin.controller.troubles))

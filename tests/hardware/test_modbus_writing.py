@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from leverframe.config import Config
 from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.process.ports import connect_modbus
-from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
 from tests.cases import for_each
+from tests.hardware.modbus_ports import connect_modbus
 from tests.ports import free_port
 
 from .pty_pair import PtyPair
@@ -61,8 +59,7 @@ def port() -> Iterator[str]:
 @asynccontextmanager
 async def on_bus(port: str | None, store: MemoryStore | None = None) -> AsyncIterator[LoopTwin]:
     twin = await LoopTwin.start(store=store)
-    config = Config(serial_modbus=port, modbus_port=0)
-    services = await connect_modbus(twin.controller, config, DescriptorBudget())
+    services = await connect_modbus(twin.controller, port)
     yield twin
     for service in reversed(services):
         await service.close()

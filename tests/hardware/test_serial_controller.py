@@ -8,7 +8,8 @@ import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.hardware.modem_status import ModemReport
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
@@ -22,7 +23,7 @@ NUMBER = "+48501234567"
 class Site:
     """A controller, and a modem on its serial port."""
 
-    def __init__(self, built: BuiltController, other: ScriptedModem) -> None:
+    def __init__(self, built: ControllerHost, other: ScriptedModem) -> None:
         self.built = built
         self.other = other
         self.twin = LoopTwin(built.controller, built.web)
@@ -36,7 +37,7 @@ class Site:
         await until(lambda: bool(self.modem().state == "ready"))
 
 
-async def built_on(port: str | None) -> BuiltController:
+async def built_on(port: str | None) -> ControllerHost:
     return await build(
         Profile(),
         MemoryStore(),

@@ -25,7 +25,7 @@ from leverframe.outgoing.own_connections import (
 )
 from leverframe.outgoing.targets import Targets
 from leverframe.process.build import build
-from leverframe.process.serve import http_limits
+from leverframe.process.ports import http_limits
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.accounts.cross_site import OwnNames

@@ -13,7 +13,8 @@ import trustme
 
 from leverframe.clock import VirtualClock
 from leverframe.outgoing.targets import Targets
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.process.firmware_check import DAY_S, FIRST_JITTER_S, JITTER_S, FirmwareCheck
 from leverframe.process.release_check import Release
 from leverframe.process.services import Sending
@@ -63,7 +64,7 @@ async def checking(
 ) -> AsyncIterator[LoopTwin]:
     url = f"http://127.0.0.1:{place.port}{path}"
     sending = Sending(capture, Targets(allow_local), ca_file, url)
-    built: BuiltController = await build(
+    built: ControllerHost = await build(
         profile or Profile(), store or MemoryStore(), VirtualClock(), UTC, sending=sending
     )
     yield LoopTwin(built.controller, built.web)

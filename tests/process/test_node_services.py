@@ -13,7 +13,8 @@ from leverframe.controller.version_change import install
 from leverframe.engine.journal import Cause
 from leverframe.engine.rule_advice import Advice
 from leverframe.log_context import CONTROLLER, LoggedName, within
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.process.node_services import NodeServices
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import AT_A_TIME, Passwords
@@ -33,7 +34,7 @@ async def node() -> AsyncIterator[NodeServices]:
     await node.close()
 
 
-async def built_on(node: NodeServices, profile: Profile = NEW) -> BuiltController:
+async def built_on(node: NodeServices, profile: Profile = NEW) -> ControllerHost:
     return await build(profile, MemoryStore(), VirtualClock(), UTC, node=node)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.process import open_files
+from leverframe.process import listening
 from leverframe.servers.descriptors import MAX_CLIENTS
 from tests.patience import PATIENCE_S
 from tests.process.controller_process import ControllerProcess, controller_process
@@ -95,5 +95,5 @@ def test_silent_unfinished_and_plain_connections_to_a_tls_port_count_as_one_kind
 
 
 def test_a_limit_that_is_high_enough_is_not_mentioned(caplog: pytest.LogCaptureFixture) -> None:
-    assert open_files.descriptor_budget().clients.limit == MAX_CLIENTS
+    assert listening.descriptor_budget().clients.limit == MAX_CLIENTS
     assert not caplog.messages

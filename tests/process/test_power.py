@@ -22,8 +22,7 @@ from leverframe.engine.effects import Notify
 from leverframe.notify.channel import ChannelLimits
 from leverframe.outgoing.targets import Targets
 from leverframe.process.build import build
-from leverframe.process.https_redirect import open_redirect
-from leverframe.process.ports import connect_bootloader, connect_modbus, connect_snmp
+from leverframe.process.ports import connect_bootloader, connect_snmp, open_redirect
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.descriptors import DescriptorBudget
@@ -35,6 +34,7 @@ from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin, faults
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
 from leverframe.wire import sds011
+from tests.hardware.modbus_ports import connect_modbus
 from tests.hardware.waiting import until
 from tests.notify.post_office import PostOffice, ScriptedChannel
 from tests.notify.test_mqtt import PREFIX, on_broker, tell
@@ -144,7 +144,7 @@ async def test_modbus_tcp() -> None:
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
     controller = built.controller
     await tell(controller, "modbuson=1")
-    services = await connect_modbus(controller, Config(modbus_port=0), DescriptorBudget())
+    services = await connect_modbus(controller)
     port = controller.open_ports()["modbus"]
     read_one = bytes.fromhex("000100000006010300000001")
 
@@ -194,7 +194,7 @@ async def test_the_port_that_leads_to_https(twin: LoopTwin) -> None:
             await twin.controller.advance(OFF_S)
             assert (await client.get(url)).is_redirect
     finally:
-        await redirect.close()
+        await redirect.stop(0)
 
 
 async def test_the_bootloader_s_port(twin: LoopTwin) -> None:

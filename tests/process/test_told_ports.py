@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from leverframe.config import read_config
-from leverframe.process.https_redirect import redirect_port
+from leverframe.process.ports import redirect_port
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import Request
 from leverframe.servers.routes.sign_in import redirect_to_https

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.clock import VirtualClock
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.encrypting import EncryptingStore
@@ -15,7 +16,7 @@ from leverframe.storage.store import Changes, MemoryStore
 SECRETS = {"email.password": "mail-canary", "gsm.code": "1234"}
 
 
-async def started(inner: MemoryStore, key: Path) -> BuiltController:
+async def started(inner: MemoryStore, key: Path) -> ControllerHost:
     return await build(Profile(), EncryptingStore(inner, key), VirtualClock(), UTC)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leverframe.exchanges.comparison import ComparisonRules
 from leverframe.exchanges.exchange import Exchange
-from leverframe.process.serve import http_limits
+from leverframe.process.ports import http_limits
 from leverframe.profile import Profile
 from leverframe.recording.proxy import Proxy
 from leverframe.recording.replayer import ReplayedExchange, Replayer

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from leverframe.clock import VirtualClock
-from leverframe.process.build import BuiltController, ConfiguredIdentity, build
+from leverframe.process.build import ConfiguredIdentity, build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
@@ -18,7 +19,7 @@ from tests.servers.signing_up import USER, basic, signed_up
 UNIT = "D8:80:39:12:34:56"
 
 
-async def built(configured: ConfiguredIdentity) -> tuple[BuiltController, LoopTwin]:
+async def built(configured: ConfiguredIdentity) -> tuple[ControllerHost, LoopTwin]:
     made = await build(Profile(), MemoryStore(), VirtualClock(), UTC, configured=configured)
     return made, LoopTwin(made.controller, made.web)
 

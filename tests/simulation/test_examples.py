@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.simulation.report import Summary
 from leverframe.simulation.run import Simulation
 from leverframe.simulation.scenario import read_scenario
+from leverframe.simulation.simulate import Summary
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HOUR_S = 3600.0

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from leverframe.__main__ import main
-from leverframe.simulation.report import Summary, Timeline
 from leverframe.simulation.run import Simulation
 from leverframe.simulation.scenario import BadScenario, read_scenario
+from leverframe.simulation.simulate import Summary, Timeline
 
 LAMP = """\
 start = 2026-06-01T00:00:00

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 #: The parts of the package that importing `Twin` may load.
-LIGHT_PARTS = {"testing", "fleet.time_words", "errors", "durations", "profile"}
+LIGHT_PARTS = {"testing", "moments", "errors", "durations", "profile"}
 #: Packages of others that it may load; `msgspec` brings the second one where it is installed.
 LIGHT_PACKAGES = {"msgspec", "typing_extensions"}
 
@@ -36,7 +36,7 @@ def packages_of_others(modules: set[str]) -> set[str]:
 def test_importing_twin_loads_neither_the_controller_nor_a_client() -> None:
     modules = loaded_by("from leverframe.testing import Twin, AnyTwin, TwinClock")
     parts = {name.removeprefix("leverframe.") for name in modules if "leverframe." in name}
-    heavy = {part for part in parts - {"fleet"} if part.partition(".")[0] != "testing"}
+    heavy = {part for part in parts if part.partition(".")[0] != "testing"}
     assert heavy - LIGHT_PARTS == set()
     assert packages_of_others(modules) - LIGHT_PACKAGES == set()
     assert modules & {"http.client", "sqlite3", "multiprocessing"} == set()
@@ -57,3 +57,19 @@ def test_a_twin_starts_without_clients_and_units() -> None:
     assert {
         name for name in modules if name.startswith(("leverframe.units", "leverframe.rec"))
     } == set()
+
+
+TWINS_WITHOUT_A_NODE = """
+import leverframe.testing as kit
+with kit.Twin(settings={"outputs.0.name": "Pump"}, start="2026-03-29T00:30") as twin:
+    twin.fork().advance("1h")
+    twin.fault(kit.faults.slow(1))
+    twin.reset()
+kit.ProcessTwin().close()
+kit.LoopTwin
+"""
+
+
+def test_twins_load_nothing_of_the_fleet() -> None:
+    modules = loaded_by(TWINS_WITHOUT_A_NODE)
+    assert {name for name in modules if name.startswith("leverframe.fleet")} == set()

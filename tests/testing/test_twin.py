@@ -24,9 +24,9 @@ from leverframe.exchanges.exchange import (
     RecordingHead,
     line_of,
 )
-from leverframe.fleet.given_settings import BadSettings
-from leverframe.fleet.time_words import BadMoment, Duration
+from leverframe.maintenance.given_settings import BadSettings
 from leverframe.maintenance.readable_backup import write
+from leverframe.moments import BadMoment, Duration
 from leverframe.process.listening import CannotListen
 from leverframe.profile import Profile, UnknownProfile
 from leverframe.recording.unit_client import BadAddress, UnitError

@@ -8,10 +8,16 @@ import pytest
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin
 from leverframe.units.found_inventory import found_inventory, same_names
-from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
+from leverframe.units.inventory import (
+    Inventory,
+    InventoryUnit,
+    distinct_names,
+    files_of_units,
+    load_inventory,
+    plain_name,
+)
 from leverframe.units.named_addresses import MAX_SHOWN, shorten_addresses, single_addresses
 from leverframe.units.searching import FoundUnit
-from leverframe.units.unit_names import distinct_names, files_of_units, plain_name
 from tests.cases import for_each
 from tests.ports import free_port
 

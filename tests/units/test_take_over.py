@@ -10,7 +10,8 @@ import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.config import Config
-from leverframe.process.build import BuiltController, ConfiguredIdentity, build
+from leverframe.process.build import ConfiguredIdentity, build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.discovery.discovery import QUESTION, DiscoveryServer
@@ -45,7 +46,7 @@ async def taken(
 
 
 @asynccontextmanager
-async def running(config: Config) -> AsyncIterator[BuiltController]:
+async def running(config: Config) -> AsyncIterator[ControllerHost]:
     """Run what was made, as `leverframe run` does."""
     folder = Path(config.data)
     store = EncryptingStore(SqliteStore(folder / "store.db"), folder / "secrets.key")

@@ -20,7 +20,7 @@ from leverframe.durations import seconds_from_text, text_from_seconds
 from leverframe.exit_codes import DONE, NO
 from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.node_client import CommandLineClient, NodeClient, NodeRefused
-from leverframe.fleet.time_words import moment_words, with_zone, zone_named
+from leverframe.moments import moment_words, with_zone, zone_named
 from leverframe.plain_text import printable_json
 from leverframe.process.progress_bar import bar_of, is_watched, progress_bar
 
@@ -300,7 +300,7 @@ def export_controllers(
 
 
 def _template(file: Path) -> bytes:
-    from leverframe.fleet.given_settings import template_body
+    from leverframe.maintenance.given_settings import template_body
 
     return template_body(file)
 

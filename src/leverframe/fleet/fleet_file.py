@@ -39,7 +39,6 @@ from leverframe.config.reading import checked, misshapen_table, wrong_keys
 from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster.cluster_table import CLUSTER, ClusterTable
-from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.member import PLAIN, NewController
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
@@ -51,6 +50,7 @@ from leverframe.fleet.records import (
     numbered,
 )
 from leverframe.fleet.tenants import OPERATOR, checked_tenant
+from leverframe.maintenance.given_settings import template_leaves, version_for
 from leverframe.maintenance.readable_backup import read
 from leverframe.profile import HARDWARE
 from leverframe.wiring import Wiring, miswired

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from leverframe.fleet.entrance import Entrance
-from leverframe.process.build import BuiltController
-from leverframe.process.services import Service
+from leverframe.process.controller_host import ControllerHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,8 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    built: BuiltController
+    built: ControllerHost
     entrance: Entrance
-    #: Servers at other ports.
-    beside: tuple[Service, ...]
     #: Moves the servers that nodes tell apart by address to another one.
     move_ports: Callable[[str | None], Awaitable[None]]
 

@@ -24,9 +24,8 @@ from leverframe.fleet.lifecycle import (
     follow,
 )
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController, NotRunning
-from leverframe.process.build import BuiltController
+from leverframe.process.controller_host import ControllerHost
 from leverframe.profile import Profile
-from leverframe.shutdown import close_all
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +90,7 @@ class Member:
         return found
 
     @property
-    def built(self) -> BuiltController:
+    def built(self) -> ControllerHost:
         return self.parts.built
 
     @property
@@ -144,7 +143,7 @@ class Member:
 
     async def end(self) -> None:
         parts = self.parts
-        await close_all([*(one.close for one in parts.beside), parts.built.stop])
+        await parts.built.stop()
         asyncio.get_running_loop().call_later(LAST_ANSWER_S, parts.built.take_apart)
 
 

@@ -25,22 +25,17 @@ from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.loop_shares import LoopShare, LoopTurns
 from leverframe.outgoing.targets import Targets
 from leverframe.process.administrator import ADMINISTRATOR, password_change, random_password
-from leverframe.process.build import BuiltController, ConfiguredIdentity, build
+from leverframe.process.build import ConfiguredIdentity, build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.process.json_lines import print_json
 from leverframe.process.node_services import NodeServices
-from leverframe.process.ports import (
-    connect_bootloader,
-    connect_bus,
-    connect_modbus_server,
-    connect_snmp,
-)
+from leverframe.process.ports import connect_bootloader, open_ports
 from leverframe.process.reach import trusted_networks
-from leverframe.process.services import Sending, Service
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers import journal_log
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Handler
-from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.journal_log import JournalLog
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
@@ -122,33 +117,27 @@ class MemberStarter(Struct, frozen=True):
             built = await self._build(member, profile, config, stored, saved, turns)
         finally:
             CONTROLLER.reset(before)
-        controller = built.controller
+        controller, built.descriptors = built.controller, self.door.descriptors
         self._connect(controller)
         controller.without_effect = keys_without_effect(
             config, record.address, self.options, controller.clock
         )
         opened = partial(opened_to, frozenset(config.cors_origins))
-        entrance = Entrance(
-            logged,
-            self.options.marked(self.door.outward(opened(built.noting(built.web.handle)))),
-            self.door.outward(opened(built.web.admit_body)),
-            turns.share,
-        )
+        handle, admit = built.handlers(lambda handler: self.door.outward(opened(handler)))
+        entrance = Entrance(logged, self.options.marked(handle), admit, turns.share)
         built.mqtt.pages_are_at(self.door.pages_of(record.name))
-        if controller.faults is not None:
-            HttpFaults(controller.faults, entrance, controller.request_journal)
-        beside: list[Service] = []
+        built.show_faults(entrance)
         if journal_log.is_wanted():
-            beside.append(JournalLog(controller))
+            built.add(JournalLog(controller))
         try:
             await self.door.open(entrance, record.address, record.port)
-            place = self.modbus.place(record.address)
-            modbus = await connect_modbus_server(
-                controller, self.options.ports, self.door.descriptors, place, turns
+            ports = await open_ports(
+                built,
+                self.options.ports,
+                serial_modbus=config.serial_modbus,
+                modbus=self.modbus.place(record.address),
+                snmp=self.snmp.place(record.address),
             )
-            bus = connect_bus(controller, config.serial_modbus, self.options.sending.targets)
-            beside += [modbus, *bus]
-            snmp = await connect_snmp(built, self.options.ports, self.snmp.place(record.address))
             bootloader = connect_bootloader(
                 controller,
                 record.address,
@@ -156,19 +145,18 @@ class MemberStarter(Struct, frozen=True):
                 public_key,
                 self.services.firmware_places,
             )
-            beside += [snmp, bootloader]
+            built.add(bootloader)
         except BaseException:
-            leave = partial(self.door.close, entrance)
-            await close_all([*(one.close for one in beside), leave, built.stop])
+            await close_all([partial(self.door.close, entrance), built.stop])
             raise
 
         async def move_ports(address: str | None) -> None:
             controller.own_address = address
-            await modbus.move_to(self.modbus.place(address))
-            await snmp.move_to(self.snmp.place(address))
+            await ports.modbus.move_to(self.modbus.place(address))
+            await ports.snmp.move_to(self.snmp.place(address))
             bootloader.move_to(address)
 
-        return Running(built, entrance, tuple(beside), move_ports)
+        return Running(built, entrance, move_ports)
 
     async def _build(
         self,
@@ -178,7 +166,7 @@ class MemberStarter(Struct, frozen=True):
         stored: Stored,
         saved: SavedLive | None,
         turns: LoopTurns,
-    ) -> BuiltController:
+    ) -> ControllerHost:
         options, number, record = self.options, member.number, member.record
 
         def tenant() -> str:

@@ -3,13 +3,10 @@
 The command line and the twin kit ask by the network; the kit also asks a node in its own process.
 """
 
-import http.client
-import ssl
 import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import cache
@@ -24,6 +21,7 @@ from msgspec import Struct
 from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import PATHS, PROGRESS, SILENT_NODES, STARTING
+from leverframe.process.api_client import NO_ANSWER, ApiClient, Credentials, signed
 from leverframe.process.asked_secret import asked_secret
 
 if TYPE_CHECKING:
@@ -40,9 +38,6 @@ START_LOOK_S = 1.0
 #: How often it is asked how far a request has come, and how long that may take.
 LOOK_S = 0.2
 LOOKED_S = 5.0
-
-#: Name and password.
-Credentials = tuple[str, str]
 
 
 class NodeRefused(ErrorForPeople):
@@ -170,9 +165,8 @@ class NodeClient(NodeAsking):
         super().__init__(where, when_silent, when_starting)
         parts = urlsplit(self.url)
         try:
-            port = parts.port
+            parts.port  # noqa: B018 - it may be none
         except ValueError:
-            port = None
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise NodeRefused(
@@ -183,33 +177,21 @@ class NodeClient(NodeAsking):
         if account is not None:
             self._sign_in(account)
         self._ca_file = ca_file
-        if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=ca_file)
-            self._connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                parts.hostname, port, timeout=answer_s, context=context
-            )
-        else:
-            self._connection = http.client.HTTPConnection(parts.hostname, port, timeout=answer_s)
+        self._api = ApiClient(self.url, ca_file, answer_s, keeps=True)
 
     def _sign_in(self, account: Credentials) -> None:
-        token = b64encode(":".join(account).encode()).decode()
-        self._account, self._headers = account, {"Authorization": f"Basic {token}"}
+        self._account, self._headers = account, signed(account)
 
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> NodeAnswer:
         try:
-            self._connection.request(method, target, body, {**self._headers, **headers})
-            reply = self._connection.getresponse()
-            named = reply.headers
-            return NodeAnswer(
-                reply.status, reply.read(), named.get(SILENT_NODES), named.get(STARTING)
-            )
-        except (OSError, http.client.HTTPException) as error:
-            # What is left of a connection that broke would refuse the next request, too.
-            self._connection.close()
+            reply = self._api.request(method, target, body, {**self._headers, **headers})
+        except NO_ANSWER as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise NodeRefused(f"{self.url} does not answer: {why}. {self.advice}") from error
+        named = reply.headers
+        return NodeAnswer(reply.status, reply.body, named.get(SILENT_NODES), named.get(STARTING))
 
     @contextmanager
     def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
@@ -243,7 +225,7 @@ class NodeClient(NodeAsking):
         return NodeClient(self.url, self._account, self._ca_file, answer_s=LOOKED_S)
 
     def close(self) -> None:
-        self._connection.close()
+        self._api.close()
 
 
 class CommandLineClient(NodeClient):

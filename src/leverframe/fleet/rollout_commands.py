@@ -18,7 +18,7 @@ from leverframe.fleet.commands import (
     zone_of,
 )
 from leverframe.fleet.node_client import CommandLineClient
-from leverframe.fleet.time_words import moment_words, with_zone
+from leverframe.moments import moment_words, with_zone
 
 Told = dict[str, Any]
 
@@ -66,7 +66,7 @@ def roll_out(
 
 def _text_of(template: Path) -> str:
     """Return a template with all that it names, factory settings too."""
-    from leverframe.fleet.given_settings import read_template_file
+    from leverframe.maintenance.given_settings import read_template_file
 
     return msgspec.json.encode(read_template_file(template)).decode()
 

@@ -35,9 +35,9 @@ from leverframe.fleet.tenants import TenantRecord
 from leverframe.outgoing.targets import Targets
 from leverframe.process.feature_loading import LARGE, SMALL, FeatureLoader
 from leverframe.process.json_lines import print_json
-from leverframe.process.listening import bind_errors_for_people
+from leverframe.process.listening import bind_errors_for_people, descriptor_budget
 from leverframe.process.logs import set_up as set_up_logs
-from leverframe.process.open_files import descriptor_budget
+from leverframe.process.ports import http_limits
 from leverframe.process.reach import (
     certificate_of,
     ensure_sign_in,
@@ -45,12 +45,7 @@ from leverframe.process.reach import (
     try_host,
 )
 from leverframe.process.run import collect_rarely, loop_runner
-from leverframe.process.serve import (
-    clock_of,
-    http_limits,
-    listen_to_signals,
-    wait_for_stop,
-)
+from leverframe.process.serve import clock_of, listen_to_signals, wait_for_stop
 from leverframe.process.services import Sending
 from leverframe.process.supervisor import Supervisor
 from leverframe.servers.accounts.cross_site import is_loopback

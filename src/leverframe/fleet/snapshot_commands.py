@@ -4,7 +4,7 @@ from functools import partial
 
 from leverframe.fleet.commands import do_for_chosen, print_json, table_of, tables, zone_of
 from leverframe.fleet.node_client import CommandLineClient
-from leverframe.fleet.time_words import moment_words, with_zone
+from leverframe.moments import moment_words, with_zone
 
 take_snapshot_of = partial(do_for_chosen, "snapshot")
 restore_snapshot = partial(do_for_chosen, "restore")

@@ -9,17 +9,20 @@ import secrets
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from leverframe.clock import Clock
 from leverframe.controller import Controller
+from leverframe.errors import ErrorForPeople
+from leverframe.hardware.board import Board
 from leverframe.hardware.pinger import Pinger
+from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.loop_shares import LoopTurns, turns_alone
 from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
-from leverframe.process.boards import make_board
+from leverframe.process.controller_host import ControllerHost, MakeProblem, Wrapping, as_it_is
 from leverframe.process.node_services import NodeServices
 from leverframe.process.services import (
     Sending,
@@ -36,24 +39,21 @@ from leverframe.process.services import (
     trap_origin,
 )
 from leverframe.profile import Profile
-from leverframe.servers.http.messages import Handler, Reply, Request, problem_reply
+from leverframe.servers.http.messages import Request, problem_reply
 from leverframe.servers.http.request_journal import KEPT_BODY, OpenRequest, RequestJournal
-from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.bounded_requests import ControllerWork, no_tenant
 from leverframe.servers.routes.router import THIS_MACHINE, LenientWeb, Reach, Web
-from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
-from leverframe.wiring import Wiring
+from leverframe.wiring import BOARDS_GROUP, Wiring, board_kinds
 
 if TYPE_CHECKING:
     from leverframe.controller.hand_over import LiveExport
 
-Noting = Callable[[Handler], Handler]
-MakeProblem = Callable[[int, str], Reply]
-
 SIMULATED = Wiring()
 NORMALLY = Sending()
+#: What an entry point of `BOARDS_GROUP` stands for.
+BoardFactory = Callable[[Wiring, Clock], Board]
 
 
 class ConfiguredIdentity(Struct, frozen=True):
@@ -66,51 +66,6 @@ class ConfiguredIdentity(Struct, frozen=True):
 
 
 AS_MADE = ConfiguredIdentity()
-
-
-class BuiltController(Struct, frozen=True):
-    """A controller that has been started, its request function, and what runs beside it."""
-
-    controller: Controller
-    web: Web
-    #: Makes a handler note what clients ask for, on virtual time, where tests run.
-    noting: Noting
-    #: Makes the refusals of what is no request; these are noted, too.
-    problem: MakeProblem
-    #: What it is called as long as nobody has named it.
-    name: str
-    #: The same in names of hosts, whatever the configuration calls it.
-    host_label: str
-    mac: str
-    snmp_identity: EngineIdentity
-    mqtt: MqttService
-    #: What it shares with other controllers of the process.
-    node: NodeServices
-    #: When it may be asked, beside others.
-    turns: LoopTurns
-    services: tuple[Service, ...] = ()
-
-    @property
-    def present_name(self) -> str:
-        return self.controller.engine.settings.name or self.name
-
-    async def stop(self) -> None:
-        """Stop everything, each part by itself; log what failed."""
-        services = (service.close for service in reversed(self.services))
-        await close_all([*services, self.controller.stop])
-
-    def take_apart(self) -> None:
-        """Free the memory of a controller that was stopped and that nobody asks any more.
-
-        Its parts refer to each other in circles, and the collector never looks at what `gc.freeze`
-        has seen.
-        """
-        controller = self.controller
-        parts = [controller.writer, controller, self.web, self.mqtt, *self.services]
-        if controller.faults is not None:
-            parts.append(controller.faults)
-        for part in parts:
-            vars(part).clear()
 
 
 async def build(
@@ -131,7 +86,7 @@ async def build(
     live: "LiveExport | None" = None,
     turns: LoopTurns | None = None,
     tenant: Callable[[], Hashable] = no_tenant,
-) -> BuiltController:
+) -> ControllerHost:
     """Build and start a controller on the board that the wiring describes.
 
     Several controllers of a process are given the same `node`, which they leave open, and what the
@@ -144,7 +99,11 @@ async def build(
     shared = node or NodeServices()
     stored = store.load() if stored is None else stored
     host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
-    await _seal_what_lies_openly(store, stored)
+    if stored.unsealed:
+        # An earlier program stored it openly; writing it once more seals it. What cannot be written
+        # now is found again at the next start.
+        with suppress(StoreUnavailable):
+            await store.commit(Changes(settings=stored.unsealed))
     name, mac = configured.name or host_label, configured.mac or made_mac
     snmp_identity = EngineIdentity(engine_id(mac), boots)
     controller = Controller(profile, store, make_board(wiring, clock), clock, timezone, stored)
@@ -166,7 +125,13 @@ async def build(
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()
-    if live is None or not _went_on(controller, live):
+    is_on = False
+    if live is not None:
+        # Imported here: only a controller of a cluster ever ran elsewhere.
+        from leverframe.controller.hand_over import went_on
+
+        is_on = went_on(controller, live)
+    if not is_on:
         controller.start()
     if not outbox.capture:
         mqtt.start()
@@ -185,7 +150,7 @@ async def build(
         work=ControllerWork(shared.places, shared.streams, controller, tenant),
     )
     noting, problem = _connect_request_journal(controller)
-    return BuiltController(
+    return ControllerHost(
         controller,
         web,
         noting,
@@ -197,6 +162,7 @@ async def build(
         mqtt,
         shared,
         turns,
+        sending.targets,
         tuple(services),
     )
 
@@ -224,10 +190,10 @@ def _connect_pings(controller: Controller, shared: NodeServices, sending: Sendin
     return [pinger]
 
 
-def _connect_request_journal(controller: Controller) -> tuple[Noting, MakeProblem]:
+def _connect_request_journal(controller: Controller) -> tuple[Wrapping, MakeProblem]:
     """Note what clients ask for where time is virtual, as it is in tests."""
     if not controller.clock.is_virtual:
-        return _as_it_is, problem_reply
+        return as_it_is, problem_reply
     journal = RequestJournal(controller.clock.wall, _without_secrets)
     controller.request_journal = journal
     return journal.before, journal.before_refusals(problem_reply)
@@ -251,43 +217,23 @@ def _without_secrets(request: Request) -> OpenRequest:
     )
 
 
-def _went_on(controller: Controller, live: "LiveExport") -> bool:
-    # Imported here: only a controller of a cluster ever ran elsewhere.
-    from leverframe.controller.hand_over import went_on
+def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
+    """Return what makes a controller this one: its name, MAC address and cookie.
 
-    return went_on(controller, live)
-
-
-def _as_it_is(handler: Handler) -> Handler:
-    return handler
-
-
-class ControllerIdentity(NamedTuple):
-    name: str
-    mac: str
-    #: Controllers at one address need cookies of different names; this one says nothing about it.
-    cookie_name: str
-    #: The number of this start, for managers of SNMP.
-    boots: int
-
-
-async def _seal_what_lies_openly(store: Store, stored: Stored) -> None:
-    """Write what an earlier program has stored openly once more, which seals it."""
-    if stored.unsealed:
-        # What cannot be written now is found again at the next start.
-        with suppress(StoreUnavailable):
-            await store.commit(Changes(settings=stored.unsealed))
-
-
-async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIdentity:
-    """Return what makes the controller this one; make it at its first start, count every start."""
-    kept = stored.kept
-    tail = secrets.token_bytes(5)
-    first = {
+    Controllers at one address need cookies of different names; theirs say nothing about them.
+    """
+    tail = randbytes(5)
+    return {
         "identity.name": f"leverframe-{tail[-3:].hex()}",
         "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
-        "identity.cookie": f"leverframe_{secrets.token_hex(6).upper()}",
+        "identity.cookie": f"leverframe_{randbytes(6).hex().upper()}",
     }
+
+
+async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str, str, int]:
+    """Return name, MAC address, cookie and the number of this start; make them at the first."""
+    kept = stored.kept
+    first = make_identity(secrets.token_bytes)
     made: dict[str, Any] = {path: value for path, value in first.items() if path not in kept}
     made["snmp.boots"] = boots_after(kept.get("snmp.boots"), wall)
     try:
@@ -298,4 +244,38 @@ async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIden
         # On a disk that cannot be written the cookie has another name after each start, and the
         # clock alone makes the next number of boots greater.
     kept |= made
-    return ControllerIdentity(*(kept[path] for path in (*first, "snmp.boots")))
+    name, mac, cookie = (kept[path] for path in first)
+    return name, mac, cookie, kept["snmp.boots"]
+
+
+class UnknownBoard(ErrorForPeople):
+    """No installed package brings the board: one sentence with those that can be chosen."""
+
+
+def make_board(wiring: Wiring, clock: Clock) -> Board:
+    """Make the board that the wiring names; nothing is opened yet."""
+    return _OWN.get(wiring.kind, _of_package)(wiring, clock)
+
+
+def _linux(wiring: Wiring, _: Clock) -> Board:
+    # Imported here: its drivers would cost every other start time and memory.
+    from leverframe.hardware.linux import LinuxBoard
+
+    return LinuxBoard(wiring)
+
+
+def _of_package(wiring: Wiring, clock: Clock) -> Board:
+    # Imported here for the same reason: 20 ms.
+    from importlib.metadata import entry_points
+
+    for found in entry_points(group=BOARDS_GROUP, name=wiring.kind):
+        factory: BoardFactory = found.load()
+        return factory(wiring, clock)
+    known = ", ".join(board_kinds())
+    raise UnknownBoard(f"No installed package brings a board {wiring.kind!r}; known are {known}.")
+
+
+_OWN: dict[str, BoardFactory] = {
+    "simulated": lambda _, clock: SimulatedBoard(clock.now),
+    "linux": _linux,
+}

@@ -1,8 +1,14 @@
-"""What a controller offers besides HTTP: SNMP, Modbus TCP, taking firmware; and the bus."""
+"""The ports of a controller: HTTP, SNMP, Modbus TCP, taking firmware; and the bus of modules.
+
+Each is opened for the host of a controller, which closes it.
+"""
 
 import asyncio
 from functools import partial
+from typing import NamedTuple
 
+from leverframe.commands.table.bodies import LIST_BODY_LIMIT, SMALL_BODY_LIMIT
+from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config, NodeConfig
 from leverframe.controller import Controller
 from leverframe.engine.effects import WriteModbus
@@ -12,34 +18,137 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.modbus_writer import ModbusWriter
 from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.tcp_line import TcpLine
+from leverframe.hardware.troubles import Troubles
 from leverframe.hardware.write_reports import SimulatedWriter, WriteReports
 from leverframe.loop_shares import LoopTurns
 from leverframe.outgoing.targets import Targets
-from leverframe.process.build import BuiltController
+from leverframe.process.controller_host import ControllerHost, Wrapping, as_it_is
+from leverframe.process.listening import bind_errors_for_people
 from leverframe.process.services import Service
 from leverframe.servers.bootloader import BootloaderServer, ImageInstaller, TransferPlaces
 from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.http.certificate import Certificate
+from leverframe.servers.http.forwarded import NamedProxies
+from leverframe.servers.http.server import HttpLimits, HttpServer
+from leverframe.servers.http_faults import PortFaults
 from leverframe.servers.modbus.listening_place import ListeningPlace, OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer
+from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.metrics import modbus_families
+from leverframe.servers.routes.router import Reach, without_doubled_slashes
+from leverframe.servers.routes.sign_in import HTTPS_PORT, redirect_to_https
 from leverframe.servers.snmp.agent import SnmpAgent
 from leverframe.servers.snmp.datagram_place import DatagramPlace, OwnDatagramPlace
 from leverframe.uploads.bad_upload import BadUpload
 
+#: The plain port beside HTTPS, in the list of troubles; and its usual number.
+PART, HTTP_PORT = "HTTPS redirect", 80
+#: How much each command with a body takes.
+_BODY_LIMITS = {row.form.items[0].text: row.body.max_bytes for row in TABLE if row.body is not None}
+_POST_PATH = "/post.cgi"
+#: Other paths that take a body.
+_ENDPOINTS_WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.body is not None}
+
+
+def http_limits(*, lenient: bool = False) -> HttpLimits:
+    """Return the limits of a controller; a lenient one knows its paths also by doubled slashes."""
+    if not lenient:
+        return HttpLimits(body_limit=_body_limit, needs_length=_needs_length)
+    return HttpLimits(
+        body_limit=lambda method, path, query: _body_limit(
+            method, without_doubled_slashes(path), query
+        ),
+        needs_length=lambda path, query: _needs_length(without_doubled_slashes(path), query),
+    )
+
+
+def _body_limit(_method: str, path: str, query: str | None) -> int:
+    if path == _POST_PATH:
+        return _BODY_LIMITS.get(query or "", SMALL_BODY_LIMIT)
+    return LIST_BODY_LIMIT if path in _ENDPOINTS_WITH_BODY else SMALL_BODY_LIMIT
+
+
+def _needs_length(path: str, query: str | None) -> bool:
+    return path == _POST_PATH and query in _BODY_LIMITS
+
+
+async def serve_http(
+    host: ControllerHost,
+    config: Config,
+    reach: Reach,
+    certificate: Certificate | None,
+    *,
+    outward: Wrapping = as_it_is,
+    option: str = "--port",
+    grace_s: float = 5.0,
+) -> HttpServer:
+    """Let a controller listen for HTTP; its requests have `grace_s` to end when it is closed.
+
+    `option` chooses another port, where this one is taken.
+    """
+    controller = host.controller
+    handle, admit = host.handlers(outward)
+    server = HttpServer(
+        handle, http_limits(lenient=config.lenient), admission=admit, descriptors=host.descriptors
+    )
+    server.state.proxies = NamedProxies(config.proxy_networks())
+    host.show_faults(server)
+    with bind_errors_for_people(config.host, config.port, option):
+        if certificate is None:
+            await server.start(config.host, config.port)
+        else:
+            to_https = partial(redirect_to_https, reach.names)
+            await server.start(config.host, config.port, certificate.context, to_https)
+    # Not before: the start writes a refusal in advance, which is none of a client's.
+    server.state.problem = host.problem
+    host.opened.append(partial(server.stop, grace_s))
+    controller.ports["http"] = lambda: server.port
+    if certificate is not None:
+        controller.certificate_report = certificate.report
+        controller.findings.sources.append(lambda: certificate.findings(controller.clock.wall()))
+        certificate.watchers.append(controller.tell_findings)
+    return server
+
+
+class OpenPorts(NamedTuple):
+    """What can be moved to another place while the controller runs."""
+
+    modbus: ModbusTcpServer
+    snmp: SnmpAgent
+
+
+async def open_ports(
+    host: ControllerHost,
+    config: NodeConfig,
+    *,
+    serial_modbus: str | None = None,
+    modbus: ListeningPlace | None = None,
+    snmp: DatagramPlace | None = None,
+) -> OpenPorts:
+    """Let a controller offer Modbus TCP and SNMP, and ask its modules; at ports of its own.
+
+    Controllers of a node share ports, and have places there.
+    """
+    controller = host.controller
+    server = await connect_modbus_server(controller, config, host.descriptors, modbus, host.turns)
+    host.add(server, *connect_bus(controller, serial_modbus, host.targets))
+    agent = await connect_snmp(host, config, snmp)
+    host.add(agent)
+    return OpenPorts(server, agent)
+
 
 async def connect_snmp(
-    built: BuiltController, config: NodeConfig, place: DatagramPlace | None = None
+    host: ControllerHost, config: NodeConfig, place: DatagramPlace | None = None
 ) -> SnmpAgent:
     """Connect the SNMP agent, which listens once it is switched on."""
-    controller = built.controller
-    place = place or OwnDatagramPlace(config.host, config.snmp_port)
+    controller = host.controller
     agent = SnmpAgent(
         controller,
-        place,
-        name=built.name,
-        identity=built.snmp_identity,
-        engines=built.node.snmp_engines,
-        turns=built.turns,
+        place or OwnDatagramPlace(config.host, config.snmp_port),
+        name=host.name,
+        identity=host.snmp_identity,
+        engines=host.node.snmp_engines,
+        turns=host.turns,
     )
     controller.settings_watchers.append(agent.adopt)
     controller.settings_checks["snmp.enabled"] = agent.check
@@ -85,24 +194,15 @@ def _image_installer(
     return ImageInstaller(MAX_BYTES, install_image, places)
 
 
-async def connect_modbus(
-    controller: Controller, config: Config, descriptors: DescriptorBudget
-) -> list[Service]:
-    """Connect the Modbus TCP server, and the master of modules."""
-    place = OwnPlace(config.host, config.modbus_port)
-    server = await connect_modbus_server(controller, config, descriptors, place)
-    targets = Targets(config.allow_local_targets)
-    return [server, *connect_bus(controller, config.serial_modbus, targets)]
-
-
 async def connect_modbus_server(
     controller: Controller,
     config: NodeConfig,
     descriptors: DescriptorBudget,
-    place: ListeningPlace,
+    place: ListeningPlace | None = None,
     turns: LoopTurns | None = None,
 ) -> ModbusTcpServer:
     """Connect the Modbus TCP server, which listens once switched on."""
+    place = place or OwnPlace(config.host, config.modbus_port)
     server = ModbusTcpServer(controller, place, config.writing_networks(), descriptors, turns)
     controller.settings_watchers.append(server.adopt)
     controller.settings_checks["modbus_tcp.enabled"] = server.check
@@ -157,3 +257,38 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
 
     controller.take_writes(write)
     return [writer]
+
+
+def redirect_port(config: Config, https_port: int) -> int | None:
+    """Return the configured port; by default a pair of the usual ports, as real units have."""
+    if config.redirect_port is not None:
+        return config.redirect_port
+    return HTTP_PORT if https_port == HTTPS_PORT else None
+
+
+async def open_redirect(
+    controller: Controller,
+    config: Config,
+    reach: Reach,
+    descriptors: DescriptorBudget,
+    https_port: int,
+) -> HttpServer | None:
+    """Open the plain port, if there is to be one; without it the controller works all the same."""
+    port = redirect_port(config, https_port)
+    if port is None:
+        return None
+    to_https = partial(redirect_to_https, reach.names, port=https_port)
+    server = HttpServer(to_https, admission=to_https, descriptors=descriptors)
+    try:
+        await server.start(config.host, port)
+    except OSError as error:
+        Troubles(controller.troubles).note(
+            PART,
+            f"port {port} cannot be used, so nobody is led from there to HTTPS"
+            f" ({error.strerror or error}); free it, or choose another with --redirect-port.",
+        )
+        return None
+    controller.ports["redirect"] = lambda: server.port
+    if controller.faults is not None:
+        controller.faults.join(PortFaults(server))
+    return server

@@ -6,23 +6,19 @@ other address strangers can reach it, so there is an administrator before anythi
 
 import logging
 import socket
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from leverframe.commands.table.rights import TRUSTED_ADMINISTRATOR, TRUSTED_USER
 from leverframe.config import Config, NodeConfig
-from leverframe.controller.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.process.administrator import administrator_name, ensure_administrator
 from leverframe.process.json_lines import print_json
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
-from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.admission import TrustedNetworks
 from leverframe.servers.routes.router import Reach
-from leverframe.servers.routes.sign_in import redirect_to_https
 from leverframe.servers.tried_address import try_address
 from leverframe.storage.store import Store, StoreUnavailable
 
@@ -116,23 +112,6 @@ def try_host(host: str, port: int) -> None:
         name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
         try_address(family, kind, protocol, address)
-
-
-async def listen(
-    server: HttpServer, config: NodeConfig, certificate: Certificate | None, reach: Reach
-) -> None:
-    if certificate is None:
-        await server.start(config.host, config.port)
-    else:
-        to_https = partial(redirect_to_https, reach.names)
-        await server.start(config.host, config.port, certificate.context, to_https)
-
-
-def connect_certificate(controller: Controller, certificate: Certificate) -> None:
-    """Connect the report of the certificate, and the finding that it expires."""
-    controller.certificate_report = certificate.report
-    controller.findings.sources.append(lambda: certificate.findings(controller.clock.wall()))
-    certificate.watchers.append(controller.tell_findings)
 
 
 def take_up_certificate(certificate: Certificate | None) -> None:

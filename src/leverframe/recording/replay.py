@@ -8,11 +8,11 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.plain_text import print_line, print_warnings
 from leverframe.process.json_lines import print_json
 from leverframe.process.progress_bar import progress_bar
-from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import (
     Pace,
     ReplayedExchange,
     Replayer,
+    asked_login,
     needs_login,
 )
 from leverframe.recording.unit_client import unit_client

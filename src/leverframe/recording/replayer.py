@@ -21,6 +21,7 @@ from leverframe.exchanges.masking import (
     media_type,
     recorded_answer,
 )
+from leverframe.process.asked_secret import asked_secret
 from leverframe.recording.unit_client import UnitClient, UnitSilent
 
 #: As fast as answers come, with the pauses of the recording, or with virtual time moved by them.
@@ -147,3 +148,8 @@ def _why_not_sent(exchange: Exchange) -> str:
     if media_type(exchange.answer.headers.get("content-type", "")) == EVENT_STREAM:
         return "its answer is a stream without an end"
     return ""
+
+
+def asked_login(user: str | None) -> UnitLogin | None:
+    """Ask for the password of an account, or read it from standard input."""
+    return None if user is None else UnitLogin(user, asked_secret(f"Password of {user}"))

@@ -18,7 +18,7 @@ from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
 from leverframe.hardware.module_slot import SlotStatistics
 from leverframe.process.build import build
-from leverframe.process.serve import http_limits
+from leverframe.process.ports import http_limits
 from leverframe.profile import Profile
 from leverframe.reference.markdown import code, prose, table
 from leverframe.servers.http.messages import Request

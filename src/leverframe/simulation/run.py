@@ -1,7 +1,7 @@
 """The run of one controller through a scenario on virtual time, without servers.
 
 The run goes from deadline to deadline, so it takes as long as there is something to do, and the
-same scenario always gives the same result. Watchers look after every deadline; `report.py`
+same scenario always gives the same result. Watchers look after every deadline; `simulate.py`
 has the ones that print, record and sum up.
 """
 
@@ -21,7 +21,8 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.loop_shares import bulk_turns
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import build
+from leverframe.process.controller_host import ControllerHost
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.commands import CommandEndpoint
@@ -61,7 +62,7 @@ class Stop(Struct, frozen=True):
 class Simulation:
     """A started controller with the scenario that it will run."""
 
-    def __init__(self, scenario: Scenario, built: BuiltController, board: SimulatedBoard) -> None:
+    def __init__(self, scenario: Scenario, built: ControllerHost, board: SimulatedBoard) -> None:
         self.scenario = scenario
         self.controller: Controller = built.controller
         self.board = board

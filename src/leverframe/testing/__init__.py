@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from leverframe.controller.live_snapshot import NoLiveSnapshot
     from leverframe.controller.saved_snapshot import BadSnapshot
     from leverframe.durations import BadDuration
-    from leverframe.fleet.given_settings import BadSettings
     from leverframe.fleet.node_client import NodeRefused
-    from leverframe.fleet.time_words import BadMoment
     from leverframe.hardware.fault_catalogue import BadFault, Fault
+    from leverframe.maintenance.given_settings import BadSettings
+    from leverframe.moments import BadMoment
     from leverframe.profile import UnknownProfile
     from leverframe.testing import faults
     from leverframe.testing.any_fleet import AnyFleet
-    from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached
+    from leverframe.testing.any_twin import AnyTwin, TwinNotReached
     from leverframe.testing.explanation import UnknownLabel
     from leverframe.testing.fleet import BadFleet, Fleet
     from leverframe.testing.loop_twin import LoopTwin
@@ -43,11 +43,10 @@ if TYPE_CHECKING:
     from leverframe.testing.process_twin import ProcessTwin, TwinDidNotStart
     from leverframe.testing.requests import NotRequested, TwinRequest
     from leverframe.testing.rule_words import BadRule
-    from leverframe.testing.set_fault import TwinFault
-    from leverframe.testing.snapshot import TwinSnapshot
+    from leverframe.testing.transport import TwinAddress, TwinRefused, TwinSnapshot
     from leverframe.testing.twin import Twin
-    from leverframe.testing.twin_client import TwinRefused
     from leverframe.testing.twin_clock import TwinClock
+    from leverframe.testing.twin_faults import TwinFault
     from leverframe.testing.twin_rollout import TwinRollout
 
 __all__ = [
@@ -95,13 +94,13 @@ _MODULES = {
     ".controller.live_snapshot": ("NoLiveSnapshot",),
     ".controller.saved_snapshot": ("BadSnapshot",),
     ".durations": ("BadDuration",),
-    ".fleet.given_settings": ("BadSettings",),
+    ".maintenance.given_settings": ("BadSettings",),
     ".fleet.node_client": ("NodeRefused",),
-    ".fleet.time_words": ("BadMoment",),
+    ".moments": ("BadMoment",),
     ".hardware.fault_catalogue": ("BadFault", "Fault"),
     ".profile": ("UnknownProfile",),
     "any_fleet": ("AnyFleet",),
-    "any_twin": ("AnyTwin", "TwinAddress", "TwinNotReached"),
+    "any_twin": ("AnyTwin", "TwinNotReached"),
     "explanation": ("UnknownLabel",),
     "fleet": ("BadFleet", "Fleet"),
     "loop_twin": ("LoopTwin",),
@@ -112,11 +111,10 @@ _MODULES = {
     "process_twin": ("ProcessTwin", "TwinDidNotStart"),
     "requests": ("NotRequested", "TwinRequest"),
     "rule_words": ("BadRule",),
-    "set_fault": ("TwinFault",),
-    "snapshot": ("TwinSnapshot",),
+    "transport": ("TwinAddress", "TwinRefused", "TwinSnapshot"),
     "twin": ("Twin",),
-    "twin_client": ("TwinRefused",),
     "twin_clock": ("TwinClock",),
+    "twin_faults": ("TwinFault",),
     "twin_rollout": ("TwinRollout",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 from leverframe.config import Config
 from leverframe.fleet.bulk import BulkReport
 from leverframe.fleet.export_folder import write_export
-from leverframe.fleet.given_settings import GivenTemplate, template_body
 from leverframe.fleet.group_snapshots import KeptSnapshot
 from leverframe.fleet.node_client import NodeAsking
 from leverframe.fleet.operation import Operation
@@ -37,8 +36,9 @@ from leverframe.fleet.operations.reports import (
     NodeReport,
 )
 from leverframe.fleet.operations.time import advance_time
-from leverframe.fleet.time_words import Duration, WhenText, seconds_of
 from leverframe.hardware.fault_catalogue import Fault
+from leverframe.maintenance.given_settings import GivenTemplate, template_body
+from leverframe.moments import Duration, WhenText, seconds_of
 from leverframe.testing.any_twin import AnyTwin
 from leverframe.testing.twin_clock import TwinClock
 from leverframe.testing.twin_rollout import TwinRollout

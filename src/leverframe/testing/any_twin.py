@@ -8,34 +8,35 @@ Importing this loads neither the controller nor a client: methods import what th
 
 import asyncio
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 from weakref import WeakSet
 
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
-from leverframe.testing.message_setup import missing_setup
+from leverframe.moments import Duration, WhenText, seconds_of, wall_of
+from leverframe.testing.loop_thread import beside_loop
 from leverframe.testing.outbox import TwinOutbox
-from leverframe.testing.seeds import is_within_test
+from leverframe.testing.seeds import is_within_test, new_seed, written_call
+from leverframe.testing.transport import (
+    READ_COMMUNITY,
+    WRITE_COMMUNITY,
+    TwinAddress,
+    TwinRefused,
+    TwinSnapshot,
+)
 from leverframe.testing.twin_clock import TwinClock
 from leverframe.testing.twin_faults import FaultyTwin
 from leverframe.testing.twin_requests import RequestedTwin
 
 if TYPE_CHECKING:
-    from leverframe.fleet.given_settings import GivenSettings
-    from leverframe.testing.snapshot import TwinSnapshot
+    from leverframe.testing.beginning import Beginning
     from leverframe.units.pulled_unit import PulledUnit
 
-#: Where twins listen.
-HOST = "127.0.0.1"
-#: Communities of a twin whose SNMP agent is switched on.
-READ_COMMUNITY, WRITE_COMMUNITY = "public", "private"
 DAY = "1d"
 STATUS = "/json/status.json"
 #: How many requests and entries of the journal a report tells.
@@ -54,27 +55,9 @@ class TwinNotReached(ErrorForPeople, AssertionError):
     """What was waited for did not come: one sentence."""
 
 
-class TwinAddress(NamedTuple):
-    """Where something listens; behind a star these are host and port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
-
-
 class AnyTwin(RequestedTwin, FaultyTwin):
     """A controller for a test. Start it with `with`, `async with`, or `start` and `close`."""
 
-    #: Where clients find it, without a slash at the end.
-    url: str
-    #: Name and password that `get` signs in with, if it does.
-    account: tuple[str, str] | None = None
-    #: Where it is found by its name, if its own address is no place in the network.
-    door: str | None = None
-    #: The file with the certificate that clients trust; None without TLS.
-    ca_file: str | None = None
     #: What the unit or recording that was given as `settings` shows, and what it does not
     #: (`unread`).
     recorded_unit: "PulledUnit | None" = None
@@ -87,33 +70,53 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         #: Counts the twins of this process in the order in which they were made.
         self.number = next(_NUMBERS)
         #: What it would have sent: e-mails, SMS, HTTP, MQTT and traps.
-        self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
+        self.outbox = TwinOutbox(
+            lambda: self._json("/api/outbox"), lambda: self._operate("/sim.cgi?outbox=clear")
+        )
         #: Its time, for code under test that shall go by it.
         self.clock = TwinClock(lambda: self.now)
         #: What `report` said when the twin was closed within a test, or because of an error.
         self.last_report: str | None = None
+        #: Closed with it.
+        self._forks: list[AnyTwin] = []
 
-    def _read_settings(
-        self,
-        settings: "GivenSettings | PulledUnit | None",
-        recorded: str | Path | None,
-        hw: str | None,
-        sw: str | None,
-    ) -> "tuple[GivenSettings | None, str | Path | None]":
-        """Return the settings that it begins with, and the recording whose answers it gives."""
-        from leverframe.testing.given_unit import read_given
+    def _begin(self, scope: Mapping[str, Any]) -> "Beginning":
+        """Read what a constructor was called with; `scope` are its local names."""
+        from leverframe.testing.beginning import read_beginning
 
-        given = read_given(settings, hw, sw)
-        self.recorded_unit = given.pulled
-        return given.settings, recorded or given.recording
+        given = {name: value for name, value in scope.items() if name != "self"}
+        given["port"] = given["port"] or None
+        beginning = read_beginning(given)
+        self.seed = new_seed() if given["seed"] is None else given["seed"]
+        self.zone, self.recorded_unit = beginning.zone, beginning.pulled
+        AnyTwin.__init__(self, **given)
+        return beginning
 
-    @abstractmethod
+    @classmethod
+    def _load(cls, call: str, path: str | Path, parameters: dict[str, Any]) -> Self:
+        """Return a twin that begins with a saved snapshot."""
+        from leverframe.testing.beginning import parameters_of, read_snapshot
+
+        saved = read_snapshot(path)
+        twin = cls(**parameters_of(saved[1], parameters))
+        twin._made_by, twin._given = call, {"path": str(path), **parameters}
+        twin._transport.saved = saved
+        return twin
+
     def start(self) -> Self:
         """Switch it on, on ports that are free."""
+        self.last_report = None
+        self._transport.start()
+        STARTED_TWINS.add(self)
+        return self
 
-    @abstractmethod
     def close(self) -> None:
         """Switch it off and give everything back."""
+        self._keep_report()
+        for fork in self._forks:
+            fork.close()
+        self._forks.clear()
+        self._transport.close()
 
     @property
     def name(self) -> str:
@@ -128,32 +131,42 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return mac
 
     @property
-    @abstractmethod
     def modbus(self) -> TwinAddress:
         """Where its Modbus TCP server listens."""
+        return self._port("modbus", "Modbus TCP", "stm.cgi?modbuson=1")
 
     @property
-    @abstractmethod
     def snmp(self) -> TwinAddress:
         """Where its SNMP agent listens, by UDP."""
+        return self._port("snmp", "SNMP", f"stm.cgi?snmp=1*{READ_COMMUNITY}*{WRITE_COMMUNITY}")
 
-    @abstractmethod
-    def snapshot(self) -> "TwinSnapshot":
+    def _port(self, key: str, what: str, command: str) -> TwinAddress:
+        port, host = self.state["ports"].get(key), self._transport.host
+        if port is None or host is None:
+            raise RuntimeError(self._transport.closed.format(key=key, what=what, command=command))
+        return TwinAddress(host, port)
+
+    def snapshot(self) -> TwinSnapshot:
         """Return everything that it resumes from: settings, state, timers, plants, clock, messages.
 
         `snapshot().save("warm.snapshot")` keeps it for other runs: `Twin.load("warm.snapshot")`.
         """
+        return self._transport.snapshot()
 
-    @abstractmethod
-    def restore(self, snapshot: "TwinSnapshot") -> None:
+    def restore(self, snapshot: TwinSnapshot) -> None:
         """Resume from a snapshot, as if what came since had not been."""
+        from leverframe.testing.beginning import state_of
 
-    @abstractmethod
+        self._transport.go_back(state_of(snapshot, self._transport.keeper))
+        self.clock.was_moved()
+
     def reset(self) -> None:
         """Resume from the start; what was requested, sent and uploaded is forgotten.
 
         The audit trail stays, as it does after a factory reset.
         """
+        self._transport.reset()
+        self.clock.was_moved()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -193,9 +206,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         check_auth(auth)
         return fetched(self.url, path, auth or self.account, self.ca_file, self.door)
 
-    async def aget(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
-        """Do the same as `get`, beside the event loop of the test."""
-        return await asyncio.to_thread(self.get, path, auth=auth)
+    aget = beside_loop(get)
 
     def command(self, *commands: str) -> None:
         """Carry out commands such as `outs.cgi?out0=1`, one after the other.
@@ -209,9 +220,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             target, _, body = command.partition(" ")
             self._operate("/" + target.lstrip("/"), "POST" if body else "GET", body.encode())
 
-    async def acommand(self, *commands: str) -> None:
-        """Do the same as `command`, beside the event loop of the test."""
-        await asyncio.to_thread(self.command, *commands)
+    acommand = beside_loop(command)
 
     # --- values -----------------------------------------------------------------------------------
 
@@ -242,8 +251,6 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     @property
     def recipe(self) -> str:
         """The call that makes the same twin again, with its seed; without passwords."""
-        from leverframe.testing.recipe import written_call
-
         return written_call(self._made_by, {**self._given, "seed": self.seed})
 
     #: The call that makes such a twin.
@@ -292,9 +299,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             query = "&".join(f"{label}={_sensed(value)}" for label, value in items.items())
             self._operate(f"/sim.cgi?{query}")
 
-    async def asense(self, readings: Mapping[str, float | None] | None = None, **more: Any) -> None:
-        """Do the same as `sense`, beside the event loop of the test."""
-        await asyncio.to_thread(lambda: self.sense(readings, **more))
+    asense = beside_loop(sense)
 
     def unplug(self, *labels: str) -> None:
         """Take sensors away: their readings become absent."""
@@ -326,9 +331,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self._operate(f"/sim.cgi?advance={seconds_of(duration)!r}")
         self.clock.was_moved()
 
-    async def aadvance(self, duration: Duration) -> None:
-        """Do the same as `advance`, beside the event loop of the test."""
-        await asyncio.to_thread(self.advance, duration)
+    aadvance = beside_loop(advance)
 
     def advance_to(self, moment: WhenText) -> None:
         """Let time pass until a moment: `"2026-03-29T03:00"`, a `datetime`, or seconds since 1970.
@@ -338,9 +341,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         wall = self.state["time"]
         self.advance(seconds_of(wall_of(moment, self.zone) - wall))
 
-    async def aadvance_to(self, moment: WhenText) -> None:
-        """Do the same as `advance_to`, beside the event loop of the test."""
-        await asyncio.to_thread(self.advance_to, moment)
+    aadvance_to = beside_loop(advance_to)
 
     def until(self, condition: Awaited, limit: Duration = DAY) -> None:
         """Let time pass until a condition holds; raise `TwinNotReached` after the limit.
@@ -364,7 +365,6 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     def _wait_in_twin(self, condition: str, limit_s: float) -> bool:
         """Let the twin itself judge a condition, beside its engine; return whether it held."""
         from leverframe.testing.rule_words import BadRule
-        from leverframe.testing.twin_client import TwinRefused
 
         awaited = quote(f"{condition}*within:{limit_s:.6f}", safe="")
         try:
@@ -388,14 +388,11 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     def _step(self, limit_s: float) -> float:
         """Let time pass to what is due next, at most so far; return the seconds that passed."""
-        due_in_s = self._json("/api/sim")["due_in"]
-        passed_s = limit_s if due_in_s is None else min(max(due_in_s, 0.0), limit_s)
-        self.advance(passed_s)
+        passed_s = self._transport.step(limit_s)
+        self.clock.was_moved()
         return passed_s
 
-    async def auntil(self, condition: Awaited, limit: Duration = DAY) -> None:
-        """Do the same as `until`, beside the event loop of the test."""
-        await asyncio.to_thread(self.until, condition, limit)
+    auntil = beside_loop(until)
 
     # --- rules ------------------------------------------------------------------------------------
 
@@ -418,7 +415,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         from leverframe.commands.table.rules import event_query
         from leverframe.engine.settings import free_place
         from leverframe.testing.misuse import check_number, check_texts
-        from leverframe.testing.rule_words import BadRule, rule_from_words
+        from leverframe.testing.rule_words import BadRule, missing_setup, rule_from_words
 
         check_texts("rule", (when, then), "DS1 >= 30")
         check_number("hysteresis", hysteresis)
@@ -435,11 +432,6 @@ class AnyTwin(RequestedTwin, FaultyTwin):
             switched_on.insert(0, f"inpa.cgi?eventper={index}*1")
         self.command(f"inpa.cgi?{query}", *switched_on)
         return index + 1
-
-    # --- inside -----------------------------------------------------------------------------------
-
-    def _clear_outbox(self) -> None:
-        self._operate("/sim.cgi?outbox=clear")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.profile} seed {self.seed}>"

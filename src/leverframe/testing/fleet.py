@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
+from leverframe.commands.table.versions import version_parameters, versions_from
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.bulk import BulkReport
@@ -18,16 +19,16 @@ from leverframe.fleet.member import Member
 from leverframe.fleet.node_client import NodeAnswer, NodeAsking
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.reports import MadeReport, MemberReport
-from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
+from leverframe.moments import Duration, WhenText, seconds_of, wall_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.testing.any_fleet import AnyFleet, Tags
+from leverframe.testing.in_process import BY_TEST
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.misuse import BadCall, check_names
 from leverframe.testing.node_fleet import NodeFleet
-from leverframe.testing.snapshot import TwinSnapshot
-from leverframe.testing.twin import BY_TEST, Twin
-from leverframe.testing.versions import version_parameters, versions_from
+from leverframe.testing.transport import TwinSnapshot
+from leverframe.testing.twin import Twin
 
 
 class BadFleet(ErrorForPeople, ValueError):

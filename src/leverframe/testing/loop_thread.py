@@ -8,10 +8,13 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 _Result = TypeVar("_Result")
+_Given = ParamSpec("_Given")
+Awaiting = Coroutine[Any, Any, _Result]
 #: How long the end of the process waits for the loop.
 END_S = 5.0
 
@@ -57,3 +60,29 @@ def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
 
 
 LOOP_THREAD = LoopThread()
+
+
+def beside_loop(method: Callable[_Given, _Result]) -> Callable[_Given, Awaiting[_Result]]:
+    """Return the form of a method that waits beside the event loop of a test."""
+    name = method.__name__
+
+    @wraps(method)
+    async def beside(*args: _Given.args, **given: _Given.kwargs) -> _Result:
+        twin, *others = args
+        # By its name: another kind of twin may do it otherwise.
+        result: _Result = await asyncio.to_thread(getattr(twin, name), *others, **given)
+        return result
+
+    beside.__name__ = f"a{name}"
+    beside.__doc__ = f"Do the same as `{name}`, beside the event loop of the test."
+    return beside
+
+
+def on_loop(work: Callable[_Given, Awaiting[_Result]]) -> Callable[_Given, _Result]:
+    """Return the form of work that runs on the loop of the twins, and is waited for."""
+
+    @wraps(work)
+    def run(*args: _Given.args, **given: _Given.kwargs) -> _Result:
+        return LOOP_THREAD.run(work(*args, **given))
+
+    return run

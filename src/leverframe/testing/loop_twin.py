@@ -14,7 +14,7 @@ from leverframe.controller import Controller
 from leverframe.process.build import NORMALLY, build
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.messages import Reply, Request, complete_answer
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.storage.store import MemoryStore, Store
 
@@ -75,8 +75,8 @@ class LoopTwin:
         path, mark, query = target.partition("?")
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, query if mark else None, named, body, "127.0.0.1")
-        answer: Any = self.web.handle(request)
-        reply: Reply = answer if isinstance(answer, Reply) else await answer
+        reply: Any = await complete_answer(self.web.handle(request))
+        assert isinstance(reply, Reply)
         return reply
 
     async def ok(self, target: str, method: str = "GET", body: bytes = b"") -> Reply:

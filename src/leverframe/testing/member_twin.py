@@ -12,17 +12,19 @@ from typing import Any, Self
 
 from leverframe.clock import VirtualClock
 from leverframe.config import Config, NodeConfig
-from leverframe.controller.live_snapshot import take_snapshot
 from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
-from leverframe.servers.http.messages import AnyReply, Request
+from leverframe.servers.http.messages import AnyReply, Request, complete_answer
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.testing.any_twin import HOST, STARTED_TWINS, TwinAddress
+from leverframe.testing.any_twin import STARTED_TWINS
+from leverframe.testing.beginning import Beginning
+from leverframe.testing.in_process import GRACE_S, InProcess
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.twin import GRACE_S, Twin
+from leverframe.testing.transport import HOST
+from leverframe.testing.twin import Twin
 
 FIRST_ADDRESS = ip_address("127.77.0.1")
 
@@ -76,12 +78,11 @@ class TwinNode:
     async def remove(self, member: Member) -> None:
         """Remove a controller, unless somebody has; the node ends with the last one."""
         async with self._changing:
-            assert self._web is not None
-            node = self._web.node
+            node = self._running.node
             if not member.has_left:
                 await node.remove([member])
             if not node.members:
-                await self._end(self._web)
+                await self._end(self._running)
 
     async def close(self) -> None:
         """End the node where it is still there, with whom others have made at it."""
@@ -89,9 +90,13 @@ class TwinNode:
             if self._web is not None:
                 await self._end(self._web)
 
-    def member(self, name: str) -> Member:
+    @property
+    def _running(self) -> NodeWeb:
         assert self._web is not None
-        return self._web.node.members[name]
+        return self._web
+
+    def member(self, name: str) -> Member:
+        return self._running.node.members[name]
 
     async def set_time(self, wall: float) -> None:
         """Let it be this time for controllers that are made from now on."""
@@ -100,12 +105,7 @@ class TwinNode:
 
     async def answer(self, request: Request) -> AnyReply:
         """Answer a request to the node itself, past its port."""
-        assert self._web is not None
-        answer: Any = self._web.handle(request)
-        if not isinstance(answer, AnyReply):
-            answer = await answer
-        reply: AnyReply = answer
-        return reply
+        return await complete_answer(self._running.handle(request))
 
     async def _end(self, web: NodeWeb) -> None:
         self._web = None
@@ -116,8 +116,7 @@ class TwinNode:
 
     @property
     def port(self) -> int:
-        assert self._web is not None
-        return self._web.node.door.port
+        return self._running.node.door.port
 
     @property
     def url(self) -> str:
@@ -125,8 +124,7 @@ class TwinNode:
 
     def url_of(self, name: str) -> str:
         """Return where a controller answers by its name."""
-        assert self._web is not None
-        return self._web.node.door.url_of(name).rstrip("/")
+        return self._running.node.door.url_of(name).rstrip("/")
 
 
 def _address(number: int) -> str:
@@ -138,62 +136,79 @@ class MemberTwin(Twin):
 
     # A fleet may have a thousand.
     _reports_each_end = False
+    _transport: "InNode"
 
     def __init__(self, node: TwinNode, **parameters: Any) -> None:
-        super().__init__(**parameters)
         self._node = node
-        #: None while it is off, and where it has a port of its own.
-        self.member: Member | None = None
+        super().__init__(**parameters)
 
-    async def _start(self) -> None:
-        own = (self._config.tls, self._config.name, self._config.port, self._answers)
-        if any(own):
-            await super()._start()
-            return
-        leaves, identity = await self._first_rows()
-        if self._identity.mac is not None:
-            identity["identity.mac"] = self._identity.mac
-        record = MemberRecord("", hw=self._profile.hw, sw=self._profile.sw)
-        new = NewController(record, self._profile, leaves, identity)
-        member = await self._node.add(self._config, self._wall, new)
-        if member is None:
-            await super()._start()
-        else:
-            await self._stand_for(member)
+    def _way_to(self, beginning: Beginning) -> "InNode":
+        return InNode(self._node, beginning, self.seed)
+
+    @property
+    def member(self) -> Member | None:
+        """Its controller at the node; None while it is off, and where it has a port of its own."""
+        return self._transport.member
 
     def take(self, member: Member) -> Self:
         """Stand for a controller that the node has already."""
-        LOOP_THREAD.run(self._stand_for(member))
+        LOOP_THREAD.run(self._transport.stand_for(member))
         STARTED_TWINS.add(self)
         return self
 
-    async def _stand_for(self, member: Member) -> None:
+    def find_place(self) -> None:
+        """Find where its controller answers now."""
+        self._transport.find_place()
+
+
+class InNode(InProcess):
+    """A controller of the node of a fleet; one with servers of its own where that cannot be."""
+
+    member: Member | None = None
+
+    def __init__(self, node: TwinNode, beginning: Beginning, seed: int) -> None:
+        super().__init__(beginning, seed)
+        self._node = node
+
+    async def open(self) -> None:
+        own = (self.config.tls, self.config.name, self.config.port, self.answers)
+        member = None if any(own) else await self._new_member()
+        if member is None:
+            await super().open()
+        else:
+            await self.stand_for(member)
+
+    async def _new_member(self) -> Member | None:
+        leaves, identity = await self.first_rows()
+        if self.config.mac is not None:
+            identity["identity.mac"] = self.config.mac_address()
+        profile = self.profile
+        record = MemberRecord("", hw=profile.hw, sw=profile.sw)
+        new = NewController(record, profile, leaves, identity)
+        return await self._node.add(self.config, self.beginning.wall, new)
+
+    async def stand_for(self, member: Member) -> None:
+        """Use a controller that the node has, and remove it at the end."""
         async with AsyncExitStack() as parts:
             parts.push_async_callback(self._removed, member)
-            if self._uses_mqtt:
+            if self.uses_broker:
                 member.built.mqtt.start()
                 parts.push_async_callback(member.built.mqtt.close)
             self._memory = self._node.store_of(member)
-            self._first = await take_snapshot(member.controller)
-            self.member, self._built = member, member.built
+            self.member = member
             self.find_place()
-            self._parts = parts.pop_all()
+            await self.take_over(member.built, parts)
 
     def find_place(self) -> None:
         """Find where its controller answers now: at its address, or by its name."""
         assert self.member is not None
         record = self.member.record
         if record.address is None:
-            self.url, self.door = self._node.url_of(record.name), self._node.url
+            self.url, self.door, self.host = self._node.url_of(record.name), self._node.url, HOST
         else:
             self.url, self.door = f"http://{record.address}:{self._node.port}", None
+            self.host = record.address
 
     async def _removed(self, member: Member) -> None:
-        self.member = None
+        self.member, self.host = None, HOST
         await self._node.remove(member)
-
-    def _port(self, key: str, what: str, parameter: str) -> TwinAddress:
-        place = super()._port(key, what, parameter)
-        if self.member is None or self.member.record.address is None:
-            return place
-        return TwinAddress(self.member.record.address, place.port)

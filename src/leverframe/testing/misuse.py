@@ -182,20 +182,3 @@ def check_fault(fault: object) -> None:
         raise BadCall(
             f"fault takes a fault such as faults.slow('5s'), not {fault!r}. Allowed: {kinds}."
         )
-
-
-def state_of(snapshot: object, keeper: str) -> Any:
-    """Return what a twin restores; refuse what is no snapshot of the keeper."""
-    from leverframe.testing.snapshot import TwinSnapshot
-
-    if not isinstance(snapshot, TwinSnapshot):
-        raise BadCall(
-            "restore takes a TwinSnapshot, which the snapshot() of a twin returns, not a"
-            f" {type(snapshot).__name__}."
-        )
-    if snapshot.keeper != keeper:
-        raise BadCall(
-            f"This snapshot is kept by {snapshot.keeper}, and this twin restores those of {keeper};"
-            " save it with save(path), and start another twin with load(path)."
-        )
-    return snapshot.state

@@ -4,15 +4,13 @@ import warnings
 from collections.abc import Iterator
 from datetime import tzinfo
 from functools import cached_property
-from ssl import create_default_context
 from typing import Self
 from weakref import WeakSet
-
-import httpx
 
 from leverframe.config import Config
 from leverframe.fleet.node_client import NodeClient
 from leverframe.fleet.operations.reports import MemberReport
+from leverframe.process.api_client import ApiClient
 from leverframe.testing.any_fleet import AnyFleet
 from leverframe.testing.node_twin import NodeTwin
 from leverframe.testing.twin_client import ANSWER_S
@@ -34,7 +32,7 @@ class NodeFleet(AnyFleet[NodeTwin]):
     ) -> None:
         account = None if user is None else (user, password)
         self._client = NodeClient(
-            url, account, ca_file, _warn_of_silent, when_starting=_wait_quietly
+            url, account, ca_file, _warn_of_silent, when_starting=lambda counted: None
         )
         super().__init__(self._client)
         self._ca_file = ca_file
@@ -71,17 +69,12 @@ class NodeFleet(AnyFleet[NodeTwin]):
         return twin
 
     @cached_property
-    def _to_twins(self) -> httpx.Client:
-        context = create_default_context(cafile=self._ca_file) if self._ca_file else True
-        return httpx.Client(verify=context, timeout=ANSWER_S)
+    def _to_twins(self) -> ApiClient:
+        return ApiClient(self.url, self._ca_file, ANSWER_S)
 
     @cached_property
     def _zone(self) -> tzinfo:
         return Config(timezone=self.overview().timezone).zone()
-
-
-def _wait_quietly(counted: str) -> None:
-    """Print nothing: a test waits for the node anyway."""
 
 
 def _warn_of_silent(nodes: str) -> None:

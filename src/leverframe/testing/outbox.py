@@ -1,9 +1,12 @@
 """The messages that a twin would have sent, whole, as tests look at them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
+
+_Sent = TypeVar("_Sent")
 
 
 class SentEmail(Struct, frozen=True):
@@ -74,84 +77,34 @@ class SentTrap(Struct, frozen=True):
 class TwinOutbox:
     """What the twin would have sent since its start or the last `clear`, oldest first."""
 
-    def __init__(self, report: Callable[[], dict[str, Any]], clear: Callable[[], None]) -> None:
+    def __init__(self, report: Callable[[], dict[str, Any]], clear: Callable[[], object]) -> None:
         self._report = report
         self._clear = clear
 
     @property
     def emails(self) -> list[SentEmail]:
         """Every mail: `subject`, `sender`, `to`, `text`, `headers`."""
-        return [
-            SentEmail(
-                one["created"],
-                said.get("subject", ""),
-                said.get("sender", ""),
-                one["target"],
-                said.get("body", said.get("text", "")),
-                said.get("headers", {}),
-                said.get("server", ""),
-                one["reason"],
-                one["problem"],
-            )
-            for one, said in self._of("email")
-        ]
+        return self._of("email", SentEmail)
 
     @property
     def sms(self) -> list[SentSms]:
         """Every SMS: `to`, `text`."""
-        return [
-            SentSms(one["created"], one["target"], said["text"], one["reason"], one["problem"])
-            for one, said in self._of("sms")
-        ]
+        return self._of("sms", SentSms)
 
     @property
     def http(self) -> list[SentHttp]:
         """Every request of HTTP1 to HTTP4: `slot`, `method`, `url`, `body`, `headers`."""
-        return [
-            SentHttp(
-                one["created"],
-                one["slot"],
-                said.get("method", ""),
-                said.get("url", f"{one['target']}{said['path']}"),
-                said.get("body", ""),
-                said.get("headers", {}),
-                one["reason"],
-                one["problem"],
-            )
-            for one, said in self._of("http")
-        ]
+        return self._of("http", SentHttp)
 
     @property
     def mqtt(self) -> list[SentMqtt]:
         """Every message of the action MQTT: `topic`, `text`."""
-        return [
-            SentMqtt(
-                one["created"],
-                one["target"],
-                said["body"],
-                said["qos"],
-                said["retain"],
-                one["reason"],
-                one["problem"],
-            )
-            for one, said in self._of("mqtt")
-        ]
+        return self._of("mqtt", SentMqtt)
 
     @property
     def traps(self) -> list[SentTrap]:
         """Every SNMP trap: `to`, `trap`, `variables`, `text`."""
-        return [
-            SentTrap(
-                one["created"],
-                one["target"],
-                said["trap"],
-                said["variables"],
-                said["text"],
-                one["reason"],
-                one["problem"],
-            )
-            for one, said in self._of("snmp")
-        ]
+        return self._of("snmp", SentTrap)
 
     @property
     def problems(self) -> list[str]:
@@ -162,8 +115,26 @@ class TwinOutbox:
         """Forget what was sent so far."""
         self._clear()
 
-    def _of(self, channel: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    def _of(self, channel: str, kind: type[_Sent]) -> list[_Sent]:
         captured: Sequence[dict[str, Any]] = self._report()["captured"]
-        for one in captured:
-            if one["channel"].rstrip("1234") == channel:
-                yield one, one["content"]
+        return [
+            msgspec.convert(_fields(one), kind)
+            for one in captured
+            if one["channel"].rstrip("1234") == channel
+        ]
+
+
+def _fields(message: dict[str, Any]) -> dict[str, Any]:
+    """Return what a message says under all the names that the channels have for it."""
+    content, target = message["content"], message["target"]
+    return {
+        **dict.fromkeys(("subject", "sender", "server", "method", "body"), ""),
+        "headers": {},
+        "url": f"{target}{content.get('path', '')}",
+        **content,
+        "text": content.get("body", content.get("text", "")),
+        "to": target,
+        "topic": target,
+        "time": message["created"],
+        **{key: message[key] for key in ("slot", "reason", "problem")},
+    }

@@ -68,24 +68,15 @@ class TwinRequest(Struct, frozen=True):
         return f"{self.time:%Y-%m-%d %H:%M:%S} {self.target} {self.status}{detail}{fault}"
 
 
-def requests_from(noted: Iterable[JournalRequest], zone: tzinfo) -> list[TwinRequest]:
-    return [
-        TwinRequest(
-            datetime.fromtimestamp(one.time, zone),
-            one.method,
-            one.path,
-            one.query,
-            one.status or None,
-            one.problem,
-            one.source,
-            one.headers,
-            one.body,
-            one.body_left_out,
-            one.duration,
-            one.fault,
-        )
-        for one in noted
-    ]
+def requests_from(noted: bytes, zone: tzinfo) -> list[TwinRequest]:
+    """Return noted requests as tests look at them: with times of day, without the number."""
+    found = []
+    for one in msgspec.json.decode(noted, type=list[JournalRequest]):
+        fields = msgspec.structs.asdict(one)
+        del fields["number"]
+        fields |= {"time": datetime.fromtimestamp(one.time, zone), "status": one.status or None}
+        found.append(TwinRequest(**fields))
+    return found
 
 
 def matching(
@@ -144,7 +135,3 @@ def _distance(request: TwinRequest, path: str, method: str | None) -> float:
 
 def _times(count: int) -> str:
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
-
-
-def journal_from_json(text: bytes) -> list[JournalRequest]:
-    return msgspec.json.decode(text, type=list[JournalRequest])

@@ -1,15 +1,23 @@
-"""Where twins that name no seed get theirs: by chance, or within a test from the test's name.
+"""What makes the same twin again: its seed, and the call with its parameters.
+
+Twins that name no seed get theirs by chance, or within a test from the test's name.
 
 So the same test makes the same twins in every run, in whatever order tests run, and however it
 makes them. Importing this loads nothing else of the kit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
-from random import Random, SystemRandom
+from random import SystemRandom
+from typing import Any
 from zlib import crc32
 
+#: Parameters in which passwords stand.
+SECRET = ("accounts", "mqtt")
+#: A longer value is left out: it is in the test.
+MAX_LETTERS = 80
+LEFT_OUT = "..."
 #: The names that seeds are made from, with the count of those made; the last one counts.
 _sources: list[tuple[str, Iterator[int]]] = []
 
@@ -38,12 +46,16 @@ def seeds_from(name: str) -> Iterator[None]:
         _sources.remove(source)
 
 
-def identity_from(seed: int) -> dict[str, str]:
-    """Return what makes a controller this one: its name, MAC address and cookie."""
-    chance = Random(seed)
-    tail = chance.randbytes(5)
-    return {
-        "identity.name": f"leverframe-{tail[-3:].hex()}",
-        "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
-        "identity.cookie": f"leverframe_{chance.randbytes(6).hex().upper()}",
-    }
+def written_call(call: str, parameters: Mapping[str, Any]) -> str:
+    """Write a call with the parameters that are not what they are without being given."""
+    written = (
+        f"{name}={_written(name, value)}"
+        for name, value in parameters.items()
+        if value is not None and value is not False and (name, value) != ("timezone", "UTC")
+    )
+    return f"{call}({', '.join(written)})"
+
+
+def _written(name: str, value: Any) -> str:
+    text = repr(value)
+    return LEFT_OUT if name in SECRET or len(text) > MAX_LETTERS else text

@@ -1,37 +1,33 @@
-"""A client of a twin: one request by the network, and what a refusal is to a test."""
+"""A client of a twin: requests by the network, what a refusal is to a test, and the transport of
+twins that are reached by HTTP alone, also for their snapshots and faults.
+"""
 
-import http.client
-import ssl
-from base64 import b64encode
-from urllib.parse import urlsplit
+import string
+import time
+from abc import abstractmethod
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from leverframe.errors import ErrorForPeople
+from leverframe.controller.saved_snapshot import BadSnapshot
+from leverframe.hardware.fault_catalogue import Fault, time_unreachable_s
+from leverframe.process.api_client import NO_ANSWER, ApiClient, ApiReply, Credentials, signed
+from leverframe.servers.http.request_journal import BENCH_HEADER
+from leverframe.testing.transport import Transport, TwinRefused, TwinSnapshot
 
 #: How long a client waits for an answer of a twin, in real seconds.
 ANSWER_S = 30.0
-
-
-class TwinRefused(ErrorForPeople):
-    """The twin refused a request: which one, with which status, and why."""
-
-    def __init__(self, status: int, sentence: str, command: str, title: str = "") -> None:
-        super().__init__(f"{command} was refused with {status}: {sentence}")
-        #: The status of the answer.
-        self.status = status
-        #: Why, in a sentence of the twin.
-        self.sentence = sentence
-        #: What was refused, such as `/outs.cgi?out9=1`; what may be a secret reads `***`.
-        self.command = command
-        #: The title of the problem, which is the same for all refusals of one kind.
-        self.title = title
+#: How long to wait before the next attempt to reach one that is off.
+TRY_AGAIN_S = 0.05
+#: What a command may have as it is; the rest is percent-encoded on its way.
+_SAFE = "".join(set(string.punctuation) - set('"<>#'))
 
 
 def fetched(
     url: str,
     path: str,
-    account: tuple[str, str] | None,
+    account: Credentials | None,
     ca_file: str | None,
     door: str | None = None,
 ) -> str:
@@ -39,22 +35,10 @@ def fetched(
 
     With a `door` that is where the connection goes, and the host of `url` is asked for there.
     """
-    parts = urlsplit(door or url)
-    headers = {"Host": urlsplit(url).netloc, **_signed(account)}
-    host, port = parts.hostname or "", parts.port or 0
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        context = ssl.create_default_context(cafile=ca_file)
-        connection = http.client.HTTPSConnection(host, port, timeout=ANSWER_S, context=context)
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=ANSWER_S)
-    try:
-        connection.request("GET", "/" + path.lstrip("/"), headers=headers)
-        reply = connection.getresponse()
-        text = reply.read()
-    finally:
-        connection.close()
-    return checked(reply.status, text, path).decode()
+    headers = {"Host": urlsplit(url).netloc, **signed(account)}
+    client = ApiClient(door or url, ca_file, ANSWER_S)
+    reply = client.request("GET", "/" + path.lstrip("/"), headers=headers)
+    return checked(reply.status, reply.body, path).decode()
 
 
 def checked(status: int, body: bytes, command: str) -> bytes:
@@ -77,8 +61,81 @@ def _without_secrets(command: str) -> str:
     return f"/{path.lstrip('/')}{mark}{masked_items(query)[0]}"
 
 
-def _signed(account: tuple[str, str] | None) -> dict[str, str]:
-    if account is None:
-        return {}
-    token = b64encode(":".join(account).encode()).decode()
-    return {"Authorization": f"Basic {token}"}
+class HttpTransport(Transport):
+    """A controller at a URL, whose test bench is asked for whatever a test does to it."""
+
+    #: None while it is off.
+    client: ApiClient | None = None
+    #: The snapshot that `reset` restores; None before the start.
+    first: str | None = None
+
+    @property
+    def keeper(self) -> str:
+        return self.url
+
+    @abstractmethod
+    def new_label(self) -> str:
+        """Return a name for a snapshot that none has yet."""
+
+    @abstractmethod
+    def may_repeat(self, target: str, method: str, error: Exception) -> bool:
+        """Return whether to repeat a request that failed because a fault keeps it off."""
+
+    @property
+    def is_on(self) -> bool:
+        return not (self.client is None or self.client.is_closed)
+
+    def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        deadline = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                reply = self.ask(target, method, body)
+                break
+            except NO_ANSWER as error:
+                # While it is off by a fault; here that takes real time.
+                if not self.may_repeat(target, method, error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(TRY_AGAIN_S)
+        return checked(reply.status, reply.body, target)
+
+    def ask(
+        self, target: str, method: str = "GET", body: bytes = b"", *, answer_s: float = ANSWER_S
+    ) -> ApiReply:
+        if self.client is None:
+            raise RuntimeError("The twin is off; start it with `with`, or with start().")
+        headers = {BENCH_HEADER: "1", "Host": urlsplit(self.url).netloc, **signed(self.account)}
+        target = quote(target, safe=_SAFE)
+        return self.client.request(method, target, body or None, headers, timeout_s=answer_s)
+
+    def snapshot(self) -> TwinSnapshot:
+        label = self.new_label()
+        self.operate(f"/api/sim/snapshots?take={label}", "POST")
+        return TwinSnapshot(label, self.encode_snapshot, self.keeper)
+
+    def encode_snapshot(self, label: str | None = None) -> bytes:
+        """Return the file of a snapshot, without a label of the present moment."""
+        try:
+            return self.operate("/api/sim/snapshot" + (f"?name={label}" if label else ""))
+        except TwinRefused as refused:
+            raise BadSnapshot(refused.sentence) from None
+
+    def go_back(self, state: Any) -> None:
+        self.operate(f"/api/sim/snapshots?restore={state}", "POST")
+
+    def reset(self) -> None:
+        if self.first is None:
+            raise RuntimeError("There is no start to go back to; begin with `with`, or start().")
+        self.go_back(self.first)
+        self.operate("/sim.cgi?requests=clear")
+
+    def set_fault(self, fault: Fault) -> int:
+        # Afterwards it may be off, and could not be asked.
+        number: int = self.json("/api/sim")["faults"]["next"]
+        try:
+            # As a body: an own answer may be longer than a query.
+            self.operate("/sim.cgi", "POST", f"fault={quote(fault.text, safe='')}".encode())
+        except NO_ANSWER:
+            # One that is off from now on answers no request, not even the one that switched it off.
+            if time_unreachable_s(fault) is None:
+                raise
+        return number

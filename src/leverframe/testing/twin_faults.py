@@ -1,15 +1,35 @@
 """What goes wrong at a twin on purpose, and what it answers instead of its own."""
 
-from abc import abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
-from leverframe.fleet.time_words import Duration, seconds_of
-from leverframe.testing.set_fault import TwinFault
-from leverframe.testing.twin_access import TwinAccess
+from leverframe.moments import Duration, seconds_of
+from leverframe.testing.transport import TwinAccess
 
 if TYPE_CHECKING:
     from leverframe.hardware.fault_catalogue import Fault
+
+
+class TwinFault:
+    """A fault that acts from its setting on; it ends with its `with`, by `end`, or by itself."""
+
+    def __init__(self, text: str, end: Callable[[], None]) -> None:
+        #: What it is, as `/sim.cgi?fault=` takes it.
+        self.text = text
+        self._end = end
+
+    def end(self) -> None:
+        """End it; one that has ended by itself is no mistake."""
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def __repr__(self) -> str:
+        return f"<TwinFault {self.text}>"
 
 
 class FaultyTwin(TwinAccess):
@@ -49,7 +69,7 @@ class FaultyTwin(TwinAccess):
             seed=seed,
         )
         self._check_that_it_meets_something(whole)
-        number = self._set_fault(whole)
+        number = self._transport.set_fault(whole)
         return TwinFault(whole.text, lambda: self._end_fault(number, whole.text))
 
     def raw(self, **values: str | None) -> None:
@@ -120,10 +140,6 @@ class FaultyTwin(TwinAccess):
             raise unknown("fault: path", path, {*own_paths(), *self._own_answers()})
         if fault.kind == "raw" and path is None:
             check_raw_key(fault.fields["key"], self.profile)
-
-    @abstractmethod
-    def _set_fault(self, fault: "Fault") -> int:
-        """Set a fault and return its number."""
 
     def _end_fault(self, number: int, text: str) -> None:
         """End a fault; do nothing where it has ended.

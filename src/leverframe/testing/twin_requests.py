@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from leverframe.testing.twin_access import TwinAccess
+from leverframe.testing.transport import TwinAccess
 
 if TYPE_CHECKING:
     from leverframe.testing.requests import TwinRequest
@@ -32,13 +32,12 @@ class RequestedTwin(TwinAccess):
             own_paths,
             unknown,
         )
-        from leverframe.testing.requests import journal_from_json, matching, requests_from
+        from leverframe.testing.requests import matching, requests_from
 
         path = None if path is None else check_path(path)
         method = None if method is None else check_method(method)
         check_query(query)
-        noted = journal_from_json(self._operate("/api/sim/requests"))
-        everything = requests_from(noted, self.zone)
+        everything = requests_from(self._operate("/api/sim/requests"), self.zone)
         found = matching(everything, path, method, query)
         is_known = found or path is None or matching(everything, path, None, None)
         if not is_known and path is not None and not self._knows_path(path):

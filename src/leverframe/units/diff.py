@@ -10,10 +10,9 @@ from leverframe.exit_codes import DONE, NO, NOT_DONE
 from leverframe.plain_text import print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.profile import Profile
-from leverframe.recording.asked_login import asked_login
-from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.replayer import UnitLogin, asked_login
 from leverframe.units.file_keys import branches_in, is_part_of
-from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
+from leverframe.units.inventory import Inventory, InventoryUnit, files_of_units, load_inventory
 from leverframe.units.loading import load_unit_file
 from leverframe.units.sides import (
     is_unit_file,
@@ -31,7 +30,6 @@ from leverframe.units.unit_comparison import (
     compared,
 )
 from leverframe.units.unit_file import UnitFile
-from leverframe.units.unit_names import files_of_units
 from leverframe.units.visits import print_failures, read_unit, visit_units
 
 #: So many parts that a side cannot tell are named, and the rest is counted.

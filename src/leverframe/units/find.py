@@ -12,6 +12,7 @@ from leverframe.plain_text import print_line, print_lines, print_warnings, print
 from leverframe.process.json_lines import print_json
 from leverframe.units.found_inventory import found_inventory, refuse_present, same_names
 from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
+from leverframe.units.inventory import count_units
 from leverframe.units.named_addresses import (
     addresses_from_names,
     shorten_addresses,
@@ -19,7 +20,6 @@ from leverframe.units.named_addresses import (
 )
 from leverframe.units.searching import FoundUnit, doubles, look_at
 from leverframe.units.targets import guarded_logins, inventory_at
-from leverframe.units.unit_names import count_units
 
 MAX_LISTEN_S = 60.0
 #: So much of a digest tells two apart for people; JSON has all of it.

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from leverframe.errors import ErrorForPeople
 from leverframe.plain_text import printable
+from leverframe.units.inventory import distinct_names, plain_name
 from leverframe.units.searching import FoundUnit
-from leverframe.units.unit_names import distinct_names, plain_name
 from leverframe.units.unit_text import toml_value
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)

@@ -15,7 +15,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves
 from leverframe.exit_codes import DONE, NO
 from leverframe.plain_text import print_line, print_lines
-from leverframe.recording.asked_login import asked_login
+from leverframe.recording.replayer import asked_login
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore

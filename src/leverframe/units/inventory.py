@@ -18,7 +18,7 @@ table `[watch]` is read by `watch_table.py`.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,6 +36,8 @@ from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.watch_table import WatchTable, read_watch_table
 
+#: Letters of a name that is a file, and names in a line; the remaining ones are counted.
+_MAX_LETTERS, MAX_NAMES = 64, 6
 _SHARED: dict[str, tuple[type, str]] = {
     "file": (str, 'the name of a unit file such as "north.toml"'),
     "user": (str, "the name of an account"),
@@ -278,3 +280,45 @@ class _Reading:
     def wrong(self, place: TomlPath, sentence: str) -> None:
         key = ".".join(map(str, place))
         self.problems.append(FileProblem(self._line_at(place), key, sentence))
+
+
+# --- names of units -----------------------------------------------------------------------------
+
+
+def plain_name(text: str, address: str) -> str:
+    """Return a name of letters, digits, `-` and `_` alone; of a nameless unit, by its address."""
+    words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in text).split()
+    if words:
+        return "-".join(words)[:_MAX_LETTERS]
+    where = urlsplit(address)
+    return plain_name(f"unit {where.hostname} {where.port or ''}", "http://unit")
+
+
+def distinct_names(names: Iterable[str]) -> list[str]:
+    """Add numbers to names that come again, also where only capitals differ, as in some folders."""
+    found: dict[str, str] = {}
+    for name in names:
+        number, distinct = 1, name
+        while distinct.lower() in found:
+            number += 1
+            distinct = f"{name}-{number}"
+        found[distinct.lower()] = distinct
+    return list(found.values())
+
+
+def files_of_units(folder: Path, units: Sequence[InventoryUnit]) -> dict[str, Path]:
+    """Return the unit file of each unit in a folder, by the name of the unit."""
+    names = distinct_names(plain_name(unit.name, unit.address) for unit in units)
+    return {unit.name: folder / f"{name}.toml" for unit, name in zip(units, names, strict=True)}
+
+
+def count_units(count: int) -> str:
+    return f"{count} {'unit' if count == 1 else 'units'}"
+
+
+def name_units(names: Collection[str]) -> str:
+    """Name units in one line; of many the first ones."""
+    if len(names) <= MAX_NAMES:
+        return ", ".join(names)
+    shown = [*names][: MAX_NAMES - 1]
+    return f"{', '.join(shown)} and {len(names) - len(shown)} more"

@@ -13,11 +13,10 @@ from leverframe.plain_text import print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.storage.backup import BackupFile
 from leverframe.units.file_keys import key_of
-from leverframe.units.inventory import InventoryUnit
+from leverframe.units.inventory import InventoryUnit, count_units, files_of_units
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.rewriting import save_unit_file
 from leverframe.units.targets import Logins, select_units
-from leverframe.units.unit_names import count_units, files_of_units
 from leverframe.units.unit_text import toml_value, written_lines
 from leverframe.units.visits import print_failures, read_unit, visit_units
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from leverframe.units.inventory import count_units, name_units
 from leverframe.units.plan_text import (
     StepWords,
     left_out_in_words,
@@ -12,7 +13,6 @@ from leverframe.units.plan_text import (
 )
 from leverframe.units.rollout import RolledOut
 from leverframe.units.unit_comparison import UnitDifference
-from leverframe.units.unit_names import count_units, name_units
 from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
 
 #: Lines of steps or differences for all groups of units together, and at least for each of them.

@@ -21,8 +21,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.plain_text import print_line
 from leverframe.process.stored_profile import profile_rows
 from leverframe.profile import Profile
-from leverframe.recording.asked_login import asked_login
-from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.replayer import UnitLogin, asked_login
 from leverframe.recording.unit_client import unit_at
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.datafolder import STORE_NAME, DataFolder

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from leverframe.config.toml_file import read_toml
 from leverframe.profile import Profile
-from leverframe.recording.asked_login import asked_login
-from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.replayer import UnitLogin, asked_login
 from leverframe.recording.unit_client import unit_at
 from leverframe.units.file_keys import branches_in
 from leverframe.units.inventory import Inventory, InventoryUnit, is_inventory, load_inventory

@@ -16,7 +16,7 @@ from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitClient, unit_at
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.messages import Request, complete_answer
 from leverframe.servers.routes.router import Web
 from leverframe.storage.store import Changes, MemoryStore
 from leverframe.units.client import PacedClient
@@ -61,8 +61,7 @@ def in_process(web: Web) -> httpx.MockTransport:
         request = Request(
             sent.method, path, query if mark else None, headers, sent.content, _LOOPBACK
         )
-        handled: Any = web.handle(request)
-        reply: Reply = handled if isinstance(handled, Reply) else await handled
+        reply: Any = await complete_answer(web.handle(request))
         return httpx.Response(
             reply.status,
             headers={"content-type": reply.content_type},

@@ -1,4 +1,7 @@
-"""The versions that differ: found by walking through the spans of everything in the table."""
+"""The versions that differ: found by walking through the spans of everything in the table.
+
+Tests name them `3.5/1.49`, `3.5` with its newest software, `newest`, `hardware` or `all`.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -16,7 +19,17 @@ from leverframe.commands.table.params import (
     Word,
 )
 from leverframe.commands.table.row import Row
-from leverframe.profile import HW30, HW35_TO_38, HW39, Profile, VersionSpan, version
+from leverframe.profile import (
+    HARDWARE,
+    HW30,
+    HW35_TO_38,
+    HW39,
+    Profile,
+    VersionSpan,
+    existing,
+    newest_software,
+    version,
+)
 
 NEWEST = Profile()
 FIRST_SOFTWARE = "1.00"
@@ -84,3 +97,33 @@ def inner_params(param: Param) -> Iterator[Param]:
             parts = ()
     for part in parts:
         yield from inner_params(part)
+
+
+def profile_from(text: str) -> Profile:
+    """Return the version that `3.5/1.49` or `3.5` names."""
+    if text == "newest":
+        return Profile()
+    hw, _, sw = text.strip().partition("/")
+    # Refuses a hardware version that never was before its newest software is asked for.
+    Profile(hw)
+    return existing(hw, sw or newest_software(hw))
+
+
+def version_parameters(text: str) -> dict[str, str]:
+    """Return the same as parameters of a twin."""
+    profile = profile_from(text)
+    return {"hw": profile.hw, "sw": profile.sw}
+
+
+def versions_from(text: str) -> list[str]:
+    """Return the versions of a list with commas, or of one of the words."""
+    if text == "all":
+        return [
+            f"{one.hw}/{one.sw}"
+            for one in all_profiles()
+            if version(one.sw) <= version(newest_software(one.hw))
+        ]
+    if text == "hardware":
+        return [f"{hw}/{newest_software(hw)}" for hw in HARDWARE]
+    profiles = [profile_from(one) for one in text.split(",")]
+    return [f"{one.hw}/{one.sw}" for one in profiles]

@@ -19,7 +19,7 @@ from leverframe.fleet.operations.parameters import Name, ShortText, Template
 from leverframe.fleet.operations.rollouts import template_of
 from leverframe.fleet.other_nodes import LocatedController, SilentNode
 from leverframe.fleet.scopes import Parts, at_each, refused_for, rows_of, values_of
-from leverframe.fleet.time_words import BadMoment, wall_of
+from leverframe.moments import BadMoment, wall_of
 from leverframe.storage.audit import AuditEntry
 from leverframe.storage.backup import BackupFile
 

@@ -13,7 +13,6 @@ from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Conflict, NotAllowed, Refusal
 from leverframe.config.fields import MAX_PORT
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
-from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
 from leverframe.fleet.member import NewController, no_such_name
 from leverframe.fleet.member_start import ShowPassword
@@ -43,6 +42,7 @@ from leverframe.fleet.records import (
 from leverframe.fleet.scopes import ask_every_node, ask_node_for, at_owner, others_of
 from leverframe.fleet.start_again import make_new
 from leverframe.fleet.tenants import OPERATOR
+from leverframe.maintenance.given_settings import template_leaves, version_for
 from leverframe.profile import UnknownProfile
 from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.storage.store import StoreUnavailable

@@ -14,7 +14,7 @@ from leverframe.fleet.operations.nodes import show_overview
 from leverframe.fleet.operations.parameters import ShortText
 from leverframe.fleet.operations.reports import AdvanceReport
 from leverframe.fleet.scopes import Parts, at_each_and_all, values_of
-from leverframe.fleet.time_words import BadMoment, wall_of
+from leverframe.moments import BadMoment, wall_of
 from leverframe.servers.http.client_presence import ends_with_client
 
 

@@ -173,3 +173,8 @@ def _ok_heads(headers: Headers) -> dict[str, bytes]:
 #: Heads up to the length, for what is polled and switched: 3 us less than made anew.
 _OK_HEADS = _ok_heads(())
 _OK_HEADS_BY_TLS = _ok_heads(BY_TLS_ONLY)
+
+
+async def complete_answer(answer: Answer) -> AnyReply:
+    """Return the reply of a handler, also of one that has yet to make it."""
+    return answer if isinstance(answer, AnyReply) else await answer

@@ -1,0 +1,261 @@
+"""What a twin begins with: the parameters of a test, or a saved snapshot.
+
+Settings are given by path, or are those of a backup, a unit file, a recording, or of a unit, which
+is read as `leverframe unit pull` reads it: politely, and never written to.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from leverframe.clock import VirtualClock
+from leverframe.commands.version_change.backup_content import Content
+from leverframe.config import Config
+from leverframe.config.toml_file import read_toml
+from leverframe.controller.saved_snapshot import BadSnapshot, SavedSnapshot, decode_snapshot
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.tree import difference
+from leverframe.maintenance.given_settings import (
+    RECORDING,
+    BadSettings,
+    GivenSettings,
+    leaves_for,
+    version_for,
+)
+from leverframe.moments import wall_of
+from leverframe.process.listening import check_port
+from leverframe.profile import Profile
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.misuse import BadCall, check_parameters
+from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinSnapshot
+
+if TYPE_CHECKING:
+    from leverframe.units.pulled_unit import PulledUnit
+
+#: Keys that backups have at their top, and unit files never.
+BACKUP_KEYS = {"hw", "sw", "settings"}
+SCHEMES = ("http://", "https://")
+#: What a snapshot says itself, so it cannot be given to a twin that is loaded from one.
+OF_SNAPSHOT = ("hw", "sw", "mac", "name", "start", "timezone", "settings")
+
+
+class Beginning(Struct, frozen=True):
+    """The parameters of a twin, read and checked."""
+
+    given: Mapping[str, Any]
+    profile: Profile
+    zone: tzinfo
+    #: Its first moment.
+    wall: float
+    #: What differs from the factory settings, by path.
+    leaves: dict[str, Any]
+    #: The administrator first.
+    accounts: Sequence[tuple[str, str]]
+    #: The recording whose answers it gives where it has none.
+    recorded: str | Path | None
+    #: What was read from a unit or a recording of one.
+    pulled: "PulledUnit | None"
+
+    def config(self) -> Config:
+        """Return the configuration of a controller that begins like this."""
+        names = ("timezone", "name", "mac", "tls", "lenient")
+        config = Config(
+            port=self.given["port"] or 0,
+            hw=self.profile.hw,
+            sw=self.profile.sw,
+            modbus_port=0,
+            snmp_port=0,
+            virtual_time=True,
+            **{name: self.given[name] for name in names},
+        )
+        config.check_name()
+        return config
+
+
+def read_beginning(given: Mapping[str, Any]) -> Beginning:
+    """Read the parameters of a twin; refuse what none can begin with."""
+    check_parameters(given)
+    hw, sw, start = given["hw"], given["sw"], given["start"]
+    unit = read_given(given["settings"], hw, sw)
+    check_port(given["port"] or 0)
+    profile, zone = version_for(hw, sw, unit.settings), Config(timezone=given["timezone"]).zone()
+    return Beginning(
+        given,
+        profile,
+        zone,
+        VirtualClock.START if start is None else wall_of(start, zone),
+        leaves_for(unit.settings, profile),
+        list((given["accounts"] or {}).items()),
+        given["recorded"] or unit.recording,
+        unit.pulled,
+    )
+
+
+def switched_on(beginning: Beginning) -> dict[str, Any]:
+    """Return the settings that switch on the servers that were asked for."""
+    given, wanted = beginning.given, dict[str, Any]()
+    if given["modbus"]:
+        wanted["modbus_tcp.enabled"] = True
+    if given["snmp"]:
+        wanted["snmp.enabled"] = True
+        wanted["snmp.read_community"] = READ_COMMUNITY
+        wanted["snmp.write_community"] = WRITE_COMMUNITY
+    if given["mqtt"] is not None:
+        wanted |= _mqtt_leaves(given["mqtt"])
+    return leaves_for(wanted or None, beginning.profile)
+
+
+async def account_leaves(accounts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the settings that ask for these accounts."""
+    if not accounts:
+        return {}
+    if len(accounts) > 2:
+        raise BadSettings("accounts: give the administrator, and perhaps a user.")
+    passwords, leaves = Passwords(), dict[str, Any]({"access.required": True})
+    for role, (name, password) in zip(("admin", "user"), accounts, strict=False):
+        leaves[f"access.{role}.name"] = name
+        leaves[f"access.{role}.password"] = await passwords.hash(password)
+    return leaves
+
+
+def _mqtt_leaves(broker: str) -> dict[str, Any]:
+    parts = urlsplit(broker if "://" in broker else f"mqtt://{broker}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if not parts.hostname or port is None or parts.scheme not in ("mqtt", "mqtts"):
+        # Without what was given: a password may be in it.
+        raise BadSettings(
+            "mqtt: this is no broker; write it like 127.0.0.1:1883, or with an account like"
+            " mqtt://NAME:PASSWORD@127.0.0.1:1883."
+        )
+    return {
+        "mqtt.enabled": True,
+        "mqtt.host": parts.hostname,
+        "mqtt.port": port,
+        "mqtt.username": unquote(parts.username or ""),
+        "mqtt.password": unquote(parts.password or ""),
+        "mqtt.tls": parts.scheme == "mqtts",
+    }
+
+
+class GivenUnit(NamedTuple):
+    settings: GivenSettings | None
+    #: Whose answers the twin gives where it has none itself.
+    recording: str | Path | None = None
+    #: What was read from a unit or a recording of one.
+    pulled: "PulledUnit | None" = None
+
+
+def read_given(
+    given: "GivenSettings | PulledUnit | None", hw: str | None, sw: str | None
+) -> GivenUnit:
+    """Read what is given as settings; `hw` and `sw` are for a unit file that names no version."""
+    if isinstance(given, str) and given.startswith(SCHEMES):
+        return _from_pulled(_read_unit(given))
+    if isinstance(given, str | Path):
+        path = Path(given)
+        if path.suffix == RECORDING:
+            from leverframe.units.recorded_unit import recorded_unit
+
+            return _from_pulled(recorded_unit(path), path)
+        if path.suffix == ".toml" and not BACKUP_KEYS & read_toml(path, BadSettings)[1].keys():
+            return GivenUnit(_read_unit_file(path, hw, sw))
+        return GivenUnit(path)
+    if given is None or isinstance(given, Content | Mapping):
+        return GivenUnit(given)
+    from leverframe.units.pulled_unit import PulledUnit
+
+    if not isinstance(given, PulledUnit):
+        raise BadSettings(
+            f"A twin cannot begin with {type(given).__name__!r}. Allowed: values by path, a backup"
+            f" (.toml, .json, .bin), a unit file (.toml), a recording ({RECORDING}), a pulled unit,"
+            " or the URL of a unit."
+        )
+    return _from_pulled(given)
+
+
+def _from_pulled(unit: "PulledUnit", recording: Path | None = None) -> GivenUnit:
+    from leverframe.units.recorded_unit import content_of_unit
+
+    return GivenUnit(content_of_unit(unit), recording, unit)
+
+
+def _read_unit(url: str) -> "PulledUnit":
+    """Read the unit at a URL, which may have a login: `http://NAME:PASSWORD@HOST`."""
+    from leverframe.units.client import address_and_login, paced_client
+    from leverframe.units.pulling import pull_unit
+
+    address, login = address_and_login(url)
+
+    async def pull() -> "PulledUnit":
+        async with paced_client(address, login) as client:
+            return await pull_unit(client)
+
+    return LOOP_THREAD.run(pull())
+
+
+def _read_unit_file(path: Path, hw: str | None, sw: str | None) -> Content:
+    from leverframe.units.completing import hash_passwords
+    from leverframe.units.loading import load_unit_file
+
+    wanted = None if hw is None and sw is None else version_for(hw, sw, None)
+    file = load_unit_file(path, profile=wanted, need_secrets=False)
+    has_passwords = any(
+        one.startswith("access.") and one.endswith(".password") for one in file.settings_named
+    )
+    settings = file.settings
+    if has_passwords:
+        settings = LOOP_THREAD.run(hash_passwords(settings))
+    changed = difference(defaults(file.profile), settings)
+    return Content(
+        file.profile, {path: value for path, _, value in changed}, with_secrets=has_passwords
+    )
+
+
+def read_snapshot(path: str | Path) -> tuple[bytes, SavedSnapshot]:
+    """Read a saved snapshot; raise `BadSnapshot` where there is none that this version reads."""
+    try:
+        data = Path(path).read_bytes()
+        return data, decode_snapshot(data)
+    except OSError as error:
+        raise BadSnapshot(f"{path} cannot be read: {error.strerror}.") from None
+    except BadSnapshot as error:
+        raise BadSnapshot(f"{path}: {error}") from None
+
+
+def parameters_of(saved: SavedSnapshot, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a twin that is loaded from a snapshot."""
+    if refused := [name for name in OF_SNAPSHOT if name in given]:
+        raise BadSnapshot(
+            f"{', '.join(refused)}: the snapshot says this itself. Allowed beside it: accounts,"
+            " tls, mqtt, lenient, recorded, seed, port."
+        )
+    return {
+        "hw": saved.profile.hw,
+        "sw": saved.profile.sw,
+        "mac": saved.identity.get("identity.mac"),
+        "timezone": saved.timezone,
+        **given,
+    }
+
+
+def state_of(snapshot: object, keeper: str) -> Any:
+    """Return what a twin restores; refuse what is no snapshot of the keeper."""
+    if not isinstance(snapshot, TwinSnapshot):
+        raise BadCall(
+            "restore takes a TwinSnapshot, which the snapshot() of a twin returns, not a"
+            f" {type(snapshot).__name__}."
+        )
+    if snapshot.keeper != keeper:
+        raise BadCall(
+            f"This snapshot is kept by {snapshot.keeper}, and this twin restores those of {keeper};"
+            " save it with save(path), and start another twin with load(path)."
+        )
+    return snapshot.state

@@ -1,0 +1,223 @@
+"""Where the controller of a twin is, and how a test reaches it: what differs from twin to twin.
+
+Everything that a test can do is in `any_twin.py`, and needs no more of a controller than this.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
+
+if TYPE_CHECKING:
+    from leverframe.controller.saved_snapshot import SavedSnapshot
+    from leverframe.hardware.fault_catalogue import Fault
+
+#: Where twins listen.
+HOST = "127.0.0.1"
+#: Communities of a twin whose SNMP agent is switched on.
+READ_COMMUNITY, WRITE_COMMUNITY = "public", "private"
+#: The keeper of snapshots of twins in this process.
+THIS_PROCESS = "this process"
+
+
+class TwinAddress(NamedTuple):
+    """Where something listens; behind a star these are host and port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class TwinRefused(ErrorForPeople):
+    """The twin refused a request: which one, with which status, and why."""
+
+    def __init__(self, status: int, sentence: str, command: str, title: str = "") -> None:
+        super().__init__(f"{command} was refused with {status}: {sentence}")
+        #: The status of the answer.
+        self.status = status
+        #: Why, in a sentence of the twin.
+        self.sentence = sentence
+        #: What was refused, such as `/outs.cgi?out9=1`; what may be a secret reads `***`.
+        self.command = command
+        #: The title of the problem, which is the same for all refusals of one kind.
+        self.title = title
+
+
+class TwinSnapshot:
+    """Everything that a twin resumes from, at one moment."""
+
+    def __init__(self, state: Any, encode: Callable[[Any], bytes], keeper: str) -> None:
+        #: What the kind of twin that took it goes back to.
+        self.state = state
+        #: Where the state is kept, and so the twins that can restore it.
+        self.keeper = keeper
+        self._encode = encode
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file for its owner alone, since it holds all secrets of the twin.
+
+        `Twin.load(path)` makes a twin of it. It cannot be saved if faults were set when it was
+        taken.
+        """
+        from leverframe.controller.saved_snapshot import BadSnapshot
+        from leverframe.storage.private_file import write_private
+
+        try:
+            write_private(Path(path), self._encode(self.state))
+        except OSError as error:
+            raise BadSnapshot(f"{path} cannot be written: {error.strerror}.") from None
+
+
+class Transport(ABC):
+    """The way to one controller, and what its start and its end are."""
+
+    #: Where clients find it, without a slash at the end.
+    url: str
+    door: str | None = None
+    ca_file: str | None = None
+    account: tuple[str, str] | None = None
+    #: What is wrong where a port is closed: `what` it is, its `key`, and the `command` for it.
+    closed = "{what} is off; switch it on with Twin({key}=True)."
+    #: Where its ports beside HTTP are; None where others share them.
+    host: str | None = HOST
+    #: The file that it begins with and what that says, if it was loaded.
+    saved: "tuple[bytes, SavedSnapshot] | None" = None
+
+    @property
+    @abstractmethod
+    def is_on(self) -> bool: ...
+
+    @property
+    @abstractmethod
+    def profile(self) -> Profile: ...
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start it, unless it runs."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it, unless it has ended."""
+
+    @abstractmethod
+    def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        """Carry out a request past its port; raise `TwinRefused`."""
+
+    @property
+    @abstractmethod
+    def keeper(self) -> str:
+        """What keeps its snapshots."""
+
+    @abstractmethod
+    def snapshot(self) -> TwinSnapshot: ...
+
+    @abstractmethod
+    def go_back(self, state: Any) -> None:
+        """Restore the state of a snapshot of this keeper."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Restore the start; forget what was requested and sent."""
+
+    @abstractmethod
+    def set_fault(self, fault: "Fault") -> int:
+        """Set a fault and return its number."""
+
+    def step(self, limit_s: float) -> float:
+        """Let time pass to what is due next, at most so far; return the seconds that passed."""
+        due_in_s = self.json("/api/sim")["due_in"]
+        passed_s = limit_s if due_in_s is None else min(max(due_in_s, 0.0), limit_s)
+        self.operate(f"/sim.cgi?advance={passed_s!r}")
+        return passed_s
+
+    def json(self, path: str) -> Any:
+        return msgspec.json.decode(self.operate(path))
+
+
+class TwinAccess:
+    """A controller that a test reaches past its port."""
+
+    #: The time zone of its schedule, and of `now`.
+    zone: tzinfo
+    #: Makes what is random in it the same in every run.
+    seed: int
+
+    _transport: Transport
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it was started, and not closed since."""
+        return self._transport.is_on
+
+    @property
+    def profile(self) -> Profile:
+        """Its hardware and software version."""
+        return self._transport.profile
+
+    @property
+    def url(self) -> str:
+        """Where clients find it, without a slash at the end."""
+        return self._transport.url
+
+    @property
+    def door(self) -> str | None:
+        """Where it is found by its name, if its own address is no place in the network."""
+        return self._transport.door
+
+    @property
+    def ca_file(self) -> str | None:
+        """The file with the certificate that clients trust; None without TLS."""
+        return self._transport.ca_file
+
+    @property
+    def account(self) -> tuple[str, str] | None:
+        """Name and password that `get` signs in with, if it does."""
+        return self._transport.account
+
+    @account.setter
+    def account(self, account: tuple[str, str] | None) -> None:
+        self._transport.account = account
+
+    def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        """Carry out a request past its port; raise `TwinRefused`."""
+        return self._transport.operate(target, method, body)
+
+    def _json(self, path: str) -> Any:
+        return msgspec.json.decode(self._operate(path))
+
+    def _knows_path(self, path: str) -> bool:
+        """Return whether something answers at a path, or below it: not only now, or by chance."""
+        from leverframe.testing.misuse import is_below, own_paths
+
+        if any(is_below(one, path) for one in own_paths()):
+            return True
+        if any(is_below(path, one) or is_below(one, path) for one in self._own_answers()):
+            return True
+        try:
+            self._operate(path)
+        except TwinRefused as refused:
+            return refused.status not in (404, 410)
+        return True
+
+    def _own_answers(self) -> list[str]:
+        """Return the paths that were given answers by `reply`."""
+        fields = (text.split("*") for _, text in self._present_faults())
+        return [
+            field.removeprefix("path:")
+            for kind, *others in fields
+            if kind == "reply"
+            for field in others
+            if field.startswith("path:")
+        ]
+
+    def _present_faults(self) -> list[tuple[int, str]]:
+        """Return number and text of the faults that are set."""
+        return [(one["number"], one["text"]) for one in self._json("/api/sim")["faults"]["set"]]
