@@ -47,7 +47,7 @@ from tests.patience import PATIENCE_S
 
 STATES: tuple[type[MemberState], ...] = get_args(MemberState)
 PARTS: Any = object()
-RUNNING = Running(PARTS, PARTS, (), PARTS)
+RUNNING = Running(PARTS, PARTS, PARTS)
 FAILED = Failed("a does not start: no.", 2, 7.0)
 #: Each state as a member may have it.
 EXAMPLES: dict[type[MemberState], MemberState] = {

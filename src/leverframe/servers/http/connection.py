@@ -21,6 +21,7 @@ from typing import Any
 
 from leverframe.outgoing.own_connections import peer_of
 from leverframe.servers.descriptors import Lease
+from leverframe.servers.fair_shares import source_of
 from leverframe.servers.http.client_presence import note_client_left
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import (
@@ -41,7 +42,6 @@ from leverframe.servers.http.parsing import (
     RequestParser,
 )
 from leverframe.servers.http.server_state import ServerState
-from leverframe.servers.source_address import source_of
 
 logger = logging.getLogger(__name__)
 
