@@ -129,9 +129,7 @@ export class Bulk {
           ["0", t("state_off")],
         ],
         String(this.#on.value),
-        (value) => {
-          this.#on.value = Number(value);
-        },
+        (value) => (this.#on.value = Number(value)),
       )}`;
     }
     if (this.what === "restore") {
@@ -147,9 +145,7 @@ export class Bulk {
     if (this.what === "move") {
       const living = (this.#page.cluster?.nodes ?? []).filter(({ is_alive: alive }) => alive);
       const options = [["", t("any_node")], ...living.map(({ name }) => [name, name])];
-      return this.#select("move", options, this.#text.value, (value) => {
-        this.#text.value = value;
-      });
+      return this.#select("move", options, this.#text.value, (value) => (this.#text.value = value));
     }
     if (this.what === "compare") {
       return this.#template.view(t("make_file"), t("choose_template"), true);
@@ -159,9 +155,7 @@ export class Bulk {
     }
     if (this.what === "give") {
       const options = [...this.#tenants.map((name) => [name, name]), ["", t("operator_alone")]];
-      return this.#select("give", options, this.#toWhom, (value) => {
-        this.#owner.value = value;
-      });
+      return this.#select("give", options, this.#toWhom, (value) => (this.#owner.value = value));
     }
     if (this.what === "remove") {
       const { count } = this.#page;
@@ -339,9 +333,7 @@ export class Bulk {
 
   /** @param {() => Promise<BulkReport | null>} work */
   async #act(work) {
-    const isDone = await this.#task.run(async () => {
-      this.#report.value = await work();
-    });
+    const isDone = await this.#task.run(async () => (this.#report.value = await work()));
     if (!isDone) this.#report.value = null;
   }
 

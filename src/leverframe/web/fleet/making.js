@@ -122,9 +122,7 @@ export class Making {
   #submit(event) {
     event.preventDefault();
     this.#made.value = null;
-    return this.#task.run(async () => {
-      this.#made.value = await this.#make();
-    });
+    return this.#task.run(async () => (this.#made.value = await this.#make()));
   }
 
   #make() {

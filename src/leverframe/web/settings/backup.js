@@ -314,9 +314,7 @@ export class Passphrase {
           t("passphrase_again"),
           this.#again.value,
           again,
-          (text) => {
-            this.#again.value = text;
-          },
+          (text) => (this.#again.value = text),
         )
       : nothing}`;
   }

@@ -20,6 +20,9 @@ import { line } from "./fields.js";
 const MAX_DECIMALS = 3;
 const MAX_WIDTH = 9;
 
+/** @param {number} most @returns {[string, number][]} */
+const digits = (most) => Array.from({ length: most + 1 }, (_, number) => [String(number), number]);
+
 export class ReadingCodes {
   #context;
   #marker;
@@ -29,8 +32,8 @@ export class ReadingCodes {
   /** @type {Signal<LabelsByCode>} */
   #labels = signal({});
   #number = signal("");
-  #decimals = signal(1);
-  #width = signal(0);
+  #decimals = signal("1");
+  #width = signal("0");
   // The text that was touched last: { form, field, input }.
   /** @type {Signal<Touched | null>} */
   #line = signal(null);
@@ -68,9 +71,7 @@ export class ReadingCodes {
     return html`<section class="card">
       <h2>${t("code_title")}</h2>
       <p class="note">${text(this.#note)}</p>
-      <div class="fields">
-        ${this.#label()} ${this.#decimalDigit()} ${this.#hasWidth ? this.#widthDigit() : nothing}
-      </div>
+      <div class="fields">${this.#choices()}</div>
       <footer>
         <output class="code">${this.code}</output>
         <button type="button" ?disabled=${!this.#line.value} @click=${() => this.#insert()}>
@@ -87,24 +88,22 @@ export class ReadingCodes {
     return t("code_insert_into", { line: plainLabel ?? (label ? text(label) : "") });
   }
 
-  #label() {
-    const title = t("code_stands_for");
-    return this.#chooser("code-label", title, this.#offered(), this.#number.value, (one) => {
-      this.#number.value = one;
-    });
+  #choices() {
+    return html`${this.#choice("label", t("code_stands_for"), this.#offered(), this.#number)}
+    ${this.#choice("decimals", t("code_decimals"), digits(MAX_DECIMALS), this.#decimals)}
+    ${this.#hasWidth
+      ? this.#choice("width", t("code_width"), digits(MAX_WIDTH), this.#width)
+      : nothing}`;
   }
 
-  #decimalDigit() {
-    const title = t("code_decimals");
-    return this.#digit("code-decimals", title, MAX_DECIMALS, this.#decimals.value, (one) => {
-      this.#decimals.value = one;
-    });
-  }
-
-  #widthDigit() {
-    return this.#digit("code-width", t("code_width"), MAX_WIDTH, this.#width.value, (one) => {
-      this.#width.value = one;
-    });
+  /**
+   * @param {string} name
+   * @param {string} label
+   * @param {[string, string | number][]} offered
+   * @param {Signal<string>} chosen
+   */
+  #choice(name, label, offered, chosen) {
+    return chooser(`code-${name}`, label, offered, chosen.value, (one) => (chosen.value = one));
   }
 
   // In the order of their numbers, which is that of the inputs, outputs and sensors.
@@ -115,32 +114,6 @@ export class ReadingCodes {
       .map((number) => {
         return [number, readingName(this.#context, this.#labels.value[number])];
       });
-  }
-
-  /**
-   * @param {string} id
-   * @param {string} label
-   * @param {number} most
-   * @param {number} current
-   * @param {(digit: number) => void} choose
-   */
-  #digit(id, label, most, current, choose) {
-    /** @type {[string, number][]} */
-    const offered = Array.from({ length: most + 1 }, (_, number) => [String(number), number]);
-    return this.#chooser(id, label, offered, current, (chosen) => choose(Number(chosen)));
-  }
-
-  /**
-   * @param {string} id
-   * @param {string} label
-   * @param {[string, string | number][]} offered
-   * @param {string | number} current
-   * @param {(chosen: string) => void} choose
-   */
-  #chooser(id, label, offered, current, choose) {
-    return chooser(id, label, offered, String(current), (chosen) => {
-      choose(chosen);
-    });
   }
 
   // Behind it the text goes on being edited.
