@@ -90,11 +90,12 @@ export class DraftForm {
   async save(how) {
     this.tried = true;
     if (this.saving || this.hasProblem) return false;
-    const done = await this.#task.run(() => this.send(how));
-    if (done) {
+    // It is left before it is seen as saved: until then nothing takes its place.
+    const done = await this.#task.run(async () => {
+      await this.send(how);
       this.leave();
-      this.tellSaved();
-    }
+    });
+    if (done) this.tellSaved();
     return done;
   }
 
