@@ -54,3 +54,13 @@ test("where nothing answers it says so, and a mistake of the page is none of tha
   );
   assert.equal(strict.isBusy, false);
 });
+
+test("what the page refuses stands in several places, and goes where it is typed again", () => {
+  const task = new Task();
+  assert.equal(task.sayAll({ name: "Too long.", zone: "" }), false);
+  assert.deepEqual([task.refusal("name"), task.refusal("zone")], ["Too long.", null]);
+  task.sayAll({ name: "Too long.", zone: "Not known." });
+  task.forget("name");
+  assert.deepEqual([task.refusal("name"), task.refusal("zone")], [null, "Not known."]);
+  assert.equal(task.sayAll({ name: "" }), true);
+});

@@ -43,7 +43,6 @@ export class Page {
   /** @type {Signal<Step>} */
   #step;
   #stop;
-  #busy = signal(false);
   // Names of the steps that were saved here: a bus that was scanned may have nothing on it.
   /** @type {Set<string>} */
   #saved = new Set();
@@ -104,9 +103,9 @@ export class Page {
       ${progress(this.#kinds)} ${this.#skipped()}
       <form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
         <h2>${t(this.#step.value.title)}</h2>
-        ${this.#step.value.view()} ${this.#step.value.refusalView()}
+        ${this.#step.value.view()} ${this.#step.value.task.view()}
         <footer>
-          <button class="primary" ?disabled=${this.#busy.value}>
+          <button class="primary" ?disabled=${this.#step.value.task.isBusy}>
             ${t(this.#step.value.button)}
           </button>
           ${this.#index.value === 0
@@ -117,7 +116,7 @@ export class Page {
           <button
             type="button"
             class="bare"
-            ?disabled=${this.#busy.value}
+            ?disabled=${this.#step.value.task.isBusy}
             @click=${() => this.#attempt(() => this.#note())}
           >
             ${t("skip_step")}
@@ -175,10 +174,7 @@ export class Page {
   /** @param {Event} event */
   #submitted(event) {
     event.preventDefault();
-    if (this.#busy.value) return;
-    if (!this.#step.value.check()) {
-      return;
-    }
+    if (this.#step.value.task.isBusy || !this.#step.value.check()) return;
     const note = this.#context.commands.get("firstrun").query({ A: this.#next });
     const [name] = STEPS[this.#index.value];
     this.#attempt(async () => {
@@ -191,16 +187,11 @@ export class Page {
   // What was typed stays where it is when the controller refuses or cannot be reached.
   /** @param {() => Promise<unknown>} act */
   async #attempt(act) {
-    this.#busy.value = true;
-    this.#step.value.refusals = {};
-    try {
+    await this.#step.value.task.run(async () => {
       const outcome = await act();
       await this.#context.readSettings();
       if (outcome !== "stay") this.#goOn();
-    } catch (error) {
-      this.#step.value.refuse(error);
-    }
-    this.#busy.value = false;
+    });
   }
 
   #goOn() {

@@ -65,11 +65,20 @@ export class Task {
   // What the page itself refuses.
   /** @param {string} why */
   say(why, about = "") {
-    this.#refusals.value = { [about]: why };
+    this.sayAll({ [about]: why });
   }
 
-  forget() {
-    this.#refusals.value = {};
+  // The same by place, "" where nothing is wrong; true if that is so everywhere.
+  /** @param {Record<string, string>} refusals */
+  sayAll(refusals) {
+    this.#refusals.value = refusals;
+    return Object.values(refusals).every((why) => why === "");
+  }
+
+  // All of it, or what is said at one place.
+  /** @param {string} [about] */
+  forget(about) {
+    this.#refusals.value = about === undefined ? {} : { ...this.#refusals.value, [about]: "" };
   }
 }
 

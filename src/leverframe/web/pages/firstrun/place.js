@@ -86,13 +86,11 @@ export class PlaceStep extends Step {
       controller_name: ["sname", this.#name.value],
       zone: ["timezone", this.#zone.value],
     };
-    this.refusals = Object.fromEntries(
-      Object.entries(typed).map(([field, [command, text]]) => [
-        field,
-        problemOf(commands.get(command).schema("A"), text) ?? "",
-      ]),
-    );
-    return Object.values(this.refusals).every((said) => said === "");
+    const problems = Object.entries(typed).map(([field, [command, text]]) => [
+      field,
+      problemOf(commands.get(command).schema("A"), text) ?? "",
+    ]);
+    return this.task.sayAll(Object.fromEntries(problems));
   }
 
   /** @param {string} note */
@@ -157,8 +155,8 @@ export class PasswordStep extends Step {
     const weak = weakness(wanted, names);
     const schema = commands.get("passwd").schema("new");
     const wrong = problemOf(schema, wanted) ?? (weak && t(`weak_${weak}`));
-    this.refusals = wrong ? { wanted: wrong } : wanted === again ? {} : { again: t("not_same") };
-    return Object.keys(this.refusals).length === 0;
+    if (wrong) return this.task.sayAll({ wanted: wrong });
+    return this.task.sayAll({ again: wanted === again ? "" : t("not_same") });
   }
 
   // The sessions of the account end with its old password: whoever had one signs in anew, and the

@@ -114,7 +114,7 @@ export class RuleStep extends Step {
   check() {
     const draft = this.#draft(this.#rule);
     const [letter] = draft.problems;
-    this.refusals = letter ? { "": draft.problem(letter) ?? "" } : {};
+    this.task.say(letter ? (draft.problem(letter) ?? "") : "");
     return letter === undefined;
   }
 

@@ -161,7 +161,7 @@ export class NamesStep extends Step {
   #row({ label, kind, id }) {
     const { text, unit, absent } = this.context.overview.shown(label);
     const trend = absent ? "silent" : this.#trend(label);
-    const wrong = this.refusals[label];
+    const wrong = this.task.refusal(label);
     return html`<li ?data-felt=${trend === "rising" || trend === "falling"} data-label=${label}>
       <span class="value">${text}<i>${absent ? "" : unit}</i></span>
       <span class="id">${t(`kind_${kind}`)}<small>${id} · ${t(`trend_${trend}`)}</small></span>
@@ -205,8 +205,7 @@ export class NamesStep extends Step {
       const one = commands.get(command);
       return [label, problemOf(one.schema(one.lastLetter, at), this.#name(label)) ?? ""];
     });
-    this.refusals = Object.fromEntries(problems);
-    return problems.every(([, said]) => said === "");
+    return this.task.sayAll(Object.fromEntries(problems));
   }
 
   /** @param {string} _note @param {() => Promise<unknown>} done */

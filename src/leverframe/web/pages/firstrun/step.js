@@ -2,23 +2,18 @@
 
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { t } from "../../lib/format/words.js";
-import { refusalView, whyNot } from "../../lib/forms/task.js";
-import * as api from "../../lib/live/api.js";
-import { observe } from "../../lib/live/drawing.js";
+import { Task } from "../../lib/forms/task.js";
 
 export class Step {
   context;
   title = "";
-  // By field; "" for what is about none of them.
-  /** @type {Record<string, string>} */
-  refusals = {};
+  task = new Task({ lost: "not_sent", fieldOf: ({ problem }) => this.#fieldOf(problem) });
   // Field of the step -> beginning of the command that it goes to.
   /** @type {Record<string, string>} */
   commandsOf = {};
 
   /** @param {AdminContext} context */
   constructor(context) {
-    observe(this, "refusals");
     this.context = context;
   }
 
@@ -35,7 +30,7 @@ export class Step {
   // With every message of the controller.
   follow() {}
 
-  // Whether all can be sent; else `refusals` says why not.
+  // Whether all can be sent; else the task says why not.
   check() {
     return true;
   }
@@ -51,23 +46,16 @@ export class Step {
     return done();
   }
 
-  /** @param {unknown} error */
-  refuse(error) {
-    const refused = error instanceof api.Refused ? error : null;
-    const command = refused?.problem.command ?? "";
-    const [field = ""] =
-      Object.entries(this.commandsOf).find(([, begin]) => command.includes(begin)) ?? [];
-    this.refusals = { [field]: whyNot(error, "not_sent") };
-  }
-
-  refusalView() {
-    return refusalView(this.refusals[""] ?? null);
+  /** @param {Problem} problem */
+  #fieldOf({ command }) {
+    const isOf = (/** @type {string} */ begin) => command?.includes(begin);
+    return Object.entries(this.commandsOf).find(([, begin]) => isOf(begin))?.[0] ?? "";
   }
 
   // A field with its label above and what is wrong below.
   /** @param {string} name @param {Template} control @param {string} [hint] */
   field(name, control, hint = "") {
-    const wrong = this.refusals[name];
+    const wrong = this.task.refusal(name);
     return html`<div class="field" ?data-wrong=${wrong}>
       <label for="first-${name}">${t(name)}</label>
       ${control}
@@ -78,7 +66,7 @@ export class Step {
 
   /** @param {string} name */
   typing(name) {
-    this.refusals = { ...this.refusals, [name]: "" };
+    this.task.forget(name);
   }
 }
 
