@@ -1,10 +1,15 @@
 """Measure which lines and branches of the package the tests run: `pytest -p tools.measure`.
 
-On Python 3.11, tracing takes three times as long as the tests alone. Here every module of the
-package is rewritten when it is imported: before each statement, and where a branch is not taken, it
-sets a mark, which takes some nanoseconds. tools/coverage_goals.py writes the marks to .coverage as
+Every module of the package is rewritten when it is imported: before each statement, and where a
+branch is not taken, it sets a mark. tools/coverage_goals.py writes the marks to .coverage as
 coverage.py does with `sys.monitoring`: a line is a step to itself, a branch a step to the line it
 leads to.
+
+Measured on 350 tests of rules, wire and status files with Python 3.11: alone 10.1 s of the
+processor, with marks 10.4 s, with coverage.py's tracer 22.0 s. `COVERAGE_CORE=sysmon` is no
+alternative yet: it needs Python 3.12, and coverage.py 7.17 falls back to the tracer where branches
+are wanted, as the goals do, because `sys.monitoring` tells no branches before Python 3.14 (tried
+with 3.13: 21.0 s with branches instead of 9.4 s without, on 291 of the tests).
 """
 
 import ast

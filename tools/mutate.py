@@ -5,6 +5,12 @@ Each runs in a process of its own, in which the changed module is what an import
 the project, so that nothing is touched and people can go on working. A mutant is killed if the
 tests of its part fail, or do not end in time.
 
+mutmut 3.8 was tried on `commands/table/shape.py` with the tests of that file: 240 mutants in 43.5 s
+of the processor, 0.2 s each, 208 noticed, 18 not, 14 without a test. This tool took 0.7 s for each
+of 40, 38 noticed. mutmut imports everything once and switches functions that are there already,
+which is faster and misses what runs on import: the constructors of rows and parameters, of which
+the parser is made, and the 59 of 1,428 mutants outside of functions. Here each mutant is imported.
+
     python -m tools.mutate [--sample 240] [--seed 1] [--only NAME]
 
 Ends with status 1 if fewer than the wanted share is killed.

@@ -1,9 +1,11 @@
 """Run tests in several processes that find them once: `pytest -p tools.workers --workers 4`.
 
-Workers of pytest-xdist import and collect all tests, each for itself, in 10 s of the processor.
-Here one process does, and then becomes several. For tests and plug-ins a worker looks like one of
-pytest-xdist: `PYTEST_XDIST_WORKER`, `config.workerinput`, `config.workeroutput`, and
-`pytest_testnodedown` when it is done.
+Each worker of pytest-xdist imports and collects all tests. Here one process does, and then forks.
+Measured with four workers on 1,615 tests of the engine, status files, wire, configuration and HTTP:
+pytest-xdist 3.8 needs 52.7 s of the processor, this 37.5 s; the whole suite costs each of its
+workers 10 s. Its schedulers also know nothing of what takes long (`turns.py`). For tests and
+plug-ins a worker looks like one of pytest-xdist: `PYTEST_XDIST_WORKER`, `config.workerinput`,
+`config.workeroutput`, and `pytest_testnodedown` when it is done.
 """
 
 import os
