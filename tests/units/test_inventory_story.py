@@ -206,6 +206,13 @@ def change_and_roll_back(
     assert "1 unit different from their file; 1 unit as their file says" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("in_a_folder")
+def test_an_operator_with_four_units_and_three_useless_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    look_at_the_story(4, 1, capsys)
+
+
 @pytest.mark.thorough
 @pytest.mark.usefixtures("in_a_folder")
 def test_an_operator_with_thirty_units(capsys: pytest.CaptureFixture[str]) -> None:
