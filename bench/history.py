@@ -6,8 +6,6 @@ import time
 from datetime import UTC
 from pathlib import Path
 
-import msgspec
-
 from bench.figure import Figure, progress
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.machine import Machine
