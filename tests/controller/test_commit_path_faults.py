@@ -87,7 +87,7 @@ class Tracer:
 
 
 #: Who only waits for a change that has been accepted: leaving does not take it back.
-WAITING = ("CommandEndpoint._carry_out", "reply_when_done", "Outstanding.finish")
+WAITING = ("CommandEndpoint._carry_out", "complete_answer", "reply_when_done", "Outstanding.finish")
 
 #: What tells who waits, lets the next one in, or only happens to come up in between.
 CANNOT_FAIL = ("Future.", "Task.", "lock.", "WeakSet.")

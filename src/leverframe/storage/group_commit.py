@@ -55,7 +55,7 @@ class GroupCommit(WriteQueue):
         self, write: WriteBatch, batch_size: int = BATCH_SIZE, thread: Executor | None = None
     ) -> None:
         """Write when so many wait, whatever else may come; in a thread, where there is one."""
-        self._write: Callable[..., Any] = write
+        self.write_batch: Callable[..., Any] = write
         self._batch_size = batch_size
         self._thread = thread
         self._waiting: list[BatchPart] = []
@@ -91,9 +91,9 @@ class GroupCommit(WriteQueue):
                     raise StoreUnavailable(CLOSED)
                 if rows and self._thread is not None:
                     loop = asyncio.get_running_loop()
-                    writing = loop.run_in_executor(self._thread, self._write, rows)
+                    writing = loop.run_in_executor(self._thread, self.write_batch, rows)
                 elif rows:
-                    writing = asyncio.ensure_future(self._write(rows))
+                    writing = asyncio.ensure_future(self.write_batch(rows))
                 faults = {} if writing is None else await see_through(writing)
             except GeneratorExit:
                 # The loop has gone, and with it everybody who waited.

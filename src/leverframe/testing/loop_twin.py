@@ -5,7 +5,7 @@ engine and its board can be looked at directly, because nothing runs in another 
 """
 
 from datetime import UTC, tzinfo
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import msgspec
 
@@ -75,9 +75,8 @@ class LoopTwin:
         path, mark, query = target.partition("?")
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, query if mark else None, named, body, "127.0.0.1")
-        reply: Any = await complete_answer(self.web.handle(request))
-        assert isinstance(reply, Reply)
-        return reply
+        # A long reply is a StreamReply, which only its tests look at.
+        return cast(Reply, await complete_answer(self.web.handle(request)))
 
     async def ok(self, target: str, method: str = "GET", body: bytes = b"") -> Reply:
         """Return the reply to a request that must succeed."""

@@ -55,7 +55,7 @@ class MortalNode:
         self._is_last_done = is_last_done
         node, member = cluster.nodes[name], cluster.members[name]
         for owner, what in (
-            (node.lane, "written"),
+            (node.lane.queue, "write_batch"),
             (node.registry, "put_job"),
             (member, "ask"),
         ):
