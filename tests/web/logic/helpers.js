@@ -36,12 +36,15 @@ export const textOf = (template) =>
     .replace(/\s+/g, " ")
     .trim();
 
-// Draws again with each change of what is drawn, until its markup is as wanted.
-export const whenDrawn = (view, wanted) =>
-  new Promise((resolve) => {
-    effect(() => {
+// Draws again with each change of what is drawn, until its markup is as wanted, and no longer.
+export async function whenDrawn(view, wanted) {
+  let stop;
+  await new Promise((resolve) => {
+    stop = effect(() => {
       if (wanted.test(markup(view()))) resolve();
     });
   });
+  stop();
+}
 
 export const targets = () => controller.sent.map(({ target }) => target);
