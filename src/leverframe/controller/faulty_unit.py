@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from leverframe.controller.controller import Controller
+from leverframe.controller import Controller
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment

@@ -5,8 +5,8 @@ is there three times: as a float for those who can take one, and as a scaled who
 of 32 bits for the rest. In 32 bits energies and the counters of meters have all their digits.
 """
 
+import struct
 from math import nan
-from struct import Struct
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -64,9 +64,9 @@ LONG_SCALE = 1000
 ABSENT_WHOLE, GREATEST_WHOLE = -0x8000, 0x7FFF
 ABSENT_LONG, GREATEST_LONG = -0x80000000, 0x7FFFFFFF
 
-_FLOAT = Struct(">f")
-_WHOLE = Struct(">h")
-_LONG = Struct(">i")
+_FLOAT = struct.Struct(">f")
+_WHOLE = struct.Struct(">h")
+_LONG = struct.Struct(">i")
 
 
 def float_registers(value: float | None) -> bytes:
