@@ -1,6 +1,6 @@
 """A roll-out over the controllers of a node, which the node carries out."""
 
-import time
+from time import sleep
 
 from leverframe.fleet.bulk import DONE, MemberResult
 from leverframe.fleet.jobs.job_state import UNDER_WAY, JobReport
@@ -55,6 +55,6 @@ class TwinRollout:
         while report.status in UNDER_WAY:
             if report.why is not None:
                 raise NodeRefused(f"The roll-out is held up: {report.why}")
-            time.sleep(pause_s)
+            sleep(pause_s)
             report, pause_s = self.report, min(2 * pause_s, LAST_LOOK_S)
         return self
