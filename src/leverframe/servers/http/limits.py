@@ -40,6 +40,8 @@ class HttpLimits(Struct, frozen=True):
     #: All bodies that are on their way in or not answered yet, of all connections; beyond it is
     #: 503. No address can take it all.
     bodies_bytes: int = 64 * MIB
+    #: The part of it for one tenant of a node, by whatever number of addresses; beyond it is 429.
+    bodies_of_owner_bytes: int = 16 * MIB
     #: Bodies that cannot be larger than this have room of their own, so that people can sign in
     #: whatever is being uploaded.
     small_body_bytes: int = 8 * KIB

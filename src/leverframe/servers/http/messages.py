@@ -52,6 +52,9 @@ class Request(msgspec.Struct, gc=False, eq=False):
     is_http10: bool = False
     #: Whom it is for, where a front door leads requests to several.
     meant: Any = None
+    #: Whose upload the body is, where that is known beyond the address; and its bytes counted so.
+    body_owner: str = ""
+    owned_bytes: int = 0
 
     def __repr__(self) -> str:
         # Queries, headers and bodies carry passwords, and a repr ends up in logs.
