@@ -137,7 +137,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         if asking.tenant is not None and not endpoint.for_tenants:
             raise NotAllowed("Only the operator of the fleet may do this.")
         if not request.owned_bytes:
-            request.body_owner = asking.tenant or ""
+            request.owner = asking.tenant or ""
 
     def call(self, request: Request, endpoint: Operation[Any], asking: Asking) -> Answer:
         self._check_started(endpoint, asking)

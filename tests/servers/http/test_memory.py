@@ -77,7 +77,7 @@ async def test_clients_that_read_are_never_reset_for_it() -> None:
 
 def admit_for_owner(request: Request) -> Reply:
     """Count a body for the owner that its query names."""
-    request.body_owner = request.query or ""
+    request.owner = request.query or ""
     return CONTINUE
 
 
@@ -116,3 +116,29 @@ async def test_body_of_an_owner_counts_until_its_answer() -> None:
         gate.opened.set()
         assert (await client.answer()).status == 200
         assert (bodies.held_by_owner("acme"), bodies.used) == (0, 0)
+
+
+async def test_unread_replies_of_one_owner_are_bounded_over_all_addresses() -> None:
+    limits = HttpLimits(unread_replies_bytes=32 * MIB)
+
+    def answer(request: Request) -> Reply:
+        request.owner = request.query or ""
+        return Reply(200, "", bytes(8 * MIB)) if request.path == "/large" else path_as_text(request)
+
+    async with serving(answer, limits) as running:
+        state = running.server.state
+        greedy = [NotReading(running, f"127.0.0.{number}") for number in range(1, 7)]
+        for client in greedy:
+            client.send(LARGE.replace(b"/large", b"/large?acme"))
+        await running.settle()
+        await running.settle()
+        assert 0 < state.unread_replies.held_by("tenant acme") <= limits.unread_replies_bytes // 2
+        assert state.unread_replies.used == state.unread_replies.held_by("tenant acme")
+        assert 0 < len(state.connections) < len(greedy)
+        other = await running.connect()
+        assert len((await other.ask(LARGE)).body) == 8 * MIB
+        await other.close()
+        for client in greedy:
+            client.socket.close()
+        await running.settle()
+        assert state.unread_replies.used == 0

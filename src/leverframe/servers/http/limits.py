@@ -49,7 +49,7 @@ class HttpLimits(Struct, frozen=True):
     #: Bytes of one connection that are read together: so much waits there to be parsed.
     read_bytes: int = 16 * KIB
     #: Replies of all connections that their clients do not read, beyond `write_high_water`; a
-    #: connection that needs more is reset. No address can take it all.
+    #: connection that needs more is reset. No address and no tenant can take it all.
     unread_replies_bytes: int = 64 * MIB
 
     #: From the connection, or the first byte of a later request, to the end of its head.

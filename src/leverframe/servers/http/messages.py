@@ -52,8 +52,8 @@ class Request(msgspec.Struct, gc=False, eq=False):
     is_http10: bool = False
     #: Whom it is for, where a front door leads requests to several.
     meant: Any = None
-    #: Whose upload the body is, where that is known beyond the address; and its bytes counted so.
-    body_owner: str = ""
+    #: The tenant for which body and unread reply are counted, if known; and the body's bytes.
+    owner: str = ""
     owned_bytes: int = 0
 
     def __repr__(self) -> str:

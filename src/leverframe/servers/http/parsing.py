@@ -110,7 +110,7 @@ class BodyBudget:
 
     def take_for_owner(self, request: Request, count: int) -> bool:
         """Count bytes of a body for its owner, if it has one; False if they are too many."""
-        owner = request.body_owner
+        owner = request.owner
         if not owner:
             return True
         if self._by_owner[owner] + count > self._limits.bodies_of_owner_bytes:
@@ -121,9 +121,9 @@ class BodyBudget:
 
     def release_owner(self, request: Request) -> None:
         if request.owned_bytes:
-            self._by_owner[request.body_owner] -= request.owned_bytes
-            if not self._by_owner[request.body_owner]:
-                del self._by_owner[request.body_owner]
+            self._by_owner[request.owner] -= request.owned_bytes
+            if not self._by_owner[request.owner]:
+                del self._by_owner[request.owner]
             request.owned_bytes = 0
 
     def give_back(self, request: Request) -> None:
