@@ -20,6 +20,8 @@ from bench.modbus_tcp import Load
 MODBUS_CONNECTIONS = 10
 MANAGERS = 16
 STREAMS = 64
+#: Addresses of this machine from which requests come in turns: a limit for each is not one for all.
+SOURCES = tuple(f"127.0.0.{number}" for number in range(1, 5))
 ASKED_AGAIN_S = 0.1
 #: As the datagram below has it.
 COMMUNITY = "flood"
@@ -76,14 +78,16 @@ async def _read_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 async def requests(host: str, port: int, file: str = "", connections: str = "1") -> None:
     request = await asyncio.to_thread(Path(file).read_bytes)
-    for _ in range(int(connections)):
-        _READING.add(asyncio.ensure_future(_ask_again_and_again(host, port, request)))
+    for number in range(int(connections)):
+        source = SOURCES[number % len(SOURCES)]
+        _READING.add(asyncio.ensure_future(_ask_again_and_again(host, port, request, source)))
 
 
-async def _ask_again_and_again(host: str, port: int, request: bytes) -> None:
+async def _ask_again_and_again(host: str, port: int, request: bytes, source: str) -> None:
     """Send a request without a pause; connect again where the connection is closed."""
     while True:
-        reader, writer = await asyncio.open_connection(host, port, limit=1 << 24)
+        local = (source, 0)
+        reader, writer = await asyncio.open_connection(host, port, limit=1 << 24, local_addr=local)
         try:
             while True:
                 writer.write(request)

@@ -28,6 +28,7 @@ from bench.figure import Figure, listed, need, progress
 from bench.serving import HOST, LOAD_CORE, PATIENCE_S, Served, printing_its_address
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import is_confidential, leaves
+from leverframe.fleet.templates import MAX_BYTES
 from leverframe.profile import Profile
 
 GOAL_MS = 1000.0
@@ -186,11 +187,14 @@ def _whole_settings() -> dict[str, Any]:
 
 
 def _as_toml(template: dict[str, Any]) -> bytes:
+    """Return a template as large as it may be: most of it is comments."""
     lines = [b'hw = "%b"' % template["hw"].encode(), b'sw = "%b"' % template["sw"].encode()]
     encode = msgspec.json.encode
     entries = template["settings"].items()
     lines += [b"[settings]", *(b"%b = %b" % (encode(path), encode(one)) for path, one in entries)]
-    return b"\n".join(lines)
+    text = b"\n".join(lines) + b"\n"
+    comment = b"#" + b"x" * 98 + b"\n"
+    return text + comment * ((MAX_BYTES - len(text)) // len(comment))
 
 
 def _measured(

@@ -151,3 +151,13 @@ run(main())
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert json.loads(ended.stdout) == [errno.ENETUNREACH, [ELSEWHERE]]
+
+
+def test_started_processes_see_what_was_held_back_under_both_names() -> None:
+    program = (
+        "import sitecustomize\n"
+        "from tests.network_guard import sitecustomize as of_tests\n"
+        "assert of_tests is not sitecustomize\n"
+        "assert of_tests.held_back is sitecustomize.held_back\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[1])

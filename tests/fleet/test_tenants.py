@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from leverframe.config import BadConfiguration
 from leverframe.fleet import page_stream
 from leverframe.fleet.fleet_file import TENANTS
 from leverframe.fleet.serve import start_controllers
+from leverframe.servers.http.limits import MIB
 from leverframe.servers.http.messages import Request, StreamReply
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
@@ -19,6 +21,7 @@ from tests.fleet.loop_node import loop_node
 from tests.fleet.tenant_fleet import NOBODY, OPERATOR, TenantFleet, tenant_fleet
 from tests.fleet.test_fleet_file import read
 from tests.hardware.waiting import until
+from tests.patience import PATIENCE_S
 
 BOTH = (("acme", ("acme-1", "acme-2"), "north"), ("zulu", ("zeta-1",), "south"))
 
@@ -415,3 +418,37 @@ async def test_health_counts_no_controllers_where_there_are_tenants() -> None:
         assert (await fleet.ask(NOBODY, "/health")).json == {"status": "ok", "controllers": None}
         fleet.node.node.troubles["database"] = "It is away."
         assert (await fleet.ask(NOBODY, "/health")).json["status"] == "degraded"
+
+
+async def test_uploads_of_a_tenant_are_bounded_over_all_addresses() -> None:
+    async with tenant_fleet(BOTH) as fleet:
+        door = fleet.node.node.door
+        await door.listen("127.0.0.1", 0)
+        bodies, count = door.state.bodies, door.state.limits.bodies_of_owner_bytes // MIB + 1
+        head = f"POST /api/fleet/drift HTTP/1.1\r\nHost: localhost\r\nContent-Length: {MIB}\r\n"
+        statuses: list[int] = []
+        async with asyncio.timeout(PATIENCE_S), AsyncExitStack() as connections:
+
+            async def upload(who: str, source: str) -> asyncio.StreamReader:
+                """Send all of a body but its last byte."""
+                streams = asyncio.open_connection("127.0.0.1", door.port, local_addr=(source, 0))
+                reader, writer = await streams
+                connections.callback(writer.close)
+                signed_in = f"{head}Authorization: {fleet.basic(who)}\r\n\r\n"
+                writer.write(signed_in.encode() + bytes(MIB - 1))
+                return reader
+
+            readers = [
+                await upload("acme-chief", f"127.0.0.{1 + number % 3}") for number in range(count)
+            ]
+            await upload("zulu-chief", "127.0.0.1")
+            await until(lambda: bodies.held_by_owner("zulu") >= MIB // 2)
+            refused = [asyncio.ensure_future(reader.readline()) for reader in readers]
+            done, waiting = await asyncio.wait(refused, return_when=asyncio.FIRST_COMPLETED)
+            statuses += [int(line.result().split()[1]) for line in done]
+            for line in waiting:
+                line.cancel()
+            assert bodies.held_by_owner("acme") <= door.state.limits.bodies_of_owner_bytes
+        assert set(statuses) == {429}
+        await until(lambda: bodies.used == 0)
+        assert bodies.held_by_owner("acme") == bodies.held_by_owner("zulu") == 0

@@ -32,8 +32,9 @@ FOLDER = str(Path(__file__).parent)
 HOME = "TESTS_RUN_IN_NETWORK"
 
 _probing = threading.local()
-#: What was held back in this process: the hosts, in order.
-held_back: list[str] = []
+#: What was held back in this process: the hosts, in order. A started test worker has this file
+#: twice: as Python loads it, and as a module of the tests.
+held_back: list[str] = sys.__dict__.setdefault("_held_back", [])
 
 
 def install() -> None:

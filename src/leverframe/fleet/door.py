@@ -471,6 +471,7 @@ class DoorConnection(Connection):
 
     def _check_body(self, request: Request) -> None:
         self._lead(request)
+        request.owner = request.meant.tenant()
         self._check_led(request)
 
     def _check_led(self, request: Request) -> None:

@@ -46,6 +46,10 @@ class EntranceConnection(Protocol):
         """Close, or be led anew: the controller has gone."""
 
 
+def _no_tenant() -> str:
+    return ""
+
+
 class Entrance:
     """What stands behind the door under one name; as an HTTP server does, it can be faulty."""
 
@@ -55,6 +59,7 @@ class Entrance:
         handler: Handler,
         admission: Handler,
         share: LoopShare | None = None,
+        tenant: Callable[[], str] = _no_tenant,
     ) -> None:
         #: The name that it has, also in log lines of what stands behind it.
         self.logged = LoggedName(name) if isinstance(name, str) else name
@@ -69,6 +74,8 @@ class Entrance:
         #: It is off: who comes gets a reset.
         self.is_closed = False
         self.share = share or LoopShare()
+        #: Returns whose uploads are those to it; empty for the operator's.
+        self.tenant = tenant
 
     @property
     def name(self) -> str:

@@ -124,7 +124,13 @@ class MemberStarter(Struct, frozen=True):
         )
         opened = partial(opened_to, frozenset(config.cors_origins))
         handle, admit = built.handlers(lambda handler: self.door.outward(opened(handler)))
-        entrance = Entrance(logged, self.options.marked(handle), admit, turns.share)
+        entrance = Entrance(
+            logged,
+            self.options.marked(handle),
+            admit,
+            turns.share,
+            tenant=lambda: member.record.tenant,
+        )
         built.mqtt.pages_are_at(self.door.pages_of(record.name))
         built.show_faults(entrance)
         if journal_log.is_wanted():

@@ -136,6 +136,8 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
             raise SignInRequired("This node asks for a user name and password.") from None
         if asking.tenant is not None and not endpoint.for_tenants:
             raise NotAllowed("Only the operator of the fleet may do this.")
+        if not request.owned_bytes:
+            request.owner = asking.tenant or ""
 
     def call(self, request: Request, endpoint: Operation[Any], asking: Asking) -> Answer:
         self._check_started(endpoint, asking)

@@ -162,8 +162,9 @@ async def test_a_refused_client_that_goes_on_sending_is_dropped_after_a_moment()
 class NotReading:
     """A client that asks and does not read, and knows when the server has seen it."""
 
-    def __init__(self, running: Serving) -> None:
+    def __init__(self, running: Serving, source: str = "127.0.0.1") -> None:
         self.socket = socket.socket()
+        self.socket.bind((source, 0))
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
         self.socket.connect(("127.0.0.1", running.server.port))
         self.socket.setblocking(False)

@@ -148,7 +148,9 @@ class Connection(asyncio.BufferedProtocol):
         self._stream: asyncio.Task[None] | None = None
         self._answering: asyncio.Task[None] | None = None  # a handler that takes a while
         self._drained: asyncio.Future[None] | None = None
-        self._unread_reply_bytes = 0  # counted for its source
+        self._owner = ""  # of the last request
+        self._unread_reply_bytes = 0  # counted for this holder
+        self._unread_reply_holder = ""
 
     def _change(self, event: Event) -> None:
         try:
@@ -404,6 +406,7 @@ class Connection(asyncio.BufferedProtocol):
             self._server.bodies.give_back(request)
         if self.state is not ANSWERING:
             return  # the client has left
+        self._owner = request.owner
         if isinstance(reply, Reply):
             self._send(request, reply)
         elif isinstance(reply, StreamReply):
@@ -471,11 +474,11 @@ class Connection(asyncio.BufferedProtocol):
         self.output_paused = True
         self._drain_by = self._time_to_drain()
         unread = self._transport.get_write_buffer_size()
-        source = source_of(self.peer)
-        if self._server.unread_replies.take(source, unread):
-            self._unread_reply_bytes = unread
+        holder = f"tenant {self._owner}" if self._owner else source_of(self.peer)
+        if self._server.unread_replies.take(holder, unread):
+            self._unread_reply_bytes, self._unread_reply_holder = unread, holder
         else:
-            self._server.warn_of_unread_replies(source)
+            self._server.warn_of_unread_replies(source_of(self.peer))
             # What is being sent at this moment ends first.
             asyncio.get_running_loop().call_soon(self._reset_unread)
 
@@ -486,7 +489,7 @@ class Connection(asyncio.BufferedProtocol):
     def _end_unread_reply(self) -> None:
         unread, self._unread_reply_bytes = self._unread_reply_bytes, 0
         if unread:
-            self._server.unread_replies.give_back(source_of(self.peer), unread)
+            self._server.unread_replies.give_back(self._unread_reply_holder, unread)
 
     def resume_writing(self) -> None:
         self.output_paused = False

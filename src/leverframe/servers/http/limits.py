@@ -40,6 +40,8 @@ class HttpLimits(Struct, frozen=True):
     #: All bodies that are on their way in or not answered yet, of all connections; beyond it is
     #: 503. No address can take it all.
     bodies_bytes: int = 64 * MIB
+    #: The part of it for one tenant of a node, by whatever number of addresses; beyond it is 429.
+    bodies_of_owner_bytes: int = 16 * MIB
     #: Bodies that cannot be larger than this have room of their own, so that people can sign in
     #: whatever is being uploaded.
     small_body_bytes: int = 8 * KIB
@@ -47,7 +49,7 @@ class HttpLimits(Struct, frozen=True):
     #: Bytes of one connection that are read together: so much waits there to be parsed.
     read_bytes: int = 16 * KIB
     #: Replies of all connections that their clients do not read, beyond `write_high_water`; a
-    #: connection that needs more is reset. No address can take it all.
+    #: connection that needs more is reset. No address and no tenant can take it all.
     unread_replies_bytes: int = 64 * MIB
 
     #: From the connection, or the first byte of a later request, to the end of its head.

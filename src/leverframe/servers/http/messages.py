@@ -52,6 +52,9 @@ class Request(msgspec.Struct, gc=False, eq=False):
     is_http10: bool = False
     #: Whom it is for, where a front door leads requests to several.
     meant: Any = None
+    #: The tenant for which body and unread reply are counted, if known; and the body's bytes.
+    owner: str = ""
+    owned_bytes: int = 0
 
     def __repr__(self) -> str:
         # Queries, headers and bodies carry passwords, and a repr ends up in logs.

@@ -11,11 +11,12 @@ more with the ten of a browser; nothing is shared with other connections.
 
 import logging
 import re
+from collections import Counter
 from enum import Enum
 
 from leverframe.servers.fair_shares import FairShares, source_of
 from leverframe.servers.http.forwarded import NamedProxies
-from leverframe.servers.http.limits import KIB, HttpLimits
+from leverframe.servers.http.limits import KIB, MIB, HttpLimits
 from leverframe.servers.http.messages import Headers, Request
 
 try:
@@ -86,6 +87,7 @@ class BodyBudget:
         self._limits = limits
         self._large = FairShares(limits.bodies_bytes, BODIES_PER_FREE)
         self._small = FairShares(limits.small_bodies_bytes, BODIES_PER_FREE)
+        self._by_owner: Counter[str] = Counter()
 
     @property
     def used(self) -> int:
@@ -95,8 +97,38 @@ class BodyBudget:
         """Return the room in which a body of at most this size counts."""
         return self._small if max_body <= self._limits.small_body_bytes else self._large
 
+    @property
+    def too_much_of_owner(self) -> str:
+        mebibytes = self._limits.bodies_of_owner_bytes // MIB
+        return (
+            f"Too many uploads of this tenant are under way: at most {mebibytes} MiB together."
+            " Try again in a few seconds."
+        )
+
+    def held_by_owner(self, owner: str) -> int:
+        return self._by_owner[owner]
+
+    def take_for_owner(self, request: Request, count: int) -> bool:
+        """Count bytes of a body for its owner, if it has one; False if they are too many."""
+        owner = request.owner
+        if not owner:
+            return True
+        if self._by_owner[owner] + count > self._limits.bodies_of_owner_bytes:
+            return False
+        self._by_owner[owner] += count
+        request.owned_bytes += count
+        return True
+
+    def release_owner(self, request: Request) -> None:
+        if request.owned_bytes:
+            self._by_owner[request.owner] -= request.owned_bytes
+            if not self._by_owner[request.owner]:
+                del self._by_owner[request.owner]
+            request.owned_bytes = 0
+
     def give_back(self, request: Request) -> None:
         """End the count of a request's body: it has been answered, or never will be."""
+        self.release_owner(request)
         if request.body:
             limit = self._limits.body_limit(request.method, request.path, request.query)
             self.room_for(limit).give_back(source_of(request.peer), len(request.body))
@@ -203,6 +235,7 @@ class RequestParser:
         self.is_done = True
         if self._body:
             self._room.give_back(self._source, len(self._body))
+            self._budget.release_owner(self._request)
             self._body = bytearray()
 
     def close(self) -> None:
@@ -257,6 +290,8 @@ class RequestParser:
             detail = "Too many uploads are under way. Try again in a few seconds."
             raise BadRequest(503, detail, RETRY)
         self._body += part
+        if not self._budget.take_for_owner(self._request, len(part)):
+            raise BadRequest(429, self._budget.too_much_of_owner, RETRY)
         if len(self._body) > self._max_body:
             raise self._body_too_large()
 
