@@ -177,7 +177,7 @@ NOT_TOLD = {
 }
 #: Parts of wholes that are tested as such, and what is said to the log.
 PARTS_OF_OTHERS = (
-    " Another one forgets the password, unless `em4` gives it in the same request.",
+    " A different value deletes the password unless `em4` sets it in the same request.",
     *(" It exists under 7.", " The last good snapshot (7) is in use."),
     "A stream to %s is refused: it has too many already.",
 )

@@ -115,12 +115,12 @@ class PlanBuilder:
         if unreadable:
             self._note(
                 effect,
-                f"Its command sets {unreadable[0]}, too, which could not be read; "
-                "name that in the file as well.",
+                f"Its command also sets {unreadable[0]}, which could not be read; add that "
+                "setting to the file.",
             )
             return None
         if loss:
-            self._note(effect, f"Its command would change {self._harmed(effect)}, too.")
+            self._note(effect, f"Its command would also change {self._harmed(effect)}.")
             return None
         return HelpfulRequest(request, effect, gain)
 

@@ -49,7 +49,7 @@ _BRANCH_OF_RUN: dict[Run, set[str]] = {
 }
 #: Flags by which an output begins to move by itself.
 _BEGINS = frozenset({"pid.enabled", *(f"outputs.{index}.periodic" for index in range(6))})
-_HASHED = "A stored password cannot be sent; give the password itself."
+_HASHED = "A stored password cannot be sent; specify the password itself."
 _UNLOCK = PlannedRequest("GET", "/stm.cgi?outblock=0")
 _RULES = "rules"
 _SETTING_OF_RULE = re.compile(r"rules\.[0-9]+\.[a-z0-9_]+")
@@ -189,7 +189,7 @@ def _would_help_unlocked(making: PlanBuilder, rows: Iterable[Row]) -> bool:
 
 
 def _unreachable(making: PlanBuilder) -> Iterable[Unreachable]:
-    default = f"No command of {making.profile} sets it so."
+    default = f"No command of {making.profile} sets this value."
     missing = {path: new for path, _, new in difference(making.now, making.wanted)}
     missing |= {path: leaf_or_missing(making.wanted, path) for path in sorted(making.unknown)}
     for path, value in missing.items():

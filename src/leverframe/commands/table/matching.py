@@ -81,7 +81,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Further Modbus commands", modbus.FURTHER_ROWS),
     ("Notifications", notifications.ROWS),
     (
-        "Other ways of writing",
+        "Alternative notations",
         outputs.ALIASES + pwm.ALIASES + serial_port.ALIASES + system.ALIASES,
     ),
 )
@@ -225,7 +225,7 @@ def _find_one(
         if values is None:
             continue
         if row.form.method == "POST" and method != "POST":
-            return WrongMethod(f"{row.line} takes POST.", command=text[:120], allowed="POST"), 1
+            return WrongMethod(f"{row.line} requires POST.", command=text[:120], allowed="POST"), 1
         return Call(row, values, text[:120]), len(row.form.items)
     if elsewhen is not None and (not refused or elsewhen.form.items[0].is_shape_of(text)):
         return _not_in_this_version(elsewhen, text, profile), 1
@@ -300,7 +300,9 @@ def _unknown(path: str, text: str) -> Refusal:
         if row.form.items[0].match_name(name) is not None:
             whole = "&".join(item.text for item in row.form.items)
             return Malformed(
-                f"{name} comes only together with others.", command=text[:120], allowed=whole
+                f"{name} is valid only together with other commands.",
+                command=text[:120],
+                allowed=whole,
             )
     wanted = name_key(name)
     others = sorted(

@@ -99,10 +99,10 @@ ROWS = (
         E=Trailing(ENDIAN, "none"),
         run=write_now,
         example={"A": "1", "B": "100", "C": "1", "D": "215", "E": "0"},
-        doc="Write a value to a coil or register of the module in slot A (1-3): register, type, "
-        "value (a float times 1000), endian. It is read back, and the answer comes when that is "
-        "done; 502 says why it was not. The only command of its request. Refused while outputs "
-        "are locked.",
+        doc="Write a value to a coil or register of the module in slot A (1-3): register, "
+        "type, value (a float times 1000), endian. The value is read back before the "
+        "response is sent; status 502 gives the reason if this fails. Must be the only "
+        "command of its request. Refused while outputs are locked.",
     ),
     row(
         "GET /stm.cgi?mod_write_set<A>=<B>*<C>*<D>*<E>*<F>*<G>*<H>",
@@ -134,8 +134,9 @@ ROWS = (
             "G": "215",
             "H": "0",
         },
-        doc="Describe MODBUS WRITE A for rules: name, slot (0 none), register, type, the value "
-        "when the rule begins to act, the value when it ceases (floats times 1000), endian.",
+        doc="Describe MODBUS WRITE A for rules: name, slot (0 none), register, type, the "
+        "value when the rule begins to act, the value when it stops (floats times 1000), "
+        "endian.",
     ),
     row(
         "GET /stm.cgi?mod_write_run=<A><B>",
@@ -143,7 +144,7 @@ ROWS = (
         B=Flag(),
         run=run_write,
         example={"A": "1", "B": "1"},
-        doc="Write the value of MODBUS WRITE A for when its rule begins to act (B = 1) or ceases "
-        "(B = 0), as `mod_write` does.",
+        doc="Write the value of MODBUS WRITE A for when its rule begins to act (B = 1) or "
+        "stops (B = 0), as `mod_write` does.",
     ),
 )

@@ -48,7 +48,7 @@ def require(account: Account, role: str) -> None:
     if (role == CONTROL == account.role) or (role == ACCOUNT and account.path):
         return
     if account.role == ANYBODY:
-        raise SignInRequired("This controller asks for a user name and password.")
+        raise SignInRequired("This controller requires a user name and password.")
     raise NotAllowed("Only the administrator may do this.")
 
 

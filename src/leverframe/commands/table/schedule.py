@@ -151,13 +151,14 @@ ENTRY_ROWS = (
         H=FIELDS["H"],
         run=set_entry,
         example=_MORNING | {"H": "1"},
-        doc="Set one schedule entry, with the fields of `sched_save`; the others stay.",
+        doc="Set one schedule entry, with the fields of `sched_save`; the other entries do "
+        "not change.",
     ),
     row(
         "GET /inpa.cgi?scheddel=<A>",
         A=ENTRY,
         run=delete_entry,
         example={"A": "0"},
-        doc="Delete one schedule entry; the others stay where they are.",
+        doc="Delete one schedule entry; the other entries keep their positions.",
     ),
 )

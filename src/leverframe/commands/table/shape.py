@@ -106,7 +106,7 @@ class Item:
         """
         if self.value is None:
             if value:
-                raise self._malformed("takes no value")
+                raise self._malformed("does not accept a value")
             return {}
         literals, holes = self.value.literals, self.value.holes
         if ":" in literals:
@@ -130,7 +130,7 @@ class Item:
         if "*" in self.text and any("*" in texts[hole] for hole in texts.keys() - lists):
             raise self._malformed(f"has {len(holes)} fields")
         if not optional.issuperset(holes[len(texts) :]):
-            raise self._malformed(f"has {len(holes)} fields, {len(texts)} were given")
+            raise self._malformed(f"has {len(holes)} fields; the request has {len(texts)}")
         return texts
 
     def _malformed(self, reason: str) -> Malformed:

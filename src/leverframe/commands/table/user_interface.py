@@ -128,14 +128,14 @@ FIRST_RUN_ROWS = (
         "GET /stm.cgi?timezone=<A>",
         A=TIME_ZONE,
         sets="timezone",
-        doc="Choose the time zone of the schedule and of the clock; without one that is `timezone` "
-        "of the configuration.",
+        doc="Choose the time zone of the schedule and of the clock; if empty, `timezone` of "
+        "the configuration is used.",
     ),
     row(
         "GET /stm.cgi?firstrun=<A>",
         A=Word(codes.FIRST_RUN_STEPS),
         sets="ui.first_run",
-        doc="Note at which step the first run stands, so that the pages go on from there. It keeps "
-        "nothing from working.",
+        doc="Record the step that the first run has reached, so that the pages resume there. "
+        "It does not restrict anything else.",
     ),
 )

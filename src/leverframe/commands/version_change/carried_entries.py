@@ -56,7 +56,7 @@ def carried_rules(
         if _ESSENTIAL.intersection(missing):
             dropped.append(place)
             what = ", ".join(missing)
-            reason = f"{target} does not know its {what}; the entry is left out."
+            reason = f"{target} does not have its {what}; the entry is left out."
             lost.append(left_behind(f"rules.{place}", _said(rule), reason))
         elif missing:
             rule = _switched_off(rule, f"rules.{place}", missing, Rule(), target, lost)
@@ -82,7 +82,8 @@ def reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
                 who = rule_label(rules, number)
                 reason = (
                     f"Rule {who}: {source} < 1 is met at 0, as the interface document says. "
-                    "Earlier programs took it as 1. Check whether the entry says what is meant."
+                    "Earlier programs treated it as 1. Check that the entry does what you "
+                    "intend."
                 )
                 found.append(NotCarriedOver(f"rules.{number - 1}", f"{source} < 1", reason))
     return found
@@ -121,7 +122,7 @@ def carried_schedule(
         path = f"schedule.{place}"
         missing = [] if entry is None else missing_of_schedule(entry, target)
         if entry is not None and "action" in missing:
-            reason = f"{target} does not know its action; the entry is left out."
+            reason = f"{target} does not have its action; the entry is left out."
             lost.append(left_behind(path, entry.action, reason))
             entry = None
         elif entry is not None and missing:

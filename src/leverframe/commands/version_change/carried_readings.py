@@ -143,7 +143,7 @@ def _without_reading(
     settings: Settings, place: int, number: int, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
     path = f"modbus_devices.{place}.readings.{number}"
-    reason = f"{target} cannot read it as it was meant; the reading is left out."
+    reason = f"{target} cannot read it in the same way; the reading is left out."
     lost.append(left_behind(path, value_at(settings, path).name, reason))
     settings = with_value(settings, path, ModbusReading())
     modules = dict(enumerate((slot.module for slot in settings.modbus_slots), start=1))

@@ -146,7 +146,9 @@ def _at_length(
 def _without_unknown(settings: Settings, target: Profile, lost: list[NotCarriedOver]) -> Settings:
     for path, value, default in plain_leaves(settings, target):
         if not path.startswith(_ACCESS) and not is_allowed(path, value, default, target):
-            lost.append(left_behind(path, value, f"{target} does not have it or not this value."))
+            lost.append(
+                left_behind(path, value, f"{target} does not have this setting or this value.")
+            )
             settings = with_value(settings, path, _instead(path, value, default, target))
     return settings
 
@@ -210,12 +212,12 @@ def _with_present_secrets(
             if _stays(path, content):
                 settings = with_value(settings, path, value_at(present, path))
         settings = _without_redirected(settings, content, present, lost)
-        reason = "The backup was read without its secrets; it stays as it is on this controller."
+        reason = "The backup was read without its secrets; this controller keeps its own value."
         lost += (left_behind(path, None, reason) for path in content.left_out)
     elif accounts.admin.password or not present.access.admin.password:
         return settings
     if _without_passwords(accounts) != _without_passwords(present.access):
-        reason = "Accounts come only with their passwords; they stay as they are."
+        reason = "Accounts are restored only with their passwords; this controller keeps its own."
         lost.append(left_behind("access", None, reason))
     return with_value(settings, "access", present.access)
 
@@ -230,7 +232,7 @@ def _without_redirected(
         sent = (path, f"{branch}.body") if branch.startswith("http.") else (path,)
         for secret in sent if server != before[path] else ():
             if _stays(secret, content) and value_at(settings, secret):
-                reason = "It was given for another server; give it again."
+                reason = "It belongs to another server; set it again."
                 lost.append(left_behind(secret, None, reason))
                 settings = with_value(settings, secret, "")
     return settings

@@ -88,7 +88,7 @@ class Record(Struct, frozen=True):
     def parse(self, raw: str, profile: Profile, seen: Seen) -> dict[str, Any]:
         parts = raw.split("*")
         if len(parts) != len(self.fields):
-            raise BadValue(f"{len(parts)} fields were given.", allowed=self.allowed(profile))
+            raise BadValue(f"The value has {len(parts)} fields.", allowed=self.allowed(profile))
         return {
             name: param.parse(part, profile, seen)
             for (name, param), part in zip(self.fields, parts, strict=True)

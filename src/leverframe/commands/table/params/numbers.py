@@ -158,7 +158,7 @@ class Word(Struct, frozen=True):
         word = self.table.word(number, profile)
         if word is None:
             raise BadValue(
-                f"{number} is no {self.table.name} code of this version.",
+                f"{number} is not a {self.table.name} code of this version.",
                 value=str(number),
                 allowed=self.allowed(profile),
             )

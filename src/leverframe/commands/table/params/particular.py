@@ -120,7 +120,7 @@ class TimeZoneName(Text, frozen=True):
         name = super().parse(raw, profile, seen)
         if name and zone_named(name) is None:
             raise BadValue(
-                f"This machine knows no time zone {name!r}.",
+                f"{name!r} is not a time zone of this machine.",
                 value=name,
                 allowed=self.allowed(profile),
             )
@@ -130,7 +130,7 @@ class TimeZoneName(Text, frozen=True):
 TIME_ZONE = TimeZoneName(
     64,
     pattern=r"|[A-Za-z][A-Za-z0-9_+\-]*(?:/[A-Za-z0-9_+\-]+){0,2}",
-    form="a name such as Europe/Warsaw, or nothing for that of the configuration",
+    form="a name such as Europe/Warsaw, or empty for the time zone of the configuration",
     fitting=("", "Europe/Warsaw", "UTC"),
     unfitting=("Europe/Nowhere", "../passwd", "Europe"),
 )

@@ -30,7 +30,7 @@ class Text(Struct, frozen=True):
             )
         if self.pattern and not re.fullmatch(self.pattern, text):
             raise BadValue(
-                f"{text!r} does not have the right form.",
+                f"{text!r} has the wrong format.",
                 value=text,
                 allowed=self.allowed(profile),
             )
@@ -83,7 +83,7 @@ class Phone(Struct, frozen=True):
         return encoded(value)
 
     def allowed(self, profile: Profile) -> str:
-        return "3 to 20 digits, perhaps after a plus"
+        return "3 to 20 digits, optionally after a plus"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
         return {
