@@ -148,7 +148,7 @@ def test_spans_are_said_in_the_words_of_the_document(
 def test_a_version_that_never_existed_is_refused_with_the_nearest_that_did(
     hw: str, sw: str, nearest: str
 ) -> None:
-    with pytest.raises(UnknownProfile, match=f"nearest that it had is {nearest}"):
+    with pytest.raises(UnknownProfile, match=f"newest version for it is {nearest}"):
         existing(hw, sw)
     assert existing(hw, nearest) == Profile(hw, nearest)
 

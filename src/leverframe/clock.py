@@ -87,10 +87,10 @@ class SystemClock:
         return abs(step_s) > NO_STEP_S
 
     def move_to(self, now: float) -> None:
-        raise RuntimeError("Time runs by itself on this clock; only a virtual one is moved.")
+        raise RuntimeError("This clock runs in real time; only a virtual clock can be moved.")
 
     def go_back(self, moment: Moment) -> None:
-        raise RuntimeError("Time does not go back on this clock; only on a virtual one.")
+        raise RuntimeError("This clock cannot go back; only a virtual clock can.")
 
 
 class VirtualClock:

@@ -41,8 +41,8 @@ def version(text: str) -> Version:
     found = _SOFTWARE.fullmatch(text)
     if not found:
         raise UnknownProfile(
-            f"Software version {text!r} is unknown. "
-            "It is written like 1.36, 1.49d or 1.75: a number, a dot, two digits, perhaps a letter."
+            f"Unknown software version {text!r}. Write it like 1.36, 1.49d or 1.75: a number, "
+            "a dot, two digits and an optional letter."
         )
     return Version(int(found[1]), int(found[2]), found[3])
 
@@ -56,7 +56,7 @@ class Profile(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.hw not in HARDWARE:
             raise UnknownProfile(
-                f"Hardware {self.hw!r} is unknown. Choose one of {', '.join(HARDWARE)}."
+                f"Unknown hardware {self.hw!r}. Choose one of {', '.join(HARDWARE)}."
             )
         version(self.sw)
 
@@ -78,7 +78,7 @@ def existing(hw: str, sw: str) -> Profile:
     profile, newest = Profile(hw, sw), newest_software(hw)
     if version(sw) > version(newest):
         raise UnknownProfile(
-            f"HW {hw} never had software {sw}. The nearest that it had is {newest}, its newest."
+            f"Software {sw} does not exist for HW {hw}. The newest version for it is {newest}."
         )
     return profile
 

@@ -265,7 +265,7 @@ def test_a_password_is_sent_where_it_is_given_and_listed_where_only_its_hash_is(
     assert plan.settings.access.admin.password == "a new password"
     (left,) = plan.unreachable
     assert left.path == "access.user.password"
-    assert "give the password itself" in left.reason
+    assert "specify the password itself" in left.reason
 
 
 def test_control_users_without_a_password_to_give_stay_as_they_are() -> None:
@@ -313,7 +313,7 @@ def test_a_command_that_would_set_what_could_not_be_read_is_not_sent_and_says_so
     plan = plan_between(NEW, defaults(NEW), wanted, unread=["watchdog"], named=["watchdog.0.host"])
     (left,) = plan.unreachable
     assert (plan.steps, left.path) == ((), "watchdog.0.host")
-    assert "could not be read; name that in the file as well" in left.reason
+    assert "could not be read; add that setting to the file" in left.reason
 
 
 def test_a_server_is_not_changed_where_its_unread_password_would_be_forgotten() -> None:
@@ -345,7 +345,7 @@ def test_a_gain_that_the_sensor_does_not_use_is_reached_on_the_way_to_it() -> No
 def test_a_request_that_the_version_refuses_is_not_taken() -> None:
     wanted = with_values(OLD, ui__names_only=True)
     plan = plan_between(OLD, defaults(OLD), wanted)
-    assert [one.reason for one in plan.unreachable] == [f"No command of {OLD} sets it so."]
+    assert [one.reason for one in plan.unreachable] == [f"No command of {OLD} sets this value."]
 
 
 def test_a_planned_request_does_what_its_step_says() -> None:

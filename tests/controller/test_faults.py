@@ -62,7 +62,7 @@ async def test_a_stuck_relay_stays_and_the_controller_does_not_know(twin: LoopTw
     await twin.ok("/outs.cgi?out0=1")
     assert (await twin.state())["OUT0"] == 1
     assert bench(twin).outputs[0] is False
-    assert "fault 1 output_stuck: OUT0 is told to be on and is off" in journal(twin)
+    assert "fault 1 output_stuck: OUT0 was switched on but is off" in journal(twin)
     end(twin, active)
     assert bench(twin).outputs[0] is True
 
@@ -334,7 +334,7 @@ async def test_messages_wait_while_their_server_is_down(twin: LoopTwin) -> None:
     outbox = await twin.json("/api/outbox")
     assert outbox["captured"] == []
     assert [one["problem"] for one in outbox["waiting"]] == [
-        "The mail is down, by a fault that was set."
+        "The mail is down because of a simulated fault."
     ]
     snapshot = await take_snapshot(twin.controller)
     for _ in range(2):

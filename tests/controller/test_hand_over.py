@@ -78,7 +78,7 @@ class Moving:
         state = await self.twin.state()
         return {
             "state": {**state, "settings_revision": "any", "outbox": "any"},
-            "journal": [line for line in self.journal() if "went on where it was" not in line],
+            "journal": [line for line in self.journal() if "resumed: its node changed" not in line],
             "driven": (controller.board.bench.outputs, controller.board.bench.levels),  # type: ignore[union-attr]
             "due": controller.next_deadline(),
         }
@@ -106,7 +106,7 @@ async def test_everything_goes_on_as_if_nothing_had_been() -> None:
             await one.twin.ok(f"/outs.cgi?out1={step % 2}")
     there, here = await moved.picture(), await stayed.picture()
     assert there == here
-    assert "start: went on where it was: its node changed, or started again" in moved.journal()
+    assert "start: resumed: its node changed or was restarted" in moved.journal()
 
 
 async def test_a_pulse_has_left_what_was_left_minus_the_time_of_the_move() -> None:
@@ -262,7 +262,7 @@ async def test_what_another_program_or_version_saved_is_refused_in_words() -> No
     saved = await moving.leave()
     with pytest.raises(UnfitState, match=f"format 99, of another program version; .* {FORMAT}"):
         opened_live(with_header(saved, format=99), Profile())
-    with pytest.raises(UnfitState, match="of HW 3.5.*, and it is HW 3.9"):
+    with pytest.raises(UnfitState, match="for HW 3.5.*, but the controller is now HW 3.9"):
         opened_live(with_header(saved, profile={"hw": "3.5", "sw": "1.49"}), Profile())
     with pytest.raises(UnfitState, match="301 s old, too old"):
         opened_live(replace(saved, age_s=MAX_AGE_S + 1), Profile())
@@ -276,7 +276,7 @@ async def test_real_pins_do_not_move(monkeypatch: pytest.MonkeyPatch, caplog: An
     saved = await moving.leave()
     monkeypatch.setattr(type(moving.twin.controller.board), "bench", None)
     assert exported_live(moving.twin.controller, "") is None
-    with pytest.raises(UnfitState, match="real pins do not move"):
+    with pytest.raises(UnfitState, match="real pins cannot move"):
         hand_over_module._go_on(moving.twin.controller, opened_live(saved, Profile()))
 
 

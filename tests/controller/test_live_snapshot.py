@@ -188,7 +188,7 @@ async def test_going_back_to_before_an_update_is_going_back_to_that_version() ->
 
 async def test_another_hardware_cannot_take_it_up(twin: LoopTwin) -> None:
     other = await LoopTwin.start(Profile("3.0", "1.58a"))
-    with pytest.raises(NoLiveSnapshot, match=r"of hardware 3\.9.*has hardware 3\.0"):
+    with pytest.raises(NoLiveSnapshot, match=r"for hardware 3\.9.*has hardware 3\.0"):
         await go_back(other.controller, await take_snapshot(twin.controller))
 
 

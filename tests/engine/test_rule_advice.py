@@ -101,7 +101,7 @@ def test_the_figures_of_advice_are_there_for_other_languages() -> None:
     (told,) = advice(rule(reference=130.0))
     assert told.labels == ("DS1",)
     assert told.figures == {"reference": 130.0, "low": -55.0, "high": 125.0}
-    assert told.text == "Rule 1 never acts: DS1 is between -55 and 125, never as much as 130."
+    assert told.text == "Rule 1 never acts: DS1 is between -55 and 125, never 130 or more."
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_advice_calls_rules_by_their_names() -> None:
     warm, door = rule(name="Warm"), digital("INPD1", 1, value=0, name="Door")
     first, second = (told.text for told in advice(warm, door))
     assert first.startswith("Rules Warm and Door set")
-    assert second.startswith("When rule Door ceases, it switches OUT0 on, also if rule Warm is")
+    assert second.startswith("When rule Door ends, it switches OUT0 on even if rule Warm is")
 
 
 def test_a_rule_that_waits_for_the_other_not_to_be_met_does_not_fight_it() -> None:
@@ -271,7 +271,7 @@ def test_a_rule_whose_end_switches_on_what_another_one_should_is_told() -> None:
     warm, door = rule(), digital("INPD1", 1, value=0)
     (told,) = [one for one in advice(warm, door) if one.kind == "ends_on"]
     assert told.text.startswith(
-        "When rule 2 ceases, it switches OUT0 on, also if rule 1 is not met"
+        "When rule 2 ends, it switches OUT0 on even if rule 1 is not met"
     )
     assert ("ends_on", (2, 1)) not in kinds(warm, replace(door, mode=1))
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, action="AutoSwitch OUT0"), door)
@@ -302,7 +302,7 @@ def test_periodic_switching_and_switching_of_one_output_fight() -> None:
 def test_a_rule_that_undoes_its_own_condition_is_a_loop() -> None:
     flicker = digital("EVENT1", 0, action="EVENT1", value=1)
     assert kinds(flicker) == [("loop", (1,))]
-    assert advice(flicker)[0].text.startswith("Rule 1 sets itself off again and again")
+    assert advice(flicker)[0].text.startswith("Rule 1 keeps triggering itself")
 
 
 def test_a_loop_that_begins_only_once_somebody_switches_something_is_found() -> None:
@@ -320,7 +320,7 @@ def test_a_loop_goes_through_event_variables_and_only_while_its_other_sources_al
     there = rule(operator="AND", source2="EVENT1", reference2=0.0, action="EVENT2", value=1)
     back = digital("EVENT2", 1, action="EVENT1", value=1)
     assert kinds(there, back) == [("loop", (1, 2))]
-    assert advice(there, back)[0].text.startswith("Rules 1 and 2 set each other off again")
+    assert advice(there, back)[0].text.startswith("Rules 1 and 2 keep triggering each other")
     assert kinds(replace(there, reference=999.0), back) == [("contradiction", (1,))]
 
 
@@ -329,9 +329,9 @@ def test_a_loop_with_delays_says_how_long_a_round_takes() -> None:
     (told,) = advice(blinker)
     assert told.kind == "loop"
     assert told.figures == {"delay_s": 5}
-    assert told.text == "Rule 1 sets itself off again and again by switching OUT0, every 5 s."
+    assert told.text == "Rule 1 keeps triggering itself by switching OUT0, every 5 s."
     (told,) = advice(replace(blinker, on_delay=0, off_delay=0))
-    assert told.text == "Rule 1 sets itself off again and again by switching OUT0."
+    assert told.text == "Rule 1 keeps triggering itself by switching OUT0."
 
 
 def test_a_loop_by_way_of_a_dependence_is_found() -> None:

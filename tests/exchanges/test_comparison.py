@@ -134,7 +134,7 @@ def test_entities_of_a_document_type_are_not_followed() -> None:
 
 @for_each("text", ["", "-1", "a", "1e9", "%", "1%%", "nan"])
 def test_a_tolerance_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(BadTolerance, match="write it like 0.5 or 2%"):
+    with pytest.raises(BadTolerance, match="write a number such as 0.5 or a percentage such as 2%"):
         Tolerance.of(text)
 
 

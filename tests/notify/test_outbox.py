@@ -177,7 +177,7 @@ async def test_a_problem_is_told_once_and_its_end_as_well(
     await office.until_ended()
     assert office.told == [
         "email: cannot deliver to somebody: The server has a cold.",
-        "email: delivers again",
+        "email: delivery resumed",
     ]
     assert office.troubles == {}
 

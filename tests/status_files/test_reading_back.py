@@ -150,7 +150,7 @@ def test_a_mapping_of_modules_is_read_where_the_version_has_one() -> None:
         if "modbusMapping" in content:
             content["modbusMapping"] = "10*999" + "*00" * 28
     back = read_back(with_mapping, files)
-    assert "no list of slots" in str(reason_at(back.unread, "modbus_mapping.1.slot"))
+    assert "not a list of slots" in str(reason_at(back.unread, "modbus_mapping.1.slot"))
     assert read_back(without, files_with(defaults(without), without)).settings.modbus_mapping == ()
 
 
@@ -162,7 +162,7 @@ def test_one_entry_that_cannot_be_read_does_not_move_the_others() -> None:
     files["/xml/eve2.xml"]["ev1"] = "1*1*250" + "*0" * 15
     back = read_back(NEWEST, files)
     assert [rule.depends for rule in back.settings.rules] == [0, 0, 2]
-    assert "no rule source code" in back.unread["rules.1"]
+    assert "not a rule source code" in back.unread["rules.1"]
 
 
 def test_a_missing_file_costs_only_what_it_alone_tells() -> None:
@@ -184,7 +184,7 @@ def test_unknown_and_missing_keys_are_told() -> None:
     back = read_back(NEWEST, files)
     assert any("unknown keys: novelty0" in remark for remark in back.remarks)
     assert any(remark.endswith("and 2 more.") for remark in back.remarks)
-    assert "/json/outputs.json does not tell ortime2." in back.remarks
+    assert "/json/outputs.json does not show ortime2." in back.remarks
     assert back.unread["outputs.2.return_time"] == "/json/outputs.json has no `ortime2`"
     del files["/xml/eve2.xml"]["ev7"]
     assert "lacks entry 7" in read_back(NEWEST, files).unread["rules"]

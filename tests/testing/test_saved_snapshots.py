@@ -87,7 +87,7 @@ def test_what_is_no_snapshot_of_this_version_is_refused(tmp_path: Path) -> None:
     for damaged, said in [
         (b"", "not a saved snapshot"),
         (b"PK\x03\x04 a picture", "not a saved snapshot"),
-        (newer, "format 2, of a newer program; this one reads format 1, so take it again"),
+        (newer, "format 2, of a newer program; this one reads format 1, take it again"),
         (whole[:-20], "is damaged: its checksum"),
         (whole[:-1] + bytes((whole[-1] ^ 1,)), "is damaged: its checksum"),
     ]:

@@ -199,7 +199,9 @@ class Faults:
     def _follow_channels(self) -> None:
         down = {one["server"] for one in self._on(catalogue.CHANNELS)}
         for server, channels in SERVERS.items():
-            sentence = f"The {server} is down, by a fault that was set." if server in down else None
+            sentence = (
+                f"The {server} is down because of a simulated fault." if server in down else None
+            )
             for channel in channels:
                 self._unit.set_down(channel, sentence)
 

@@ -54,8 +54,8 @@ _of_concern: Callable[[Settings], tuple[Any, ...]] = attrgetter(
 SENTENCES = engine_findings_module.SENTENCES | {
     TROUBLE: "{part}: {sentence}",
     "password_weak": "The password of {account} is easy to guess.",
-    "certificate_ends": "The certificate of this controller ends soon. Days left: {days}.",
-    "certificate_ended": "The certificate of this controller has ended: browsers refuse it.",
+    "certificate_ends": "The certificate of this controller expires soon. Days left: {days}.",
+    "certificate_ended": "The certificate of this controller has expired: browsers reject it.",
 }
 #: Figures that are a rule: told by its name, where it has one.
 _RULES = ("rule", "other")
@@ -70,16 +70,20 @@ LOOK_SOON_S, LOOK_EVERY_S = 10.0, 300.0
 class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A finding as it is told to people and programs."""
 
-    id: Annotated[str, Meta(description="The same for as long as the finding is there.")]
-    kind: Annotated[str, Meta(description="Which sentence it is.")]
+    id: Annotated[str, Meta(description="Stays the same while the finding exists.")]
+    kind: Annotated[str, Meta(description="The kind of finding; each kind has its own sentence.")]
     severity: Literal["fault", "attention"]
     since: Annotated[float, Meta(description="Seconds since 1970.")]
     text: str
-    label: Annotated[str | None, Meta(description="What it is about, if that has a label.")]
-    figures: Annotated[
-        dict[str, int | float | str], Meta(description="What else stands in the sentence.")
+    label: Annotated[
+        str | None, Meta(description="The label of the thing concerned, if it has one.")
     ]
-    page: Annotated[str, Meta(description="The page that repairs it, as after `#/`.")]
+    figures: Annotated[
+        dict[str, int | float | str], Meta(description="The other values of the sentence.")
+    ]
+    page: Annotated[
+        str, Meta(description="The page where it can be fixed, as in the address after `#/`.")
+    ]
 
     @property
     def is_public(self) -> bool:

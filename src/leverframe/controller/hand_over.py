@@ -146,7 +146,7 @@ def _canonical(value: Any) -> Any:
 def opened_live(saved: SavedLive, profile: Profile) -> LiveExport:
     """Read an export; raise UnfitState where it is of no use to a controller of this version."""
     if saved.seconds_old() > MAX_AGE_S:
-        raise UnfitState(f"Its live state is {saved.seconds_old():.0f} s old, too old to go on.")
+        raise UnfitState(f"Its live state is {saved.seconds_old():.0f} s old, too old to resume.")
     try:
         data = zlib.decompressobj().decompress(saved.data, MAX_BYTES)
         found = msgspec.json.decode(data, type=_Format).format
@@ -159,7 +159,9 @@ def opened_live(saved: SavedLive, profile: Profile) -> LiveExport:
     except (msgspec.MsgspecError, zlib.error) as error:
         raise UnfitState(f"Its live state is damaged: {error}.") from error
     if live.profile != profile:
-        raise UnfitState(f"Its live state is of {live.profile}, and it is {profile} now.")
+        raise UnfitState(
+            f"Its live state is for {live.profile}, but the controller is now {profile}."
+        )
     return live
 
 
@@ -207,7 +209,9 @@ def _log_refusal(error: UnfitState) -> None:
 def _go_on(controller: Controller, live: LiveExport) -> None:
     bench = controller.board.bench
     if bench is None:
-        raise UnfitState("Its board is not simulated, and real pins do not move.")
+        raise UnfitState(
+            "Its board is not simulated, and real pins cannot move to another process."
+        )
     settings = controller.engine.settings
     if live.settings != settings_digest(controller.profile, settings):
         raise UnfitState("Its settings were changed after its live state was saved.")

@@ -42,4 +42,6 @@ class Hindrance(msgspec.Struct, frozen=True):
             raise ControllerElsewhere(self.reason)
 
 
-MOVING = Hindrance("This controller is moving to another node. Nothing was changed; ask again.")
+MOVING = Hindrance(
+    "This controller is moving to another node. Nothing was changed; repeat the request."
+)

@@ -82,11 +82,11 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
     _bench(controller)
     if snapshot.profile.hw != controller.profile.hw:
         raise NoLiveSnapshot(
-            f"The snapshot is of hardware {snapshot.profile.hw}, "
-            f"this controller has hardware {controller.profile.hw}."
+            f"The snapshot is for hardware {snapshot.profile.hw}; this controller has hardware "
+            f"{controller.profile.hw}."
         )
     if len(snapshot.parts) != 1 + len(controller.live_parts):
-        raise NoLiveSnapshot("Of the snapshot and this controller only one has recorded answers.")
+        raise NoLiveSnapshot("The snapshot or this controller has recorded answers, but not both.")
     await controller.writer.settled()
     kept = _difference_of_remembered(controller, snapshot.remembered)
     if controller.profile.sw != snapshot.profile.sw:
@@ -173,6 +173,7 @@ def _bench(controller: Controller) -> SimulatedBoard:
         raise NoLiveSnapshot("This board is not simulated: what it drives cannot go back in time.")
     if not controller.clock.is_virtual:
         raise NoLiveSnapshot(
-            "Time runs by itself here and does not go back; start with --virtual-time for that."
+            "Time runs in real time here and cannot go back; start with --virtual-time to "
+            "allow that."
         )
     return bench

@@ -107,7 +107,7 @@ def _plain(name: str, state: Any) -> Any:
     if faults:
         texts = ", ".join(one.fault.text for one in faults.values())
         raise BadSnapshot(
-            f"A snapshot with faults cannot be saved; end them before it is taken: {texts}."
+            f"A snapshot with faults cannot be saved; end these faults before you take it: {texts}."
         )
     return number
 
@@ -121,7 +121,7 @@ def decode_snapshot(data: bytes) -> SavedSnapshot:
         _refuse_format(f"format {found}", f"format {FORMAT}", is_newer=found > FORMAT)
     content = data[_HEAD_BYTES:]
     if sha256(content).digest() != data[len(MAGIC) + 1 : _HEAD_BYTES]:
-        raise BadSnapshot("The saved snapshot is damaged: its checksum is another one.")
+        raise BadSnapshot("The saved snapshot is damaged: its checksum does not match.")
     try:
         unpacked = zlib.decompressobj().decompress(content, MAX_CONTENT_BYTES)
         formats = msgspec.msgpack.decode(unpacked, type=_Formats)
@@ -137,7 +137,7 @@ def decode_snapshot(data: bytes) -> SavedSnapshot:
 def _refuse_format(found: str, known: str, *, is_newer: bool) -> None:
     age = "a newer" if is_newer else "an older"
     raise BadSnapshot(
-        f"The saved snapshot has {found}, of {age} program; this one reads {known}, so"
+        f"The saved snapshot has {found}, of {age} program; this one reads {known};"
         f" {_ELSEWHERE}."
     )
 

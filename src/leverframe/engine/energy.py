@@ -203,7 +203,7 @@ class Energy:
 
     def set_energy(self, index: int, value: float, cause: Cause) -> None:
         if not isfinite(value):
-            raise ValueError(f"{ENERGIES[index]} cannot be set to {value}: give a finite number.")
+            raise ValueError(f"{ENERGIES[index]} cannot be set to {value}: use a finite number.")
         label = ENERGIES[index]
         old = self._machine.values[label]
         self._meters[index].counter.set(value, self._machine.at.now)

@@ -36,17 +36,17 @@ _MOMENTS = {
 #: Kind -> its sentence. `{name}` is what people call the label.
 SENTENCES = {
     "sensor_lost": "{name} no longer responds.",
-    "sensor_silent": "{name} is set up, but has never answered.",
-    "slot_silent": "The module in Modbus slot {slot} is set up, but has never answered.",
-    "rule_waits": "Rule {rule} waits for {name}, which has never been seen.",
+    "sensor_silent": "{name} is set up but has not answered yet.",
+    "slot_silent": "The module in Modbus slot {slot} is set up but has not answered yet.",
+    "rule_waits": "Rule {rule} waits for {name}, which has had no value yet.",
     "rule_held": "{name} is held by hand, but rule {rule} is met.",
     "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
-    "rules_endless": "Rules set each other off without end, once a second at most: {labels}.",
+    "rules_endless": "Rules trigger each other endlessly, at most once a second: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
     "pid_input_missing": "The PID regulator keeps its last duty cycle because {name} has no value.",
-    "watchdog_restarts": "Watchdog {number} restarts {name}, because {host} does not answer.",
+    "watchdog_restarts": "Watchdog {number} is restarting {name} because {host} does not answer.",
     "watchdog_gave_up": "Watchdog {number} has given up: {host} does not answer.",
-    "watchdog_fails": "Watchdog {number}: pings to {host} without answer: {failures}.",
+    "watchdog_fails": "Watchdog {number}: unanswered pings to {host}: {failures}.",
     "clock_not_set": "The clock is not set, so the schedule acts at wrong times.",
     "email_not_set_up": "Mail cannot be sent: no server or recipient is set.",
     "http_not_set_up": "HTTP request {slot} cannot be sent: it has no address.",
@@ -74,7 +74,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The same for as long as the finding is there."""
+        """Stays the same while the finding exists."""
         which = [str(self.figures[name]) for name in _TELLING_APART if name in self.figures]
         return ".".join((self.kind, *which, *([self.label] if self.label else ())))
 

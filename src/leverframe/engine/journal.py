@@ -76,16 +76,16 @@ class EntryReport(msgspec.Struct, frozen=True):
     detail: str
     text: str
     what: Annotated[str, Meta(description="The kind of the entry.")]
-    which: Annotated[str | None, Meta(description="The label that it is about.")]
+    which: Annotated[str | None, Meta(description="The label concerned.")]
     old: Annotated[float | None, Meta(description="The value before.")] = field(name="from")
     new: Annotated[float | None, Meta(description="The value after.")] = field(name="to")
-    figures: Annotated[dict[str, Any], Meta(description="What else stands in the sentence.")]
+    figures: Annotated[dict[str, Any], Meta(description="The other values of the sentence.")]
     by: Annotated[
         Cause,
         Meta(
-            description="The cause with what decided: the number and name of a rule, an entry of "
-            "the schedule or of the watchdog, its comparisons, seconds, who asked and from where. "
-            "Fields that say nothing are left out."
+            description="The cause with its details: the number and name of a rule, an entry of "
+            "the schedule or of the watchdog, its comparisons, seconds, and the "
+            "account and address of a request. Empty fields are omitted."
         ),
     ]
     after: Annotated[int | None, Meta(description="The number of the entry that led to this one.")]

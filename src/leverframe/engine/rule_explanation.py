@@ -43,7 +43,7 @@ OBSTACLES = {
     "missing": "Rule {rule} must be met, but there is none.",
     "needed_disabled": "Rule {rule} must be met, but it is disabled.",
     "must_be_met": "Rule {rule} must be met.",
-    "only_when_it_stops": "It acts only when the condition stops being met.",
+    "only_when_it_stops": "It acts only when its condition ends.",
     "kept": "Rule {rule} keeps {label} as it is.",
 }
 

@@ -115,7 +115,7 @@ def _why(rule: Rule, explanation: RuleExplanation, units: dict[str, str]) -> Why
         text = f"It acts in {explanation.pending:.0f} s: {readings}."
         return Why("waits", None, rule.action, text)
     if explanation.pending is not None:
-        text = f"It ceases to act in {explanation.pending:.0f} s: {readings}."
+        text = f"It stops acting in {explanation.pending:.0f} s: {readings}."
         return Why("ceases", None, rule.action, text)
     if explanation.met:
         return Why("met", None, None, f"Its conditions hold: {readings}.")

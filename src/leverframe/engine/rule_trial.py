@@ -104,7 +104,7 @@ def recorded_sources(settings: Settings, index: int) -> set[str]:
 def _tried(rules: RulePlaces, index: int) -> Rule:
     rule = rules[index]
     if rule is None:
-        raise LookupError(f"there is no rule at place {index}")
+        raise LookupError(f"there is no rule at position {index}")
     return rule
 
 

@@ -69,10 +69,11 @@ class DifferingEntry(Struct, frozen=True):
     cause: str
     text: str
     only: Annotated[
-        Literal["without", "with"], Meta(description="In which of the two futures it happens.")
+        Literal["without", "with"],
+        Meta(description="The future in which it happens: with or without the change."),
     ]
     entry: Annotated[
-        EntryReport | None, Meta(description="As the journal tells it; none for a message.")
+        EntryReport | None, Meta(description="The entry as in the journal; absent for a message.")
     ] = None
 
 

@@ -30,7 +30,7 @@ VARYING = frozenset(
 )
 STATUS, CONTENT_TYPE, LOCATION, BODY = "status", "content type", "location", "body"
 #: Stands for a key that one of the two does not have.
-ABSENT = "(not there)"
+ABSENT = "(missing)"
 MAX_SHOWN_LETTERS = 200
 
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,15})(\.\d{1,15})?")
@@ -51,7 +51,10 @@ class Tolerance(Struct, frozen=True):
     def of(cls, text: str) -> "Tolerance":
         number = text.strip().removesuffix("%")
         if _NUMBER.fullmatch(number) is None or number.startswith("-"):
-            raise BadTolerance(f"{text!r} is no tolerance; write it like 0.5 or 2%.")
+            raise BadTolerance(
+                f"{text!r} is not a tolerance; write a number such as 0.5 or a percentage "
+                "such as 2%."
+            )
         if text.strip().endswith("%"):
             return cls(relative=float(number) / 100)
         return cls(absolute=float(number))

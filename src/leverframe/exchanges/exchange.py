@@ -94,7 +94,7 @@ def head_in(line: bytes, name: str) -> RecordingHead:
         head = None
     if head is None or head.format != FORMAT:
         raise NoRecording(
-            f"{name} is no recording of this program; leverframe record makes one."
+            f"{name} is not a recording; create one with `leverframe record`."
         ) from None
     return head
 
@@ -109,5 +109,6 @@ def exchanges_in(lines: Iterable[bytes], name: str) -> Iterator[Exchange]:
             yield msgspec.json.decode(line, type=Exchange)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise NoRecording(
-                f"Line {number} of {name} is no exchange ({error}); remove it, or record again."
+                f"Line {number} of {name} is not an exchange ({error}); remove the line, or "
+                "record again."
             ) from None

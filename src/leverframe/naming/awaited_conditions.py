@@ -65,7 +65,7 @@ class _Token(NamedTuple):
 def condition_from_text(text: str, settings: Settings) -> Judge:
     """Return a function that judges a condition; names are those of these settings."""
     if len(text) > MAX_LETTERS:
-        raise BadCondition(f"A condition has at most {MAX_LETTERS} letters, not {len(text)}.")
+        raise BadCondition(f"A condition has at most {MAX_LETTERS} characters, not {len(text)}.")
     reader = _ConditionReader(text, given_names(settings))
     judge = reader.read_alternatives(MAX_DEPTH)
     reader.check_end()
@@ -103,7 +103,7 @@ class _ConditionReader:
         if not self._takes("("):
             return self._read_comparison()
         if depth == 0:
-            raise BadCondition(f"A condition has at most {MAX_DEPTH} parentheses in each other.")
+            raise BadCondition(f"A condition has at most {MAX_DEPTH} nested parentheses.")
         inner = self.read_alternatives(depth - 1)
         if not self._takes(")"):
             raise self._mistake()
@@ -137,7 +137,9 @@ class _ConditionReader:
         if token.kind == "word" and token.text.lower() in _WORDS:
             number = _WORDS[token.text.lower()]
             if number is None and sign not in _EQUALITIES:
-                raise BadCondition(f"none is compared with {', '.join(_EQUALITIES)}, not {sign}.")
+                raise BadCondition(
+                    f"none can be compared with {', '.join(_EQUALITIES)}, not with {sign}."
+                )
             return number
         try:
             number = float(token.text)
@@ -161,7 +163,7 @@ class _ConditionReader:
             )
         if not named:
             known = ", ".join([*joined_labels(_KNOWN), *map(repr, self._names.values())])
-            raise BadCondition(f"There is no value {text!r}.", known)
+            raise BadCondition(f"Unknown label or name {text!r}.", known)
         return named[0]
 
     def _peek(self) -> _Token | None:

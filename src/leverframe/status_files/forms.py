@@ -78,9 +78,9 @@ def flag_in(text: str) -> bool:
 
 def text_in(text: str) -> str:
     if _MARKER in text:
-        raise NotReadable("is a marker that the unit has not filled in")
+        raise NotReadable("is a marker that the unit did not fill in")
     if _REPLACED in text:
-        raise NotReadable("holds a character that was lost")
+        raise NotReadable("contains a character that was lost")
     return text
 
 
@@ -109,7 +109,7 @@ def coded(table: CodeTable, scale: str = WHOLE, kind: Callable[[str], Any] = str
     def read(text: str, profile: Profile) -> Any:
         word = table.word(number_in(text), profile)
         if word is None:
-            raise NotReadable(f"is {text}, which is no {table.name} code of this version")
+            raise NotReadable(f"is {text}, which is not a {table.name} code of this version")
         return kind(word)
 
     return KeyForm(scale, lambda value, profile: str(code(table, str(value), profile)), read)
@@ -121,7 +121,7 @@ def coded(table: CodeTable, scale: str = WHOLE, kind: Callable[[str], Any] = str
 def flags_in(text: str, count: int) -> list[bool]:
     number = number_in(text)
     if not 0 <= number < 1 << count:
-        raise NotReadable(f"is {text}, which is no mask of {count} bits")
+        raise NotReadable(f"is {text}, which is not a mask of {count} bits")
     return [bool(number >> bit & 1) for bit in range(count)]
 
 
@@ -185,7 +185,7 @@ def _read_i2c(text: str, profile: Profile) -> Iterable[Any]:
     try:
         return I2cSelection().parse(text, profile, {})
     except Refusal:
-        raise NotReadable(f"is {shortened(text)}, which is no selection of sensors") from None
+        raise NotReadable(f"is {shortened(text)}, which is not a selection of sensors") from None
 
 
 I2C_FORM = KeyForm(WHOLE, _write_i2c, _read_i2c)

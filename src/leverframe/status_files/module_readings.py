@@ -107,7 +107,7 @@ def _read_mapping(
         parts = parts_in(as_text(texts[0]), count)
         items = [MappingItem().parse(part, profile, {}) for part in parts]
     except (NotReadable, Refusal):
-        yield UnreadSetting("modbus_mapping", "is no list of slots and readings")
+        yield UnreadSetting("modbus_mapping", "is not a list of slots and readings")
     else:
         yield ReadSetting("modbus_mapping", tuple(ModbusMapping(*item) for item in items))
 
@@ -139,19 +139,19 @@ def _parse_slots(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
     if isinstance(slots, Unreadable):
         return dict.fromkeys(MAPPED, slots)
     if len(places) != len(MAPPED):
-        return dict.fromkeys(MAPPED, Unreadable("stands at a place that is not told"))
+        return dict.fromkeys(MAPPED, Unreadable("is at a position that is not shown"))
     return {label: _parse_place(slots, place) for label, place in zip(MAPPED, places, strict=True)}
 
 
 def _parse_place(slots: Sequence[Any], place: str) -> ParsedValue:
     if not (place.isascii() and place.isdigit() and len(place) > 1):
-        return Unreadable("stands at a place that is not told")
+        return Unreadable("is at a position that is not shown")
     slot, number = int(place[0]), int(place[1:])
     if not 1 <= slot <= SLOTS:
         return None
     readings_of_slot = slots[slot - 1]
     if not isinstance(readings_of_slot, list) or number >= len(readings_of_slot):
-        return Unreadable("stands at a place that is not told")
+        return Unreadable("is at a position that is not shown")
     return decimal_number(readings_of_slot[number])
 
 

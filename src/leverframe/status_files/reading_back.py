@@ -31,10 +31,10 @@ from leverframe.status_files.keys import Keys, join_names
 from leverframe.status_files.setting_parsing import ENTRY_LISTS, ReadSetting, leaf_of, places
 from leverframe.status_files.settings import VARIABLES, command_keys
 
-NOT_TOLD = "no status file tells it"
-CALLED = "only what the unit is called is told, not who named it"
+NOT_TOLD = "no status file shows it"
+CALLED = "the files show the name of the unit, but not whether a user set it"
 REGULATED = "the regulator may have moved the duty that is shown"
-MOVING = "the duty that is shown may be on its way to the one that is set"
+MOVING = "the duty that is shown may still be moving to the duty that is set"
 #: Names in a remark.
 _MAX_NAMED = 12
 
@@ -87,7 +87,7 @@ class _SettingsReader:
             return
         names = [name for keys in groups for name in keys.names]
         for what, found in (
-            ("does not tell", [name for name in names if name not in content]),
+            ("does not show", [name for name in names if name not in content]),
             ("has unknown keys:", [name for name in content if name not in set(names)]),
         ):
             if found:
@@ -119,7 +119,7 @@ class _SettingsReader:
         before = self._told.setdefault(one.path, one.value)
         by = self._read_from.setdefault(one.path, path)
         if before != one.value:
-            self._problems.setdefault(one.path, f"{by} and {path} tell it differently")
+            self._problems.setdefault(one.path, f"{by} and {path} show different values")
         if one.loss:
             self._lossy[one.path] = one.loss
 

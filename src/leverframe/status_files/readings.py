@@ -170,11 +170,11 @@ def _parse_factor(file: Mapping[str, Any], profile: Profile, index: int) -> int 
     parts = str(file.get("diffsel", "")).split("*")
     numbers = [int(part) for part in parts if part.isascii() and part.isdigit()]
     if not numbers or len(numbers) != len(parts) or len(numbers) % 3:
-        return Unreadable("has a scale that `diffsel` does not tell")
+        return Unreadable("has a scale that `diffsel` does not show")
     inputs = codes.DIFFERENTIAL_INPUTS
     firsts = [inputs.word(number, profile) for number in numbers[: len(numbers) // 3]]
     if index >= len(firsts) or None in firsts:
-        return Unreadable("has a scale that `diffsel` does not tell")
+        return Unreadable("has a scale that `diffsel` does not show")
     # Those that begin with each other have no value; all are shown as 0.
     return factor_of_first([first for first in firsts if first is not None], index) or 1
 

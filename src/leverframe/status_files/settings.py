@@ -66,7 +66,7 @@ def _places(index: Param) -> range:
             return range(first, last + 1)
         case Position(count):
             return range(count)
-    raise TypeError(f"{index} is no index")
+    raise TypeError(f"{index} is not an index")
 
 
 _BY_COMMAND = {_name(row): _keys_of(row) for row in TABLE if row.shown}
@@ -84,7 +84,7 @@ VARIABLES = ("bit", "byte", "word", "dword", "string")
 
 
 def _fixed_name(name: str, label: str) -> Keys:
-    return key(name, lambda view: label, f"name of {label}, which cannot be changed", TEXT)
+    return key(name, lambda view: label, f"name of {label}, which is impossible changed", TEXT)
 
 
 SENSOR_NAMES = joint_settings(
@@ -128,7 +128,7 @@ ONEWIRE_IDS = settings(
     numbered("dsid", 1, 8),
     "onewire.*.id",
     TEXT_FORM,
-    "1-Wire IDs of DS1-DS8; eight zero bytes are none",
+    "1-Wire IDs of DS1-DS8; eight zero bytes mean none",
 )
 
 # --- accounts -------------------------------------------------------------------------------------

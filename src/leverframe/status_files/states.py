@@ -84,7 +84,7 @@ def parse_uptime(file: Mapping[str, Any]) -> int | Unreadable:
         if isinstance(number, Unreadable):
             return Unreadable(f"`{name}` {number.why}")
         if not 0 <= number < count:
-            return Unreadable(f"`{name}` is {number}, which cannot be")
+            return Unreadable(f"`{name}` is {number}, which is impossible")
         total += number * seconds
     return total
 
@@ -121,7 +121,7 @@ def _parse_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, Parsed
     if profile.since(NEGATION_SINCE, HW35):
         flagged = mask_bits(file, "inpdnn", count)
         if isinstance(flagged, Unreadable):
-            why = Unreadable(f"cannot be told, because `inpdnn` {flagged.why}")
+            why = Unreadable(f"is unknown, because `inpdnn` {flagged.why}")
             return dict.fromkeys(DIGITAL_INPUTS, why)
         negated = flagged
     if isinstance(shown, Unreadable):

@@ -53,7 +53,7 @@ def _written(value: Any) -> str:
 
 
 def _no_number(value: Any) -> Unreadable:
-    return Unreadable(f"is {str(value)[:40]!r}, which is no number")
+    return Unreadable(f"is {str(value)[:40]!r}, which is not a number")
 
 
 def scaled(names: Sequence[str], labels: Sequence[str], factor: int, absent: str) -> ValueParser:
@@ -95,7 +95,7 @@ def mask_bits(file: Mapping[str, Any], name: str, count: int) -> list[int] | Unr
     if isinstance(number, Unreadable):
         return number
     if not 0 <= number < 1 << count:
-        return Unreadable(f"is {number}, which is no mask of {count} bits")
+        return Unreadable(f"is {number}, which is not a mask of {count} bits")
     return [number >> bit & 1 for bit in range(count)]
 
 
@@ -124,5 +124,5 @@ def listed(file: Mapping[str, Any], name: str, count: int) -> Sequence[Any] | Un
         return _MISSING
     items = file[name]
     if not isinstance(items, list) or len(items) < count:
-        return Unreadable(f"is no list of {count}")
+        return Unreadable(f"is not a list of {count}")
     return items[:count]
