@@ -196,7 +196,7 @@ def test_a_refusal_names_all_that_the_version_takes(
         ("/inpa.cgi?diffsel=0*1*2", "has 4 fields; the request has 3"),
         ("/inpa.cgi?powsel=11*10*1", "powsel=<A>*<B> has 2 fields"),
         ("/stm.cgi?dswrite=9%3A0", "9 is outside 1 to 8."),
-        ("/inpa.cgi?sensor=014", "14 is no INPA1-INPA4 sensor code"),
+        ("/inpa.cgi?sensor=014", "14 is not a INPA1-INPA4 sensor code"),
     ],
 )
 def test_a_refusal_is_about_the_form_that_was_meant(target: str, detail: str) -> None:
