@@ -17,8 +17,8 @@ from leverframe.profile import (
     UnknownProfile,
     VersionSpan,
     existing,
+    is_offered,
     newest_software,
-    offered,
     spans_in_words,
     version,
     withdrawn,
@@ -99,9 +99,9 @@ def test_a_version_is_before_in_or_after_a_span(hw: str, sw: str, one: str, othe
 
 def test_something_is_withdrawn_only_where_the_same_hardware_once_had_it() -> None:
     spans = (VersionSpan(HW35_TO_38, "1.24", "1.67"), VersionSpan(HW39, "1.24", "1.75"))
-    assert offered(spans, Profile("3.8", "1.60a"))
+    assert is_offered(spans, Profile("3.8", "1.60a"))
     assert withdrawn(spans, Profile("3.8", "1.67"))
-    assert offered(spans, Profile("3.9", "1.67"))
+    assert is_offered(spans, Profile("3.9", "1.67"))
     assert withdrawn(spans, Profile("3.9", "1.75"))
     assert not withdrawn(spans, Profile("3.9", "1.20"))
     assert not withdrawn(spans, Profile("3.0", "1.75"))
@@ -111,7 +111,7 @@ def test_something_is_withdrawn_only_where_the_same_hardware_once_had_it() -> No
 def test_what_came_back_is_not_withdrawn() -> None:
     spans = (VersionSpan(until="1.30"), VersionSpan(since="1.40"))
     assert withdrawn(spans, Profile("3.5", "1.35"))
-    assert offered(spans, Profile("3.5", "1.40"))
+    assert is_offered(spans, Profile("3.5", "1.40"))
     assert not withdrawn(spans, Profile("3.5", "1.40"))
 
 

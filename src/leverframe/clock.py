@@ -17,7 +17,7 @@ NO_STEP_S = 0.5
 class Clock(Protocol):
     """A source of moments."""
 
-    #: Time stands still until `move_to` moves it; else it runs by itself.
+    #: Time stands still until `move_to` moves it; otherwise it runs in real time.
     is_virtual: bool
     #: How far its wall time was set ahead of the machine's.
     ahead_s: float
@@ -35,7 +35,7 @@ class Clock(Protocol):
         """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
 
     def was_stepped(self) -> bool:
-        """Return whether somebody else set the wall time since the previous call."""
+        """Return whether the wall time was set from outside since the previous call."""
 
     def move_to(self, now: float) -> None:
         """Move virtual time to this moment, unless it has passed."""
@@ -62,7 +62,7 @@ class SystemClock:
 
     @classmethod
     def from_now(cls, now: float) -> "SystemClock":
-        """Return a clock that goes on where another one was, which shows this monotonic time."""
+        """Return a clock that resumes where another clock was, which shows this monotonic time."""
         shift_s = now - time.monotonic()
         return cls(lambda: time.monotonic() + shift_s)
 

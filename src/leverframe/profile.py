@@ -124,13 +124,13 @@ def hardware_words(hw: tuple[str, ...]) -> str:
     return "HW " + ", ".join(hw)
 
 
-def offered(spans: Spans, profile: Profile) -> bool:
+def is_offered(spans: Spans, profile: Profile) -> bool:
     return spans is ALWAYS or any(span.covers(profile) for span in spans)
 
 
 def withdrawn(spans: Spans, profile: Profile) -> bool:
     """Return whether an earlier software version of this hardware had it and this one has not."""
-    return not offered(spans, profile) and any(
+    return not is_offered(spans, profile) and any(
         profile.hw in span.hw and span.is_after(profile) for span in spans
     )
 

@@ -29,7 +29,7 @@ def commands(text: str) -> list[str]:
 
 @pytest.mark.parametrize("profile", [NEWEST, Profile("3.0", "1.36")], ids=str)
 def test_without_a_word_all_commands_of_the_version_are_listed(profile: Profile) -> None:
-    assert commands(printed(None, profile)) == [x.line for x in TABLE if x.offered(profile)]
+    assert commands(printed(None, profile)) == [x.line for x in TABLE if x.is_offered(profile)]
 
 
 @for_each(

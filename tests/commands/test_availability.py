@@ -11,7 +11,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.params import Int, has_field
 from leverframe.commands.table.row import Row, row
 from leverframe.commands.table.versions import NEWEST, params_of, software_versions
-from leverframe.profile import Profile, VersionSpan, offered, spans_in_words, version
+from leverframe.profile import Profile, VersionSpan, is_offered, spans_in_words, version
 from tests.boundary_profiles import BEFORE_ALL, PROFILES, VERSIONS
 from tests.cases import for_each
 
@@ -28,12 +28,12 @@ def test_each_version_is_told_exactly_what_it_allows(row: Row, letter: str) -> N
     param = params_of(row)[letter]
 
     def ask(profile: Profile) -> str | None:
-        there = row.offered(profile) and has_field(param, profile)
-        return param.allowed(profile) if there else None
+        there = row.is_offered(profile) and has_field(param, profile)
+        return param.describe_allowed(profile) if there else None
 
     told = variants(ask)
     for profile in PROFILES:
-        texts = [variant.text for variant in told if offered(variant.spans, profile)]
+        texts = [variant.text for variant in told if is_offered(variant.spans, profile)]
         assert texts == [answer for answer in [ask(profile)] if answer is not None]
 
 
@@ -57,13 +57,13 @@ def test_hardware_is_not_mentioned_where_it_makes_no_difference() -> None:
 @for_each("row", TABLE, ids=lambda row: row.line)
 def test_newest_version_of_a_row_has_it_and_no_newer_one_does(row: Row) -> None:
     newest = newest_with(row)
-    assert row.offered(newest)
+    assert row.is_offered(newest)
     newer = [Profile(newest.hw, sw) for sw in VERSIONS if version(sw) > version(newest.sw)]
-    assert [profile for profile in newer if row.offered(profile)] == []
+    assert [profile for profile in newer if row.is_offered(profile)] == []
 
 
 def deprecated_lines(profile: Profile) -> list[str]:
-    return [row.line for row in TABLE if row.offered(profile) and is_deprecated(row, profile)]
+    return [row.line for row in TABLE if row.is_offered(profile) and is_deprecated(row, profile)]
 
 
 def test_forms_are_deprecated_where_the_version_has_a_newer_one() -> None:

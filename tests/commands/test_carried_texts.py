@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.backup_content import Content
-from leverframe.commands.version_change.carried_texts import carried_texts
+from leverframe.commands.version_change.carried_texts import carry_texts
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
-from leverframe.engine.texts import CODED, message_texts, rendered_line
+from leverframe.engine.texts import CODED, message_texts, render_line
 from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
 
@@ -36,7 +36,7 @@ def made(profile: Profile, **changes: Any) -> Settings:
 
 def moved(source: Profile, target: Profile, **changes: Any) -> Restored:
     lost: list[NotCarriedOver] = []
-    settings = carried_texts(made(source, **changes), source, target, lost)
+    settings = carry_texts(made(source, **changes), source, target, lost)
     return Restored(settings, tuple(lost))
 
 
@@ -81,7 +81,7 @@ def test_a_line_of_the_display_shows_the_same_readings_or_is_left_out(
     if restored.not_carried_over:
         assert line == ""
     else:
-        assert rendered_line(line, VALUES, target) == rendered_line(text, VALUES, source)
+        assert render_line(line, VALUES, target) == render_line(text, VALUES, source)
 
 
 @pytest.mark.parametrize(("source", "target"), [(NEW, ELDER), (ELDER, NEW)])

@@ -25,7 +25,7 @@ def described(profile: Profile, line: str) -> dict[str, Any]:
 @pytest.mark.parametrize("profile", some_of(PROFILES), ids=str)
 def test_the_table_of_a_version_is_what_it_offers(profile: Profile) -> None:
     lines = [found["line"] for found in command_table(profile)]
-    assert lines == [row.line for row in TABLE if row.offered(profile)]
+    assert lines == [row.line for row in TABLE if row.is_offered(profile)]
 
 
 @pytest.mark.parametrize("profile", [NEWEST, OLDEST], ids=str)
@@ -45,7 +45,7 @@ def test_the_table_is_what_the_openapi_document_says_about_it(profile: Profile) 
 def test_filling_the_text_of_every_item_gives_a_command_of_the_row(profile: Profile) -> None:
     """A form needs nothing but the description: it replaces each hole and joins the items."""
     for row in TABLE:
-        if not row.offered(profile) or not row.form.items:
+        if not row.is_offered(profile) or not row.form.items:
             continue
         found = describe_row(row, profile)
         query = "&".join(item["text"] for item in found["items"])

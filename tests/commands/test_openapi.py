@@ -80,7 +80,7 @@ def test_every_form_that_the_version_offers_is_in_the_document(profile: Profile)
         for parameter in parameters(path, profile).values()
         for form in alternatives(parameter)
     }
-    assert told == {row.line for row in TABLE if row.offered(profile) and row.form.items}
+    assert told == {row.line for row in TABLE if row.is_offered(profile) and row.form.items}
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
@@ -96,7 +96,7 @@ def test_every_example_fits_its_schema(profile: Profile) -> None:
 def test_whatever_a_command_takes_fits_its_schema(profile: Profile) -> None:
     """Each field at each of its examples, while the other fields are as in the row's example."""
     for row in TABLE:
-        if not row.offered(profile):
+        if not row.is_offered(profile):
             continue
         for item in row.form.items:
             schema = Draft202012Validator(value_schema(item, row.params, profile))

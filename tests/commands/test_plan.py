@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.commands.plan.planning import Plan, plan_between
-from leverframe.commands.plan.written import PlannedRequest, tried
+from leverframe.commands.plan.written import PlannedRequest, try_request
 from leverframe.commands.table.matching import (
     DOCUMENT_ROWS,
     OWN_ROWS,
@@ -349,7 +349,7 @@ def test_a_request_that_the_version_refuses_is_not_taken() -> None:
 
 
 def test_a_planned_request_does_what_its_step_says() -> None:
-    effect = tried(PlannedRequest("GET", "/stm.cgi?oname=2Pump"), defaults(NEW), NEW)
+    effect = try_request(PlannedRequest("GET", "/stm.cgi?oname=2Pump"), defaults(NEW), NEW)
     assert effect.leaves == [("outputs.2.name", "", "Pump")]
     assert not is_secret(effect.given[0])
 

@@ -59,7 +59,7 @@ def test_a_row_sets_or_runs_something(number: int) -> None:
 def test_what_a_row_sets_exists_on_every_profile_that_offers_it(number: int) -> None:
     row = TABLE[number]
     for profile in dict.fromkeys((*profiles_of(number), *some_of(PROFILES))):
-        if not (row.sets and row.offered(profile)):
+        if not (row.sets and row.is_offered(profile)):
             continue
         for _, values in Fields(row.line, row.params, profile).good():
             for letter, paths in row.sets.items():
@@ -74,7 +74,7 @@ def test_an_index_reaches_the_whole_list_of_the_profile(number: int) -> None:
     for profile in PROFILES:
         for path in (path for paths in row.sets.values() for path in paths):
             branch, hole, _ = path.partition(".{A}")
-            if hole and row.offered(profile):
+            if hole and row.is_offered(profile):
                 length = len(value_at(defaults(profile), branch))
                 assert set(indices(row.params["A"], profile)) <= set(range(length))
                 assert max(indices(row.params["A"], profile)) == length - 1
@@ -212,7 +212,7 @@ def test_rows_overlap_only_where_that_was_decided() -> None:
 
 def test_no_line_is_there_twice_on_one_profile() -> None:
     for profile in PROFILES:
-        lines = [row.line for row in TABLE if row.offered(profile)]
+        lines = [row.line for row in TABLE if row.is_offered(profile)]
         assert len(set(lines)) == len(lines)
 
 

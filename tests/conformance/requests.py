@@ -21,7 +21,7 @@ from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.row import Row
 from leverframe.commands.table.shape import Item
 from leverframe.hardware.display_picture import png_of
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, is_offered
 from leverframe.uploads.site_archive import pack_site
 
 Texts = Mapping[str, str]
@@ -106,7 +106,7 @@ class Fields:
         self.params = {
             name: param
             for name, param in params.items()
-            if not isinstance(param, Trailing) or offered(param.when, profile)
+            if not isinstance(param, Trailing) or is_offered(param.when, profile)
         }
 
     def filled(self, fixed: Texts) -> tuple[dict[str, str], dict[str, Any]]:
@@ -175,7 +175,7 @@ class Fields:
         for name, param in self.params.items():
             for fixed, values in self.contexts(name):
                 texts, _ = self.filled(fixed)
-                for text in param.refused(self.profile, values):
+                for text in param.bad_texts(self.profile, values):
                     yield name, {**texts, name: text}
 
 
@@ -235,7 +235,7 @@ def _rows_asked_before(row: Row, profile: Profile) -> list[Row]:
         if other.form.items
         and other.form.path == row.form.path
         and other.form.items[0].key == row.form.items[0].key
-        and other.offered(profile)
+        and other.is_offered(profile)
     ]
     position = next(place for place, other in enumerate(family) if other is row)
     return family[:position]

@@ -39,7 +39,7 @@ def good_samples(profile: Profile) -> list[Sample]:
         row
         for row in TABLE
         if row.form.items
-        and row.offered(profile)
+        and row.is_offered(profile)
         and row.line != ACCOUNTS
         and CLOSING not in row.line
     ]

@@ -263,18 +263,18 @@ def is_told_apart(row: Row, target: str, profile: Profile) -> bool:
         for other in TABLE
         if other.form.items
         and other.form.path == path
-        and other.offered(profile)
+        and other.is_offered(profile)
         and other.form.items[0].match_name(name) is not None
     ]
     return not others or row.form.items[0].is_shape_of(query)
 
 
-@for_rows(lambda row: not all(row.offered(profile) for profile in ALL_HARDWARE))
+@for_rows(lambda row: not all(row.is_offered(profile) for profile in ALL_HARDWARE))
 async def test_a_row_of_another_version_is_not_there_and_says_where_it_is(number: int) -> None:
     row = TABLE[number]
     sample = next(accepted(row, newest_that_offers(row)))
     for profile in profiles_that_change(number):
-        if row.offered(profile) or not is_told_apart(row, sample.target, profile):
+        if row.is_offered(profile) or not is_told_apart(row, sample.target, profile):
             continue
         twin = await LoopTwin.start(profile)
         before = everything(twin)
@@ -287,5 +287,5 @@ async def test_a_row_of_another_version_is_not_there_and_says_where_it_is(number
 
 
 def newest_that_offers(row: Row) -> Profile:
-    offering = [profile for profile in ALL_HARDWARE if row.offered(profile)]
+    offering = [profile for profile in ALL_HARDWARE if row.is_offered(profile)]
     return NEWEST if NEWEST in offering else offering[-1]

@@ -162,7 +162,7 @@ class ConnectedTwin:
 async def test_a_request_in_random_pieces_does_the_same(part: int) -> None:
     chance = Random(part)
     for _, row in COMMANDS[part::PARTS]:
-        if not row.offered(NEWEST):
+        if not row.is_offered(NEWEST):
             continue
         limits = http_limits()
         whole, cut = [ConnectedTwin(await prepared(NEWEST, row), limits) for _ in range(2)]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from leverframe.engine.labels import ENERGIES, OUTPUTS, PWMS
-from leverframe.engine.settings import numbered_rules
+from leverframe.engine.settings import number_rules
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
@@ -137,7 +137,7 @@ class AnyStory(RuleBasedStateMachine):
     @invariant()
     def energy_never_falls_but_by_a_reset(self) -> None:
         engine = self.twin.controller.engine
-        rules = numbered_rules(engine.settings.rules)
+        rules = number_rules(engine.settings.rules)
         resets = any(rule.action.startswith("RESET") for _, rule in rules)
         present = [float(engine.values[label] or 0) for label in ENERGIES]
         if not resets:

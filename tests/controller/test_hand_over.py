@@ -19,10 +19,10 @@ from leverframe.controller.hand_over import (
     MAX_AGE_S,
     LiveExport,
     SavedLive,
-    continued_clock,
-    exported_live,
+    export_live,
     hand_over,
-    opened_live,
+    open_live,
+    resume_clock,
     settings_digest,
 )
 from leverframe.controller.hindrance import MOVING
@@ -61,8 +61,8 @@ class Moving:
         return saved
 
     async def arrive(self, saved: SavedLive, after_s: float = 0.0, **changed: Any) -> None:
-        live = replace(opened_live(saved, Profile()), **changed)
-        clock = continued_clock(live, saved, VirtualClock(live.at.wall + after_s))
+        live = replace(open_live(saved, Profile()), **changed)
+        clock = resume_clock(live, saved, VirtualClock(live.at.wall + after_s))
         built = await build(Profile(), self.store, clock, UTC, live=live)
         self.twin = LoopTwin(built.controller, built.web)
 
@@ -196,7 +196,7 @@ async def test_what_was_remembered_after_the_last_save_counts() -> None:
     await moving.twin.ok("/outs.cgi?roafs=11")
     await moving.twin.ok("/inpa.cgi?powsave=1&powset=05000")
     digest = settings_digest(controller.profile, controller.engine.settings)
-    saved = exported_live(controller, digest)
+    saved = export_live(controller, digest)
     await moving.twin.ok("/outs.cgi?out1=1")
     await moving.twin.ok("/inpa.cgi?powset=07500")
     controller.engine.energy.count(1, False, Cause("command"))
@@ -227,7 +227,7 @@ async def test_other_settings_and_damage_are_told_and_it_starts(caplog: Any) -> 
     saved = await moving.leave()
     (told,) = (await started_anew(moving, saved, caplog, settings="another"),)
     assert told == f"Its settings were changed after its live state was saved. {OLDER}"
-    live = opened_live(saved, Profile())
+    live = open_live(saved, Profile())
     engine = replace(live.engine, guards=live.engine.guards[1:])
     assert "damaged" in await started_anew(moving, saved, caplog, engine=engine)
     board = replace(live.board, levels=[])
@@ -261,23 +261,23 @@ async def test_what_another_program_or_version_saved_is_refused_in_words() -> No
     moving = await Moving().begin()
     saved = await moving.leave()
     with pytest.raises(UnfitState, match=f"format 99, of another program version; .* {FORMAT}"):
-        opened_live(with_header(saved, format=99), Profile())
+        open_live(with_header(saved, format=99), Profile())
     with pytest.raises(UnfitState, match="for HW 3.5.*, but the controller is now HW 3.9"):
-        opened_live(with_header(saved, profile={"hw": "3.5", "sw": "1.49"}), Profile())
+        open_live(with_header(saved, profile={"hw": "3.5", "sw": "1.49"}), Profile())
     with pytest.raises(UnfitState, match="301 s old, too old"):
-        opened_live(replace(saved, age_s=MAX_AGE_S + 1), Profile())
+        open_live(replace(saved, age_s=MAX_AGE_S + 1), Profile())
     for damaged in (b"", zlib.compress(b"{}"), saved.data[:-9], with_header(saved, engine=5).data):
         with pytest.raises(UnfitState, match="Its live state is damaged"):
-            opened_live(replace(saved, data=damaged), Profile())
+            open_live(replace(saved, data=damaged), Profile())
 
 
 async def test_real_pins_do_not_move(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     moving = await Moving().begin()
     saved = await moving.leave()
     monkeypatch.setattr(type(moving.twin.controller.board), "bench", None)
-    assert exported_live(moving.twin.controller, "") is None
+    assert export_live(moving.twin.controller, "") is None
     with pytest.raises(UnfitState, match="real pins cannot move"):
-        hand_over_module._go_on(moving.twin.controller, opened_live(saved, Profile()))
+        hand_over_module._resume(moving.twin.controller, open_live(saved, Profile()))
 
 
 async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() -> None:
@@ -294,9 +294,9 @@ async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() 
 async def test_the_clock_of_a_process_goes_on_where_another_one_was() -> None:
     moving = await Moving().begin()
     saved = await moving.leave()
-    live: LiveExport = opened_live(saved, Profile())
+    live: LiveExport = open_live(saved, Profile())
     old = replace(saved, age_s=5.0, as_of=time.monotonic())
-    clock = continued_clock(replace(live, at=Moment(1000.0, 0.0)), old, SystemClock())
+    clock = resume_clock(replace(live, at=Moment(1000.0, 0.0)), old, SystemClock())
     assert 1005.0 <= clock.now() < 1006.0
     assert not clock.was_stepped()
 
@@ -330,7 +330,7 @@ async def test_what_cannot_be_exported_is_told_and_stops_all_the_same(
     def fails(*_: Any) -> SavedLive:
         raise RuntimeError("not today")
 
-    monkeypatch.setattr(hand_over_module, "exported_live", fails)
+    monkeypatch.setattr(hand_over_module, "export_live", fails)
     twin = await LoopTwin.start()
     assert hand_over(twin.controller) is None
     assert "its live state cannot be exported" in caplog.text

@@ -94,7 +94,7 @@ class Bench:
         self.do(Switch(label, REVERSE))
 
     def connect(self, mqtt: bool) -> None:
-        self._carry_out(self.engine.connected(mqtt, self.at))
+        self._carry_out(self.engine.note_connection(mqtt, self.at))
 
     def answer_ping(self, entry: int, milliseconds: float | None) -> None:
         self._carry_out(self.engine.ping_answered(entry, milliseconds, self.at))

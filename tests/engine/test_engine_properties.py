@@ -19,7 +19,7 @@ from leverframe.engine.actuator import MESSAGES, OTHER_ACTIONS, SWITCHES
 from leverframe.engine.effects import Effect, PingHost
 from leverframe.engine.journal import KEPT_ENTRIES
 from leverframe.engine.labels import DIGITAL_INPUTS, LABELS, ONEWIRE, OUTPUTS, PWMS, STATES
-from leverframe.engine.live_state import exported, imported
+from leverframe.engine.live_state import export_state, import_state
 from leverframe.engine.portable_state import ENCODER, EngineState, engine_from, portable
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Power, Rule, ScheduleEntry, WatchdogEntry
@@ -188,9 +188,9 @@ class AnyStory(RuleBasedStateMachine):
 
     @rule()
     def go_on_from_exported_state(self) -> None:
-        state = exported(self.often_called.engine)
+        state = export_state(self.often_called.engine)
         self.often_called.wait(10)
-        self.often_called.engine = imported(state)
+        self.often_called.engine = import_state(state)
         self.often_called.rewind_to(self.bench)
 
     @rule()

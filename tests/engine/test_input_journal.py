@@ -2,7 +2,7 @@
 
 import pytest
 
-from leverframe.engine.input_journal import LONGEST_PAUSE_S, MAX_TOLD, QUIET_S
+from leverframe.engine.input_journal import LONGEST_PAUSE_S, MAX_SINGLE, QUIET_S
 from leverframe.engine.journal import Entry
 from leverframe.engine.settings import Rule
 
@@ -76,8 +76,8 @@ def test_an_input_that_flips_without_end_leaves_room_for_everything_else() -> No
     bench = Bench()
     flip(bench, 2 * HOUR_S, every_s=1)
     entries = told(bench)
-    assert len(entries) < MAX_TOLD + 12
-    assert entries[MAX_TOLD].text == "INPD1 changed 60 more times in 59 s and is open"
+    assert len(entries) < MAX_SINGLE + 12
+    assert entries[MAX_SINGLE].text == "INPD1 changed 60 more times in 59 s and is open"
     counted = sum(entry.fact.figures.get("count", 1) for entry in entries)
     bench.wait(LONGEST_PAUSE_S)
     assert counted < 2 * HOUR_S
@@ -88,7 +88,7 @@ def test_an_input_that_flips_without_end_leaves_room_for_everything_else() -> No
 def test_after_a_quiet_time_each_change_is_told_again(while_counting: bool) -> None:
     bench = Bench()
     # A row that has gone on for long is told at long pauses: the quiet time can be over before.
-    flip(bench, 9000 if while_counting else MAX_TOLD + 3, every_s=1)
+    flip(bench, 9000 if while_counting else MAX_SINGLE + 3, every_s=1)
     known = len(told(bench))
     bench.wait(QUIET_S)
     flip(bench, 1)

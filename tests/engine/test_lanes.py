@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from leverframe.engine.actions import ON, Pulse, Switch
 from leverframe.engine.journal import Cause
-from leverframe.engine.lanes import FINEST, Bar, bars_of, lane_rule, planned
-from leverframe.engine.live_state import exported
+from leverframe.engine.lanes import FINEST, Bar, bars_of, foresee, lane_rule
+from leverframe.engine.live_state import export_state
 from leverframe.engine.machine import Value
 from leverframe.engine.samples import Samples, Traced
 from leverframe.engine.settings import Rule, ScheduleEntry
@@ -133,18 +133,18 @@ def test_return_times_pulses_and_the_schedule_are_planned() -> None:
     lamp = ScheduleEntry("lamp", "OUT2", 1, time=7200, days=("Mon",), active=True)
     bench = Bench({"outputs.0.return_time": 600, "schedule": (lamp,)})
     bench.do(Switch("OUT0", ON), Pulse(1, 30))
-    ahead = planned(exported(bench.engine), bench.at, START_WALL + 3 * HOUR)
+    ahead = foresee(export_state(bench.engine), bench.at, START_WALL + 3 * HOUR)
     assert of(ahead, "OUT0") == [(600, 0)]
     assert of(ahead, "OUT1") == [(30, 0)]
     assert of(ahead, "OUT2") == [(7200, 1)]
     assert texts(ahead, CAUSE_TRACES["OUT2"]) == [(7200, "schedule lamp")]
-    assert planned(exported(bench.engine), bench.at, START_WALL + 10) == []
+    assert foresee(export_state(bench.engine), bench.at, START_WALL + 10) == []
     assert bench.values["OUT0"] == 1
 
 
 def test_looking_ahead_ends_also_where_something_is_always_due() -> None:
     bench = Bench({"outputs.0.on_time": 1, "outputs.0.off_time": 1, "outputs.0.periodic": True})
-    ahead = planned(exported(bench.engine), bench.at, START_WALL + 1000 * HOUR)
+    ahead = foresee(export_state(bench.engine), bench.at, START_WALL + 1000 * HOUR)
     assert 1000 < len(of(ahead, "OUT0")) < 10_000
 
 

@@ -19,7 +19,7 @@ from leverframe.engine.display import Display
 from leverframe.engine.effects import PingHost
 from leverframe.engine.energy import _Meter
 from leverframe.engine.engine import Engine
-from leverframe.engine.findings import held_rules
+from leverframe.engine.findings import rules_overridden_by_hand
 from leverframe.engine.input_journal import _Changes
 from leverframe.engine.inputs import Inputs
 from leverframe.engine.live_rule import LiveRule
@@ -181,8 +181,8 @@ def test_what_a_hand_holds_is_held_in_another_process() -> None:
     bench = Bench({"rules": (lit,)})
     bench.sense(INPD1=1)
     bench.switch_off("OUT0")
-    assert held_rules(bench.engine) == {1: bench.at.wall}
-    assert held_rules(taken_over(bench, bench.engine).engine) == {1: bench.at.wall}
+    assert rules_overridden_by_hand(bench.engine) == {1: bench.at.wall}
+    assert rules_overridden_by_hand(taken_over(bench, bench.engine).engine) == {1: bench.at.wall}
 
 
 #: Settings with which much goes on at once: every one of them is set, and there are rules.

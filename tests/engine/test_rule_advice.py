@@ -18,7 +18,7 @@ from leverframe.engine.settings import (
     OneWireSensor,
     Rule,
     Settings,
-    numbered_rules,
+    number_rules,
 )
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
@@ -270,9 +270,7 @@ def test_two_rules_on_one_output_are_told_unless_one_sets_and_one_resets() -> No
 def test_a_rule_whose_end_switches_on_what_another_one_should_is_told() -> None:
     warm, door = rule(), digital("INPD1", 1, value=0)
     (told,) = [one for one in advice(warm, door) if one.kind == "ends_on"]
-    assert told.text.startswith(
-        "When rule 2 ends, it switches OUT0 on even if rule 1 is not met"
-    )
+    assert told.text.startswith("When rule 2 ends, it switches OUT0 on even if rule 1 is not met")
     assert ("ends_on", (2, 1)) not in kinds(warm, replace(door, mode=1))
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, action="AutoSwitch OUT0"), door)
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, value=0), door)
@@ -380,7 +378,7 @@ def test_advice_never_fails_on_rules_of_any_kind(rules: list[Rule]) -> None:
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from([NEWEST, OLDEST, ELDER, HW30]))
 @examples(40)
 def test_the_command_of_a_rule_sets_that_rule(seed: int, profile: Profile) -> None:
-    for number, stored in numbered_rules(random_settings(profile, Random(seed)).rules):
+    for number, stored in number_rules(random_settings(profile, Random(seed)).rules):
         query = event_query(0, stored, profile)
         assert query is not None
         stage = Stage(profile, defaults(profile), None, AnyHash())

@@ -143,11 +143,11 @@ def test_an_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None
 
 def test_what_a_rule_wants_of_an_output_is_told_while_it_is_met() -> None:
     bench = bench_with(rule(), DS1=COOL)
-    assert bench.engine.rules.wanted("OUT0") is None
+    assert bench.engine.rules.wish_for("OUT0") is None
     bench.sense(DS1=WARM)
-    assert bench.engine.rules.wanted("OUT0") == WantedState(1, 1)
+    assert bench.engine.rules.wish_for("OUT0") == WantedState(1, 1)
     bench.sense(DS1=COOL)
-    assert bench.engine.rules.wanted("OUT0") is None
+    assert bench.engine.rules.wish_for("OUT0") is None
 
 
 def test_the_rest_of_a_delay_is_told_to_parts_of_a_second() -> None:

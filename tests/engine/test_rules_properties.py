@@ -476,7 +476,7 @@ def test_the_comparison_that_a_condition_tells_explains_its_result(
     condition = Condition("TEMP", compare, 20.0, hysteresis)
     for reading in readings:
         condition.judge(reading)
-        told = condition.decided(reading, 0)
+        told = condition.describe_outcome(reading, 0)
         assert told.threshold in {20.0, round(20.0 - hysteresis, 6), round(20.0 + hysteresis, 6)}
         assert told.is_met is (
             reading >= told.threshold if compare == ">=" else reading < told.threshold

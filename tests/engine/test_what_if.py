@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.actions import ON, Action, ChangeClock, Restart, SendTest, Switch
-from leverframe.engine.live_state import exported
+from leverframe.engine.live_state import export_state
 from leverframe.engine.settings import Pid, Rule, ScheduleEntry, WatchdogEntry
 from leverframe.engine.tree import with_value
 from leverframe.engine.what_if import MAX_LISTED, TriedChange, WhatIf, labels_needed, what_if
@@ -25,7 +25,7 @@ def tried(bench: Bench, *actions: Action, for_s: float = HOUR, **more: Any) -> W
     """Try changes by path, as `outputs__0__return_time=5`, and actions."""
     changes = {path.replace("__", "."): value for path, value in more.pop("set", {}).items()}
     change = TriedChange(with_values(bench.settings, changes), actions)
-    return what_if(exported(bench.engine), bench.at, for_s, change, **{"courses": {}, **more})
+    return what_if(export_state(bench.engine), bench.at, for_s, change, **{"courses": {}, **more})
 
 
 def lines(result: WhatIf) -> list[str]:
@@ -69,7 +69,7 @@ def test_recorded_readings_come_again_and_rules_act_on_them() -> None:
         "-100 rule 1: OUT0 on",
         "-900 rule 1: OUT0 off",
     ]
-    needed = labels_needed(exported(bench.engine), TriedChange(bench.settings))
+    needed = labels_needed(export_state(bench.engine), TriedChange(bench.settings))
     assert "DS1" in needed
     assert not needed & {"DS2", "OUT0", "POWER1"}
 
@@ -77,9 +77,9 @@ def test_recorded_readings_come_again_and_rules_act_on_them() -> None:
 def test_what_only_the_change_listens_to_is_needed() -> None:
     bench = Bench()
     change = TriedChange(with_value(bench.settings, "rules", (HEAT,)))
-    assert "DS1" in labels_needed(exported(bench.engine), change)
+    assert "DS1" in labels_needed(export_state(bench.engine), change)
     regulated = TriedChange(with_value(bench.settings, "pid", Pid(source="DS7")))
-    assert "DS7" in labels_needed(exported(bench.engine), regulated)
+    assert "DS7" in labels_needed(export_state(bench.engine), regulated)
 
 
 @pytest.mark.parametrize("hours", [2, pytest.param(6, marks=pytest.mark.thorough)])

@@ -101,7 +101,7 @@ def requests_to_controller() -> list[Sent]:
 
 def commands_to_controller() -> list[Sent]:
     """One request for every row; accounts last, since everybody signs in from then on."""
-    rows = [row for row in TABLE if row.form.items and row.offered(NEWEST)]
+    rows = [row for row in TABLE if row.form.items and row.is_offered(NEWEST)]
     samples = [next(iter(accepted(row, NEWEST))) for row in rows]
     asked = [
         Sent(

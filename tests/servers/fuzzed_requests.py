@@ -67,7 +67,7 @@ def good_requests() -> list[tuple[str, str, str, bytes]]:
     found = []
     for row in TABLE:
         is_file = not row.form.items
-        if is_file or not row.offered(NEWEST) or any(name in row.line for name in LEFT_ALONE):
+        if is_file or not row.is_offered(NEWEST) or any(name in row.line for name in LEFT_ALONE):
             continue
         for number, sample in enumerate(accepted(row, NEWEST)):
             path, _, query = sample.target.partition("?")

@@ -5,7 +5,7 @@ import string
 from xml.etree import ElementTree
 
 from leverframe.status_files.marker_contexts import READERS
-from leverframe.status_files.markers import filled
+from leverframe.status_files.markers import fill_markers
 from tests.cases import for_each
 
 #: What ends something, begins something, or is more than one letter somewhere.
@@ -13,7 +13,7 @@ HOSTILE = "</script>'\"`${alert(1)}\\ &amp;\n\u2028🚀é-->]]>;=#?%41/../x"
 
 
 def written(page: str, value: str, kind: str = "html") -> str:
-    return filled(page.encode(), READERS[kind](), {"m": value}).decode()
+    return fill_markers(page.encode(), READERS[kind](), {"m": value}).decode()
 
 
 def written_alone(page: str, value: str, kind: str = "html") -> str:
@@ -98,7 +98,7 @@ def test_an_unknown_marker_stays_and_disturbs_nothing() -> None:
 
 def test_bytes_that_are_no_utf8_stay_as_they_are() -> None:
     page = b"<p title='\xe9'><--#m--></p>"
-    assert filled(page, READERS["html"](), {"m": "&"}) == b"<p title='\xe9'>&#38;</p>"
+    assert fill_markers(page, READERS["html"](), {"m": "&"}) == b"<p title='\xe9'>&#38;</p>"
 
 
 def test_a_value_keeps_its_letters_in_json_and_xml() -> None:

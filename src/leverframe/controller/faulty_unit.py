@@ -8,7 +8,7 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 
-#: Told why messages of a channel cannot go, or with None that they can.
+#: Called with the reason why messages of a channel cannot go, or None if they can.
 SetDown = Callable[[str, str | None], None]
 
 

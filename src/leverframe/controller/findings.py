@@ -1,10 +1,10 @@
 """The present findings of a controller: one list, since when each is there, and in words.
 
 What the engine knows of (`engine/findings.py`), what is wrong with parts around it (`troubles`),
-and what such parts find by themselves are looked at together, whenever somebody asks. The journal
-is told by looks of its own: at once where settings, a hand on a rule's output, a part or a lost
-sensor may have made a finding or ended one, soon after any other change, and now and then by the
-controller's clock. Asking changes nothing.
+and what such parts find on their own are evaluated together, whenever a client asks. The journal is
+updated by evaluations of its own: immediately where settings, a hand on a rule's output, a part or
+a lost sensor may have made a finding or ended one, soon after any other change, and now and then by
+the controller's clock. Asking changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,8 +22,8 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.findings import (
     Finding,
     engine_findings,
-    held_rules,
     messages_never_sent,
+    rules_overridden_by_hand,
 )
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
@@ -44,8 +44,8 @@ DEPENDED_ON = attrgetter(
     *("email", "gsm", "http", "mqtt", "snmp"),
 )
 
-#: Settings on which no finding depends, such as names. Nobody looks after a change of them alone:
-#: a look takes a tenth of the time of the whole change.
+#: Settings on which no finding depends, such as names. Findings are not evaluated after a change of
+#: them alone: a look takes a tenth of the time of the whole change.
 _OF_NO_CONCERN = frozenset(("name", "outputs", "oled", "ui", "layout"))
 _of_concern: Callable[[Settings], tuple[Any, ...]] = attrgetter(
     *(name for name in Settings.__struct_fields__ if name not in _OF_NO_CONCERN)
@@ -57,9 +57,9 @@ SENTENCES = engine_findings_module.SENTENCES | {
     "certificate_ends": "The certificate of this controller expires soon. Days left: {days}.",
     "certificate_ended": "The certificate of this controller has expired: browsers reject it.",
 }
-#: Figures that are a rule: told by its name, where it has one.
+#: Figures that are a rule: shown by its name, where it has one.
 _RULES = ("rule", "other")
-#: Kinds that would help somebody to get in.
+#: Kinds that would help an intruder.
 _FOR_ADMIN = frozenset(("password_weak",))
 #: Seconds between two looks while values change, which take a twentieth of the time of a busy
 #: controller; and while nothing does: then only the end of a certificate comes, and waking ten
@@ -68,7 +68,7 @@ LOOK_SOON_S, LOOK_EVERY_S = 10.0, 300.0
 
 
 class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A finding as it is told to people and programs."""
+    """A finding as pages and programs get it."""
 
     id: Annotated[str, Meta(description="Stays the same while the finding exists.")]
     kind: Annotated[str, Meta(description="The kind of finding; each kind has its own sentence.")]
@@ -87,12 +87,12 @@ class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_public(self) -> bool:
-        """Whether people who may only switch are told of it."""
+        """Whether users who may only switch can see it."""
         return self.kind not in _FOR_ADMIN
 
 
 class ObservedTroubles(dict[str, str]):
-    """The sentences by part; whoever shows them is told at once when one comes or goes."""
+    """The sentences by part; `on_change` is called immediately when a sentence comes or goes."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class FindingsWatch:
         self._engine = engine
         self._clock = clock
         self._troubles = troubles
-        #: What parts around the controller find by themselves.
+        #: What parts around the controller find on their own.
         self.sources: list[FindingSource] = []
         #: Since when the findings of the last look are there.
         self._since: dict[str, float] = {}
@@ -172,7 +172,7 @@ class FindingsWatch:
             self._depended_on = depended_on
             self._of_settings = tuple(of_settings_alone(engine.settings))
         found = [
-            *(one for one in engine_findings(engine, at) if not self._is_told_by_a_part(one)),
+            *(one for one in engine_findings(engine, at) if not self._is_reported_by_part(one)),
             *self._of_settings,
             *self._of_parts(),
         ]
@@ -183,7 +183,7 @@ class FindingsWatch:
     def check_if_due(self) -> None:
         """Look for the journal if that is some time ago, or if there is surely something new."""
         now, engine = self._clock.now(), self._engine()
-        absent, held = engine.machine.absent_since, held_rules(engine)
+        absent, held = engine.machine.absent_since, rules_overridden_by_hand(engine)
         self._is_behind = not (
             now - self._looked_at >= LOOK_SOON_S
             or self._troubles.revision != self._looked_troubles
@@ -216,7 +216,7 @@ class FindingsWatch:
         known = self._journalled.keys()
         self.check_if_due()
         if self._journalled.keys() != known:
-            # Whoever shows the findings is told, too.
+            # The parts that show the findings are notified, too.
             self._engine().machine.version += 1
 
     def check_again(self) -> None:
@@ -242,7 +242,7 @@ class FindingsWatch:
         for source in self.sources:
             yield from source()
 
-    def _is_told_by_a_part(self, finding: Finding) -> bool:
+    def _is_reported_by_part(self, finding: Finding) -> bool:
         """Return whether a part says itself what is wrong, with the reason."""
         slot = finding.figures.get("slot")
         return (
@@ -278,7 +278,7 @@ class FindingsWatch:
             return
         machine = self._engine().machine
         # The engine of a quiet controller knows only the moment of its last change; virtual time
-        # may have moved on since what is told.
+        # may have moved on since the reported moment.
         wall = machine.at.wall if self._clock.is_virtual else self._clock.wall()
         add = machine.journal.add
         for identity in sorted(facts.keys() - known.keys()):

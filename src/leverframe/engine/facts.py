@@ -1,8 +1,8 @@
-"""What the journal can tell: every kind of entry, once, with its sentence in English.
+"""What the journal can say: every kind of entry, once, with its sentence in English.
 
 A fact has the kind (`what`), the label that it is about (`which`), the values before and after, and
-the other figures of its sentence. The sentence is made only when somebody reads it: most entries
-are never read. The pages say the same in five languages (`web/words/journal.json`).
+the other figures of its sentence. The sentence is built only when it is read: most entries are
+never read. The pages say the same in five languages (`web/words/journal.json`).
 """
 
 from collections.abc import Mapping
@@ -62,12 +62,12 @@ _OF_OTHERS = {
     "message_refused": "{problem}",
     "message_given_up": "gave up on a message to {target}: {problem}",
     "messages_again": "delivery resumed",
-    "messages_dropped": "{count} messages dropped so far, oldest first, because {waiting} are waiting. "
-    "{problem}",
-    "mqtt_left_behind": "The broker at {place} keeps {count} announcements of this controller that could "
-    "not be withdrawn without a connection. Home Assistant shows them until the "
-    "controller connects there again, or until the retained messages below {topic}/ "
-    "are deleted on that broker.",
+    "messages_dropped": "{count} messages dropped so far, oldest first, because {waiting} are "
+    "waiting. {problem}",
+    "mqtt_left_behind": "The broker at {place} keeps {count} announcements of this controller "
+    "that could not be withdrawn without a connection. Home Assistant shows them until the "
+    "controller connects there again, or until the retained messages below {topic}/ are deleted on "
+    "that broker.",
     "module_written": "{value:.10g} to {target}: written and read back",
     "module_not_written": "{value:.10g} to {target}: {problem}",
     "started": "started, version {version}",

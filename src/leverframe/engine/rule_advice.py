@@ -25,7 +25,7 @@ from leverframe.engine.settings import (
     Rule,
     Settings,
     has_module,
-    numbered_rules,
+    number_rules,
     rule_label,
     rule_numbered,
 )
@@ -62,11 +62,11 @@ def advise(settings: Settings, offer: Offer, measured: Container[str] = ()) -> l
     return [
         *(
             advice
-            for number, rule in numbered_rules(settings.rules)
+            for number, rule in number_rules(settings.rules)
             for advice in _of_one(number, rule, settings, offer, measured)
         ),
         *fights(settings),
-        *_remembered(settings),
+        *_advise_on_remembered(settings),
         *_loops(settings, offer.profile),
     ]
 
@@ -183,11 +183,11 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
     yield Advice(kind, (number, other), (), {}, text)
 
 
-def _idle(who: str, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
+def _idle(rule: str, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
     """Return kind and sentence for a dependence on a rule that is never judged."""
     if must_be_met:
-        return f"never_{how}_dependence", f"Rule {who} never acts: it depends on {which}."
-    return f"{how}_dependence", f"Rule {who} depends on {which}, so the dependence has no effect."
+        return f"never_{how}_dependence", f"Rule {rule} never acts: it depends on {which}."
+    return f"{how}_dependence", f"Rule {rule} depends on {which}, so the dependence has no effect."
 
 
 def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> bool:
@@ -202,7 +202,7 @@ def fights(settings: Settings) -> Iterator[Advice]:
     """
     enabled = [
         (number, rule)
-        for number, rule in numbered_rules(settings.rules)
+        for number, rule in number_rules(settings.rules)
         if rule.enabled and _target(rule) in _TARGETS
     ]
     for (number, rule), (other_number, other) in combinations(enabled, 2):
@@ -258,9 +258,9 @@ def _ends_on(
         yield Advice("ends_on", numbers, (rule.action,), {}, text)
 
 
-def _remembered(settings: Settings) -> Iterator[Advice]:
+def _advise_on_remembered(settings: Settings) -> Iterator[Advice]:
     """Yield advice on remembered outputs that a rule switches on and nothing switches off."""
-    rules = numbered_rules(settings.rules)
+    rules = number_rules(settings.rules)
     for number, rule in rules:
         if not rule.enabled or rule.action not in OUTPUTS:
             continue
@@ -297,7 +297,7 @@ def _wish_differently(rule: Rule, other: Rule) -> bool:
 
 
 def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings) -> bool:
-    """Return True if their conditions and dependence on each other let both be met at once."""
+    """Return True if their conditions and dependence on each other let both be met together."""
     if (True, True) not in Courses([rule, other], settings).results():
         return False
     for one, counterpart in ((rule, numbers[1]), (other, numbers[0])):
@@ -309,16 +309,16 @@ def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Setti
 
 def _loops(settings: Settings, profile: Profile) -> Iterator[Advice]:
     for numbers in loops(settings, profile):
-        rules = [rule for number, rule in numbered_rules(settings.rules) if number in numbers]
+        rules = [rule for number, rule in number_rules(settings.rules) if number in numbers]
         labels = tuple(dict.fromkeys(rule.action for rule in rules))
         delay_s = sum(rule.on_delay + rule.off_delay for rule in rules)
-        who = _listed([rule_label(settings.rules, number) for number in numbers])
+        who = _join_rules([rule_label(settings.rules, number) for number in numbers])
         pace = f", every {delay_s} s" if delay_s else ""
         text = f"{who} by switching {', '.join(labels)}{pace}."
         yield Advice("loop", numbers, labels, {"delay_s": delay_s}, text)
 
 
-def _listed(labels: list[str]) -> str:
+def _join_rules(labels: list[str]) -> str:
     *most, last = labels
     if not most:
         return f"Rule {last} keeps triggering itself"

@@ -71,7 +71,7 @@ def explain_rule(
     live: LiveRule, machine: Machine, holder: LiveRule | None, now: float
 ) -> RuleExplanation:
     """Explain a rule; `holder` is the rule that permanently keeps its target, if there is one."""
-    shown = live if live.rule.enabled else _judged_anew(live, machine)
+    shown = live if live.rule.enabled else _judge_copy(live, machine)
     when = machine.timers.when(live.key)
     obstacle = _obstacle(live, machine, holder)
     return RuleExplanation(
@@ -88,7 +88,7 @@ def explain_rule(
     )
 
 
-def _judged_anew(live: LiveRule, machine: Machine) -> LiveRule:
+def _judge_copy(live: LiveRule, machine: Machine) -> LiveRule:
     """Judge a copy of a disabled rule, which is never judged itself, to show its results."""
     shown = LiveRule(live.rule, live.key, live.number)
     shown.judge(machine.values)

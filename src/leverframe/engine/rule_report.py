@@ -129,17 +129,17 @@ def _condition_text(condition: ConditionExplanation, unit: str) -> str:
 
 
 def _when_met(rule: Rule) -> RuleEffect:
-    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or _done_once(rule)
+    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or _single_effect(rule)
 
 
 def _when_ceasing(rule: Rule) -> RuleEffect | None:
     effect = _of_both_edges(rule, Actuator.opposite(rule.value), OFF, rule.off_delay)
     if effect is None and rule.mode == ONLY_WHEN_IT_STOPS:
-        return _done_once(rule)
+        return _single_effect(rule)
     return effect
 
 
-def _done_once(rule: Rule) -> RuleEffect:
+def _single_effect(rule: Rule) -> RuleEffect:
     if rule.action in PULSES:
         target = OUTPUTS[PULSES.index(rule.action)]
         lasts = f"{target} on for {pulse_seconds(rule.off_delay)} s"

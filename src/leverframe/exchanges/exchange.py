@@ -82,8 +82,8 @@ class RecordingHead(Struct, frozen=True):
     began: datetime
 
 
-def line_of(said: Exchange | RecordingHead) -> bytes:
-    return msgspec.json.encode(said) + b"\n"
+def line_of(part: Exchange | RecordingHead) -> bytes:
+    return msgspec.json.encode(part) + b"\n"
 
 
 def head_in(line: bytes, name: str) -> RecordingHead:

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from leverframe.engine.labels import LABELS, LIGHTING, joined_labels
+from leverframe.engine.labels import LABELS, LIGHTING, shorten_labels
 from leverframe.engine.machine import Value
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Settings
 from leverframe.errors import ErrorForPeople
-from leverframe.naming.names import given_names
+from leverframe.naming.names import own_names
 
 #: Returns the present value of a label.
 Read = Callable[[str], Value]
@@ -66,7 +66,7 @@ def condition_from_text(text: str, settings: Settings) -> Judge:
     """Return a function that judges a condition; names are those of these settings."""
     if len(text) > MAX_LETTERS:
         raise BadCondition(f"A condition has at most {MAX_LETTERS} characters, not {len(text)}.")
-    reader = _ConditionReader(text, given_names(settings))
+    reader = _ConditionReader(text, own_names(settings))
     judge = reader.read_alternatives(MAX_DEPTH)
     reader.check_end()
     return judge
@@ -162,7 +162,7 @@ class _ConditionReader:
                 f"{text!r} is the name of {', '.join(named)}.", "one of these labels"
             )
         if not named:
-            known = ", ".join([*joined_labels(_KNOWN), *map(repr, self._names.values())])
+            known = ", ".join([*shorten_labels(_KNOWN), *map(repr, self._names.values())])
             raise BadCondition(f"Unknown label or name {text!r}.", known)
         return named[0]
 

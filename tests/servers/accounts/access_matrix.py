@@ -73,7 +73,7 @@ class Group:
 
 def _commands(role: str) -> Iterator[Asked]:
     for row in TABLE:
-        if row.role != role or not row.form.items or not row.offered(NEWEST):
+        if row.role != role or not row.form.items or not row.is_offered(NEWEST):
             continue
         sample = next(iter(accepted(row, NEWEST)))
         if "signin" in sample.target or "passwd" in sample.target:

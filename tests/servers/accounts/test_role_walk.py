@@ -303,7 +303,7 @@ async def test_a_read_only_user_switches_nothing(stores: dict[str, Store]) -> No
     twin = await twin_of(NEWEST, stores)
     chief = cookie(twin, "administrator")
     assert (await twin.ask("/eeprom.cgi?bit3=1", cookie=chief, origin=OWN_PAGE)).status == 200
-    rows = [sample_of(n) for n, row in enumerate(TABLE) if switches(row) and row.offered(NEWEST)]
+    rows = [sample_of(n) for n, row in enumerate(TABLE) if switches(row) and row.is_offered(NEWEST)]
     assert len(rows) > 5
     for sample in rows:
         assert await status(twin, sample, cookie=cookie(twin, "user")) == 403

@@ -126,7 +126,7 @@ def openapi_of_endpoints(
 
 def _command_path(path: str, profile: Profile) -> Json:
     rows = [row for row in TABLE if row.form.path == path and row.form.items]
-    rows = [row for row in rows if row.offered(profile)]
+    rows = [row for row in rows if row.is_offered(profile)]
     name = _operation_name(path)
     get = _operation(f"get{name}", "Run the commands of the query.", _command_reply())
     post = _operation(f"post{name}", "The same with POST.", _command_reply())

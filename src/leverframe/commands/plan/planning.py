@@ -47,7 +47,7 @@ _BRANCH_OF_RUN: dict[Run, set[str]] = {
     schedule.set_active: {"schedule"},
     serial_port.set_9600: {"serial"},
 }
-#: Flags by which an output begins to move by itself.
+#: Flags by which an output begins to move automatically.
 _BEGINS = frozenset({"pid.enabled", *(f"outputs.{index}.periodic" for index in range(6))})
 _HASHED = "A stored password cannot be sent; specify the password itself."
 _UNLOCK = PlannedRequest("GET", "/stm.cgi?outblock=0")
@@ -81,13 +81,13 @@ def plan_between(
 ) -> Plan:
     """Plan the way from settings to others of the same version.
 
-    `unread` are leaves or branches that the unit could not tell: they are left alone, except what
+    `unread` are leaves or branches that the unit could not show: they are left alone, except what
     is `named` as wanted, which is sent whatever the unit holds. `rows` are the commands that the
     unit has; Leverframe has the whole table.
     """
     offered: dict[str, list[Row]] = {}
     for row in rows:
-        for branch in _branches(row) if row.offered(profile) else ():
+        for branch in _branches(row) if row.is_offered(profile) else ():
             offered.setdefault(branch, []).append(row)
     with_own = any(row is own for row in rows for own in OWN_ROWS)
     hidden, unknown = _unread_leaves(now, wanted, unread, named)
@@ -119,7 +119,7 @@ def _unread_leaves(
     paths = {path for tree in (now, wanted) for path, _ in leaves(tree)} | set(unread)
     found = {path for path in paths if _is_below(path, unread)}
     unknown = {path for path in found if _is_below(path, named)}
-    # A branch of which a part is wanted is told by its leaves.
+    # A branch of which a part is wanted is described by its leaves.
     hidden = {path for path in found - unknown if path not in unread or not is_within(path, named)}
     return hidden, unknown & {path for path, _ in leaves(wanted)}
 

@@ -50,11 +50,13 @@ USER_FIELDS: dict[str, Param] = {
 
 def password_path(settings: Settings, name: str) -> str | None:
     """Return the path of the password of the account with this name; None without one."""
-    paths = (path for path, stored in stored_accounts(settings.access) if stored.name == name)
+    paths = (path for path, stored in list_stored_accounts(settings.access) if stored.name == name)
     return next(paths, None)
 
 
-def stored_accounts(access: AccessSettings) -> Iterator[tuple[str, StoredAccount | ControlUser]]:
+def list_stored_accounts(
+    access: AccessSettings,
+) -> Iterator[tuple[str, StoredAccount | ControlUser]]:
     """List the accounts that can sign in, each with the path of its password."""
     yield "access.admin.password", access.admin
     yield "access.user.password", access.user

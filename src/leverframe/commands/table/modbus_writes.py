@@ -1,4 +1,4 @@
-"""Rows, all ours: writing to the modules in the Modbus slots, at once and by rules.
+"""Rows, all ours: writing to the modules in the Modbus slots, immediately and by rules.
 
 The document only reads modules. A value goes to a coil or to one or two holding registers, and is
 read back. Slots are counted from 1 here, as in `modbusmapping`.
@@ -72,7 +72,7 @@ def run_write(stage: Stage, A: int, B: bool) -> None:
 
 
 def _write(stage: Stage, write: ModbusWrite, value: float) -> None:
-    # What hangs on a module may move as what hangs on an output does.
+    # Devices on a module may move, as devices on an output do.
     stage.check_unlocked(f"Modbus slot {write.slot}")
     if not has_module(stage.settings, write.slot):
         raise Conflict(

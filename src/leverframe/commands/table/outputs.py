@@ -30,7 +30,7 @@ def pulse(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Refuse what switches at once while outputs are locked.
+    """Refuse what switches immediately while outputs are locked.
 
     Periodic switching begins with the on time, and a return time that has passed already switches
     off. Ending either switches nothing.

@@ -26,11 +26,11 @@ from leverframe.engine.rules import rules_moved, rules_without
 from leverframe.engine.settings import (
     MAX_RULES,
     Rule,
-    numbered_rules,
+    number_rules,
     rule_numbered,
     with_rule,
 )
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, is_offered
 
 ENTRY = Int(0, MAX_RULES - 1)
 NAME = Text(31)
@@ -110,7 +110,7 @@ def with_sources_of_hw_30(item: str) -> str | None:
 
 def _value_left_out(old: Rule, profile: Profile) -> int:
     """Keep the value where it is a field; older dialects state it with the action."""
-    return old.value if offered(HAS_VALUE, profile) else DEFAULT_VALUE
+    return old.value if is_offered(HAS_VALUE, profile) else DEFAULT_VALUE
 
 
 def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
@@ -182,7 +182,7 @@ def delete(stage: Stage, A: int) -> None:
 def _must_exist(stage: Stage, index: int) -> None:
     rules = stage.settings.rules
     if rule_numbered(rules, index + 1) is None:
-        existing = ", ".join(str(number - 1) for number, _ in numbered_rules(rules))
+        existing = ", ".join(str(number - 1) for number, _ in number_rules(rules))
         raise Conflict(
             f"There is no event entry {index}. Add it with /inpa.cgi?event=....",
             field="A",

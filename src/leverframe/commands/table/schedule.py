@@ -114,7 +114,7 @@ def _must_exist(stage: Stage, index: int) -> None:
         )
 
 
-#: Lamps and the like on weekday mornings.
+#: Lamps on weekday mornings.
 _MORNING = {"A": "0", "B": "Morning", "C": "0", "D": "1", "E": "21600", "F": "0", "G": "31"}
 
 ROWS = (
@@ -137,7 +137,7 @@ ROWS = (
     ),
 )
 
-#: Ours: `sched_save` replaces what others may have changed meanwhile, and cannot be joined.
+#: Ours: `sched_save` replaces what other clients may have changed since then, and cannot be joined.
 ENTRY_ROWS = (
     row(
         "GET /inpa.cgi?schedset=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>",

@@ -103,7 +103,7 @@ def keep_site(stage: Stage, body: bytes) -> None:
     stage.blobs["site"] = body
 
 
-def checked_site(file: bytes) -> bytes:
+def check_site(file: bytes) -> bytes:
     """Return the archive as it is once it has been checked."""
     # Imported here, in the thread of the upload: a controller without a site unpacks no archive.
     from leverframe.uploads.site_archive import unpack_site
@@ -157,7 +157,7 @@ FIRMWARE_ROWS = (
     FIRMWARE_CHECK_ROW,
     row(
         "POST /post.cgi?wwwfileupload",
-        body=Upload("a site archive", check=checked_site),
+        body=Upload("a site archive", check=check_site),
         run=keep_site,
         doc="Replace the web site with an archive from `leverframe site build`. `/?safe` "
         "still opens the built-in pages.",

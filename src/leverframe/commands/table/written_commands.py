@@ -31,7 +31,7 @@ class WrittenCommand(Struct, frozen=True):
     body: bytes
 
 
-def written_commands(text: str) -> list[WrittenCommand]:
+def parse_commands(text: str) -> list[WrittenCommand]:
     """Read the commands of a text; raise a refusal of the first that is none.
 
     All lines together are one request, and hold no more commands than one may.

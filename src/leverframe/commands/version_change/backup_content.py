@@ -18,7 +18,7 @@ from leverframe.commands.version_change.limits import (
     missing_of_schedule,
 )
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import MAX_RULES, Settings, numbered_rules
+from leverframe.engine.settings import MAX_RULES, Settings, number_rules
 from leverframe.engine.tree import (
     MISSING,
     UnfitSettings,
@@ -49,7 +49,7 @@ class Content(Struct, frozen=True):
     edition: int = EDITION
 
 
-def checked(content: Content, lost: list[NotCarriedOver]) -> Settings:
+def check_content(content: Content, lost: list[NotCarriedOver]) -> Settings:
     """Check a backup; return the tree as its controller had it."""
     stored = {
         path: value for path, value in content.settings.items() if not path.startswith(_PROFILE)
@@ -96,7 +96,7 @@ def plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, A
 
 
 def _check_entries(tree: Settings, profile: Profile) -> None:
-    for number, rule in numbered_rules(tree.rules):
+    for number, rule in number_rules(tree.rules):
         place = number - 1
         if not any(not missing_of_rule(rule, version) for version in (profile, *all_profiles())):
             raise BadValue(
