@@ -26,7 +26,7 @@ NUMBERED = [pytest.param(number, id=row.line) for number, row in enumerate(TABLE
 def profiles_of(number: int) -> list[Profile]:
     """Where the row looks different, and the newest; only those that offer it."""
     profiles = dict.fromkeys((*profiles_that_change(number), NEWEST))
-    return [profile for profile in profiles if TABLE[number].offered(profile)]
+    return [profile for profile in profiles if TABLE[number].is_offered(profile)]
 
 
 # --- each row ------------------------------------------------------------------------------------
@@ -201,8 +201,8 @@ def test_rows_overlap_only_where_that_was_decided() -> None:
         (short_form(first), short_form(second))
         for first, second in namesakes()
         if any(
-            first.offered(profile)
-            and second.offered(profile)
+            first.is_offered(profile)
+            and second.is_offered(profile)
             and fit_together(first, second, profile)
             for profile in PROFILES
         )

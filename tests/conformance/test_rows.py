@@ -49,7 +49,7 @@ def for_rows(wanted: Callable[[Row], bool]) -> pytest.MarkDecorator:
 def profiles_of(number: int) -> list[Profile]:
     """Where the row looks different, and the newest; only those that offer it."""
     profiles = dict.fromkeys((*profiles_that_change(number), NEWEST))
-    return [profile for profile in profiles if TABLE[number].offered(profile)]
+    return [profile for profile in profiles if TABLE[number].is_offered(profile)]
 
 
 async def send(twin: LoopTwin, sample: Sample) -> Reply:

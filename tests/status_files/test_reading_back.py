@@ -107,7 +107,7 @@ def test_a_value_that_no_unit_writes_is_never_taken_as_read(data: st.DataObject)
     [
         ("/json/outputs.json", {"ortime3": "4294967296"}, "outputs.3.return_time", "not allow"),
         ("/json/outputs.json", {"aout0": "2"}, "outputs.0.periodic", "`aout0` of /json/outputs"),
-        ("/json/outputs.json", {"outnn": "1"}, "output_flags.invert_display", "differently"),
+        ("/json/outputs.json", {"outnn": "1"}, "output_flags.invert_display", "different values"),
         ("/json/status.json", {"tname": "a*b"}, "onewire.7.name", "2 fields instead of 10"),
         ("/json/status.json", {"bit5": "2"}, "variables.bits", "`bit5`"),
         ("/json/status.json", {"postop": "1*2"}, "layout.top", "not allow"),

@@ -1,9 +1,9 @@
 """Live state as data: everything that an engine, or a part beside it, needs to continue.
 
-`exported` takes a picture that nothing changes afterwards; `imported` makes any number of copies
-from it that continue exactly as the original would have. Both keep what is immutable and compared
-by identity, such as the settings, and copy all the rest. The bytes of a picture never leave the
-process and are never read from outside.
+`export_state` takes a picture that nothing changes afterwards; `import_state` makes any number of
+copies from it that continue exactly as the original would have. Both keep what is immutable and
+compared by identity, such as the settings, and copy all the rest. The bytes of a picture never
+leave the process and are never read from outside.
 
 Its tests fail if the engine contains something that cannot be copied, such as a lambda.
 """
