@@ -24,7 +24,7 @@ def test_every_version_that_the_table_names_is_known() -> None:
 
 
 @for_each(("row", "letter"), FIELDS, ids=FIELD_IDS)
-def test_each_version_is_told_exactly_what_it_allows(row: Row, letter: str) -> None:
+def test_each_version_is_described_with_exactly_what_it_allows(row: Row, letter: str) -> None:
     param = params_of(row)[letter]
 
     def ask(profile: Profile) -> str | None:
@@ -37,7 +37,7 @@ def test_each_version_is_told_exactly_what_it_allows(row: Row, letter: str) -> N
         assert texts == [answer for answer in [ask(profile)] if answer is not None]
 
 
-def test_variants_are_told_newest_first_and_in_few_words() -> None:
+def test_variants_are_listed_newest_first_and_briefly() -> None:
     def ask(profile: Profile) -> str | None:
         if profile.hw == "3.0":
             return None

@@ -63,7 +63,7 @@ def test_a_regulator_without_its_input_is_switched_off(
     assert paths(restored) == ["pid.source", "pid.enabled"]
 
 
-def test_a_regulator_that_keeps_its_input_goes_on() -> None:
+def test_a_regulator_that_keeps_its_input_keeps_running() -> None:
     pid = replace(REGULATOR, source="DS1")
     assert moved(made(NEW, pid=pid), NEW, OLD).settings.pid == pid
 
@@ -131,7 +131,7 @@ def test_a_rule_on_a_reading_that_is_another_one_there_is_switched_off(
         ("INPA1", {"analog_inputs__0__sensor": "HV DC meter"}, OLD),
     ],
 )
-def test_a_rule_on_a_reading_that_is_the_same_or_absent_goes_on(
+def test_a_rule_on_an_unchanged_or_absent_reading_is_kept(
     label: str, changes: dict[str, Any], target: Profile
 ) -> None:
     rule = replace(RULE, source=label)
@@ -184,7 +184,7 @@ def test_a_custom_reading_that_would_be_read_otherwise_is_not_read(
     assert paths(restored) == [f"{reading}.{next(iter(lost))}", reading, "modbus_mapping.0.slot"]
 
 
-def test_a_line_parameter_that_is_lost_is_told_and_silences_the_device() -> None:
+def test_a_lost_line_parameter_is_reported_and_silences_the_device() -> None:
     tree = made(NEW, modbus_devices__0__parity="odd", modbus_devices__0__readings__3=METER)
     restored = moved(tree, NEW, LATER)
     assert restored.settings.modbus_devices[0].readings[3] == METER
@@ -219,7 +219,7 @@ def test_a_frequency_becomes_the_nearest_that_the_version_has() -> None:
     )
 
 
-def test_an_output_whose_memory_is_lost_does_not_go_on_at_every_start() -> None:
+def test_an_output_whose_memory_is_lost_stays_off_at_startup() -> None:
     tree = made(NEW, outputs__0__remember=True, outputs__0__on_after_start=True)
     tree = with_value(tree, "outputs.1.on_after_start", True)
     restored = moved(tree, NEW, Profile("3.5", "1.29"))

@@ -177,7 +177,7 @@ def test_a_rule_that_loses_a_part_of_what_it_says_is_switched_off() -> None:
         (Rule(action="OUT1", source2="ENERGY6"), "source2"),
     ],
 )
-def test_a_rule_that_loses_what_has_no_effect_in_it_goes_on(rule: Rule, part: str) -> None:
+def test_a_rule_that_loses_a_field_without_effect_is_kept(rule: Rule, part: str) -> None:
     rule = replace(rule, enabled=True)
     restored = moved(with_rules(NEW, rule), NEW, OLD)
     assert restored.settings.rules == (replace(rule, **{part: getattr(Rule(), part)}),)

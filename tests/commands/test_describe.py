@@ -60,7 +60,7 @@ def _letters(found: dict[str, Any]) -> list[str]:
     return [field["letter"] for field in found["fields"]]
 
 
-def test_a_field_tells_its_limits_and_its_words() -> None:
+def test_a_field_is_described_with_limits_and_words() -> None:
     found = described(NEWEST, "GET /stm.cgi?modbus_sensor=<A><B>")
     index, module = found["fields"]
     assert index["schema"] == {"type": "integer", "minimum": 0, "maximum": 2}
@@ -87,7 +87,7 @@ def test_fields_that_a_version_does_not_have_are_left_out() -> None:
     assert oldest["items"][0]["text"] == "event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>"
 
 
-def test_fields_that_may_be_left_out_are_told() -> None:
+def test_optional_fields_are_described() -> None:
     line = next(row.line for row in TABLE if "?event=" in row.line)
     fields = described(NEWEST, line)["fields"]
     assert [field["letter"] for field in fields if field["optional"]] == ["L", "M", "N", "O", "P"]

@@ -161,7 +161,7 @@ def test_a_form_of_another_version_names_the_version(
     assert str(profile) in found.detail
 
 
-def test_a_bad_value_is_told_before_a_form_that_does_not_fit() -> None:
+def test_a_bad_value_is_reported_before_a_form_that_does_not_fit() -> None:
     refusal = find_one("/outs.cgi?out=6")
     assert isinstance(refusal, Refusal)
     assert (refusal.field, refusal.allowed) == ("A", "1 to 6 characters, digits 0 to 5")
@@ -252,9 +252,7 @@ def test_a_long_command_is_shortened_in_its_refusal(
         ("out0=1&out1=1", ["out0=1", "out1=1"]),
     ],
 )
-def test_settings_of_an_input_that_are_run_together_are_told_apart(
-    query: str, items: list[str]
-) -> None:
+def test_joined_settings_of_an_input_are_distinguished(query: str, items: list[str]) -> None:
     assert items_of(query) == items
 
 

@@ -259,7 +259,7 @@ def all_refusals(kind: type[Refusal] = Refusal) -> set[int]:
     return {kind.status}.union(*(all_refusals(below) for below in kind.__subclasses__()))
 
 
-def test_every_status_that_the_program_refuses_with_is_told() -> None:
+def test_every_refusal_status_is_documented() -> None:
     assert all_refusals() <= set(REFUSALS)
 
 

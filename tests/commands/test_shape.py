@@ -137,7 +137,7 @@ def test_names_of_one_family_share_a_key(names: tuple[str, ...], key: str) -> No
         ("gsmsendsms", "gsmsendsms", False),
     ],
 )
-def test_a_form_is_told_by_its_separators(form: str, text: str, is_it: bool) -> None:
+def test_a_form_is_recognised_by_its_separators(form: str, text: str, is_it: bool) -> None:
     assert Item(form).is_shape_of(text) is is_it
 
 

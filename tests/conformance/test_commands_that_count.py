@@ -61,7 +61,7 @@ async def test_periodic_switching_that_a_rule_ended_begins_by_its_command() -> N
     assert await switchings(twin) == 6
 
 
-async def test_a_command_that_changes_nothing_does_not_begin_the_cycle_anew() -> None:
+async def test_a_command_that_changes_nothing_does_not_restart_the_cycle() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok("/outs.cgi?aout=01")
@@ -128,7 +128,7 @@ async def test_what_a_rule_switched_live_does_not_outlive_a_restore() -> None:
     assert await switchings(twin) == 0
 
 
-async def test_a_watchdog_entry_that_gave_up_begins_anew_when_it_is_set_again() -> None:
+async def test_a_watchdog_entry_that_gave_up_restarts_when_it_is_set_again() -> None:
     twin = await LoopTwin.start()
     await twin.ok(WATCHDOG)
     await pass_time(twin, 60)
@@ -139,7 +139,7 @@ async def test_a_watchdog_entry_that_gave_up_begins_anew_when_it_is_set_again() 
     assert (explained[0].state, explained[0].restarts) == ("running", 0)
 
 
-async def test_the_trail_tells_who_made_a_setting_count_again_and_nothing_else() -> None:
+async def test_the_audit_trail_records_only_who_made_a_setting_count_again() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH)

@@ -254,7 +254,7 @@ async def test_a_command_that_contradicts_the_state_is_a_conflict(line: str) -> 
 # --- other versions ------------------------------------------------------------------------------
 
 
-def is_told_apart(row: Row, target: str, profile: Profile) -> bool:
+def is_distinguished(row: Row, target: str, profile: Profile) -> bool:
     """Could no form that the profile does offer be meant instead?"""
     path, _, query = target.partition("?")
     name = query.partition("=")[0]
@@ -274,7 +274,7 @@ async def test_a_row_of_another_version_is_not_there_and_says_where_it_is(number
     row = TABLE[number]
     sample = next(accepted(row, newest_that_offers(row)))
     for profile in profiles_that_change(number):
-        if row.is_offered(profile) or not is_told_apart(row, sample.target, profile):
+        if row.is_offered(profile) or not is_distinguished(row, sample.target, profile):
             continue
         twin = await LoopTwin.start(profile)
         before = everything(twin)

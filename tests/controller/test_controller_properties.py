@@ -150,7 +150,7 @@ class AnyStory(RuleBasedStateMachine):
         assert deadline is None or deadline >= self.twin.controller.clock.read().now
 
     @invariant()
-    def the_engine_lives_by_what_is_stored(self) -> None:
+    def the_engine_uses_what_is_stored(self) -> None:
         controller = self.twin.controller
         stored, unfit = settings_from_leaves(controller.profile, self.store.load().settings)
         assert not unfit

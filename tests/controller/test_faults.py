@@ -67,7 +67,7 @@ async def test_a_stuck_relay_stays_and_the_controller_does_not_know(twin: LoopTw
     assert bench(twin).outputs[0] is True
 
 
-async def test_other_relays_do_as_they_are_told(twin: LoopTwin) -> None:
+async def test_other_relays_follow_their_output(twin: LoopTwin) -> None:
     add(twin, faults.stuck_output("OUT0"))
     await twin.ok("/outs.cgi?out1=1")
     assert bench(twin).outputs[:2] == [False, True]
@@ -254,14 +254,14 @@ async def test_reboot_that_loses_settings_keeps_accounts(twin: LoopTwin) -> None
     assert again.controller.engine.settings.access == before
 
 
-async def test_a_reboot_without_time_is_over_at_once(twin: LoopTwin) -> None:
+async def test_a_reboot_without_time_is_over_immediately(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
     add(twin, faults.reboot(takes=0))
     assert (await twin.state())["OUT0"] == 0
     assert twin.controller.bootloader_until is None
 
 
-async def test_a_reboot_is_over_by_itself_on_real_time() -> None:
+async def test_a_reboot_ends_automatically_on_real_time() -> None:
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/outs.cgi?out0=1")
@@ -348,7 +348,7 @@ async def test_messages_wait_while_their_server_is_down(twin: LoopTwin) -> None:
 # --- scopes, snapshots, mistakes ------------------------------------------------------------------
 
 
-async def test_a_fault_begins_later_and_ends_by_itself(twin: LoopTwin) -> None:
+async def test_a_fault_begins_later_and_ends_automatically(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20")
     add(twin, faults.absent("DS1"), after="10s", for_="5s")
     seen = []
@@ -401,7 +401,7 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
         (lambda: fault_from_fields("raw", {"key": "x", "value": "y" * 101}), "any text"),
     ],
 )
-def test_a_fault_that_cannot_be_is_told_at_the_call(make: Any, said: str) -> None:
+def test_an_impossible_fault_is_refused_at_the_call(make: Any, said: str) -> None:
     with pytest.raises(BadFault) as told:
         make()
     assert said in str(told.value)

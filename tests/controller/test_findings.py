@@ -227,7 +227,7 @@ def test_every_kind_of_the_engine_is_shown() -> None:
     assert {case.id.partition(".")[0] for case in CASES} == SENTENCES.keys() - of_parts
 
 
-async def test_findings_are_told_everywhere() -> None:
+async def test_findings_are_shown_everywhere() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok(sends("eMail 1"))
         twin.controller.troubles["MQTT broker"] = "It refuses."
@@ -245,7 +245,7 @@ async def test_findings_are_told_everywhere() -> None:
         assert set(log) == {one["text"] for one in findings}
 
 
-async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
+async def test_a_trouble_is_pushed_immediately_and_so_is_its_end() -> None:
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         stream = await opened(twin)
         await anext(stream)
@@ -256,7 +256,7 @@ async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
         assert content(await anext(stream), "change")["findings"] == []
 
 
-async def test_a_replaced_certificate_is_pushed_and_journalled_at_once(tmp_path: Path) -> None:
+async def test_a_replaced_certificate_is_pushed_and_journalled_immediately(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         controller = twin.controller
@@ -294,7 +294,7 @@ PAGES_OF_PARTS = {
 }
 
 
-async def test_a_module_is_set_up_and_silent_until_it_answers_or_its_bus_tells_why() -> None:
+async def test_a_module_is_silent_until_it_answers_or_its_bus_reports_why() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok("/stm.cgi?modbus_sensor=11&modbusid=112")
         assert await found(twin) == {}, "nobody asks for its readings"
@@ -367,7 +367,7 @@ async def test_a_mail_of_the_watchdog_needs_the_text_for_its_beginning() -> None
         assert await found(twin) == {}
 
 
-async def test_a_clock_that_is_set_is_pushed_at_once() -> None:
+async def test_a_clock_that_is_set_is_pushed_immediately() -> None:
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         (case,) = (one for one in CASES if one.id == "clock_not_set")
         await does(twin, case.made)
@@ -382,7 +382,7 @@ SEEN_SOON = ("sensor_silent", "slot_silent", "pid_", "watchdog_", "clock_")
 
 
 @for_each("case", CASES, ids=lambda case: case.id)
-async def test_the_journal_tells_at_once_when_a_finding_began_and_when_it_was_over(
+async def test_the_journal_records_begin_and_end_of_a_finding_immediately(
     case: Case,
 ) -> None:
     async with await LoopTwin.start() as twin:
@@ -440,14 +440,14 @@ async def test_names_that_people_gave_stand_in_the_sentence() -> None:
         assert finding["figures"] == {"rule": "Watering"}
 
 
-async def test_a_sensor_that_was_taken_out_of_the_settings_is_missed_by_nobody() -> None:
+async def test_a_sensor_removed_from_the_settings_is_no_finding() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, CASES[0].made)
         await twin.ok("/stm.cgi?dswrite=1:00:00:00:00:00:00:00:00")
         assert await found(twin) == {}
 
 
-async def test_readings_computed_from_a_lost_one_are_not_told_again() -> None:
+async def test_readings_computed_from_a_lost_reading_are_no_findings() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, ["/inpa.cgi?sensor=01", "/sim.cgi?INPA1=1", "/sim.cgi?INPA1=none"])
         state = await twin.state()

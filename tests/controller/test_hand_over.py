@@ -95,7 +95,7 @@ async def live(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?advance=100")
 
 
-async def test_everything_goes_on_as_if_nothing_had_been() -> None:
+async def test_a_handed_over_controller_behaves_as_one_that_stayed() -> None:
     moved, stayed = await Moving().begin(), await Moving().begin()
     for one in (moved, stayed):
         await live(one.twin)
@@ -152,7 +152,7 @@ async def test_who_has_handed_over_does_nothing_any_more() -> None:
         ("/api/state", "GET"),
     ],
 )
-async def test_who_asks_a_controller_that_was_handed_over_is_told_to_ask_again(
+async def test_requests_to_a_handed_over_controller_are_refused_with_a_retry(
     target: str, method: str
 ) -> None:
     moving = await Moving().begin()
@@ -166,7 +166,7 @@ async def test_who_asks_a_controller_that_was_handed_over_is_told_to_ask_again(
     await twin.close()
 
 
-async def test_what_was_done_before_the_controller_left_is_told() -> None:
+async def test_changes_before_the_hand_over_are_confirmed() -> None:
     moving = await Moving().begin()
     twin = moving.twin
     bench = twin.controller.board.bench
@@ -211,7 +211,9 @@ async def test_what_was_remembered_after_the_last_save_counts() -> None:
     assert not moving.twin.controller.engine.energy.is_counting(1)
 
 
-async def started_anew(moving: Moving, saved: SavedLive, caplog: Any, **changed: Any) -> str:
+async def start_as_after_power_cut(
+    moving: Moving, saved: SavedLive, caplog: Any, **changed: Any
+) -> str:
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         await moving.arrive(saved, **changed)
@@ -221,17 +223,17 @@ async def started_anew(moving: Moving, saved: SavedLive, caplog: Any, **changed:
     return told
 
 
-async def test_other_settings_and_damage_are_told_and_it_starts(caplog: Any) -> None:
+async def test_other_settings_and_damage_are_logged_and_the_controller_starts(caplog: Any) -> None:
     moving = await Moving().begin()
     await moving.twin.ok("/outs.cgi?pulse0=900")
     saved = await moving.leave()
-    (told,) = (await started_anew(moving, saved, caplog, settings="another"),)
+    (told,) = (await start_as_after_power_cut(moving, saved, caplog, settings="another"),)
     assert told == f"Its settings were changed after its live state was saved. {OLDER}"
     live = open_live(saved, Profile())
     engine = replace(live.engine, guards=live.engine.guards[1:])
-    assert "damaged" in await started_anew(moving, saved, caplog, engine=engine)
+    assert "damaged" in await start_as_after_power_cut(moving, saved, caplog, engine=engine)
     board = replace(live.board, levels=[])
-    assert "other outputs" in await started_anew(moving, saved, caplog, board=board)
+    assert "other outputs" in await start_as_after_power_cut(moving, saved, caplog, board=board)
 
 
 def structs_of(kind: Any, found: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -291,7 +293,7 @@ async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() 
     assert moving.twin.controller.engine.machine.at.wall == pytest.approx(wall + 3600)
 
 
-async def test_the_clock_of_a_process_goes_on_where_another_one_was() -> None:
+async def test_the_clock_of_a_process_resumes_where_another_was() -> None:
     moving = await Moving().begin()
     saved = await moving.leave()
     live: LiveExport = open_live(saved, Profile())
@@ -301,7 +303,7 @@ async def test_the_clock_of_a_process_goes_on_where_another_one_was() -> None:
     assert not clock.was_stepped()
 
 
-def test_settings_are_known_by_what_is_stored_of_them_and_secrets_are_not_told() -> None:
+def test_the_fingerprint_of_settings_covers_stored_values_without_secrets() -> None:
     profile = Profile()
     settings, _ = settings_from_leaves(profile, {"outputs.0.name": "Pump", "pid.target": 20})
     stored = msgspec.json.decode(msgspec.json.encode(dict(leaves(settings))))
@@ -324,7 +326,7 @@ async def test_an_export_holds_no_secret() -> None:
     await twin.close()
 
 
-async def test_what_cannot_be_exported_is_told_and_stops_all_the_same(
+async def test_a_controller_that_cannot_be_exported_is_logged_and_stops(
     monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     def fails(*_: Any) -> SavedLive:

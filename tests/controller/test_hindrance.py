@@ -66,7 +66,7 @@ async def test_nothing_is_decided_by_settings_that_may_be_old(hindrance: Hindran
         await twin.refused("/outs.cgi?out0=1", 503)
 
 
-async def test_a_wrong_command_is_told_as_such_while_the_store_is_away() -> None:
+async def test_a_wrong_command_is_refused_as_such_while_the_store_is_away() -> None:
     async with await hindered(AWAY) as twin:
         await twin.refused("/outs.cgi?pulse9=1", 400)
 

@@ -51,7 +51,7 @@ async def test_it_goes_with_the_next_that_is_remembered() -> None:
     assert disk.load().kept[STATE] is True
 
 
-async def test_it_is_tried_again_by_itself() -> None:
+async def test_a_failed_write_is_retried_automatically() -> None:
     _, disk = await switched_while_full()
     await until(lambda: disk.load().kept[STATE] is True)
 

@@ -164,7 +164,7 @@ class Bench:
                 self.pwm_pins[effect.index] = effect.level
 
 
-def check_that_both_go_on_alike(bench: Bench, copy: Bench) -> None:
+def check_that_both_continue_alike(bench: Bench, copy: Bench) -> None:
     for one in (bench, copy):
         one.sense(DS1=40.0, INPD1=0)
         one.wait(5000)

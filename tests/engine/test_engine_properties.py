@@ -187,14 +187,14 @@ class AnyStory(RuleBasedStateMachine):
             bench.restart()
 
     @rule()
-    def go_on_from_exported_state(self) -> None:
+    def resume_from_exported_state(self) -> None:
         state = export_state(self.often_called.engine)
         self.often_called.wait(10)
         self.often_called.engine = import_state(state)
         self.often_called.rewind_to(self.bench)
 
     @rule()
-    def go_on_in_another_process(self) -> None:
+    def resume_in_another_process(self) -> None:
         bench = self.often_called
         was, data = bench.engine, ENCODER.encode(portable(bench.engine))
         bench.wait(10)

@@ -26,7 +26,7 @@ def flip(bench: Bench, times: int, every_s: float = 0.1) -> None:
         bench.wait(every_s)
 
 
-def test_a_contact_that_closes_and_opens_is_told_with_its_values() -> None:
+def test_a_contact_that_closes_and_opens_is_recorded_with_its_values() -> None:
     bench = Bench()
     bench.sense(INPD1=0)
     bench.sense(INPD1=1)
@@ -36,27 +36,27 @@ def test_a_contact_that_closes_and_opens_is_told_with_its_values() -> None:
     assert (opened.which, opened.old, opened.new) == ("INPD1", 0, 1)
 
 
-def test_a_contact_that_is_shown_negated_is_told_as_it_is_shown() -> None:
+def test_a_contact_that_is_shown_negated_is_recorded_as_shown() -> None:
     bench = Bench({"digital_inputs.0.negate_display": True})
     bench.sense(INPD1=0)
     assert texts(bench) == ["INPD1 opened"]
 
 
-def test_what_a_start_finds_and_what_a_setting_changes_is_not_told() -> None:
+def test_states_at_startup_and_changes_by_settings_are_not_recorded() -> None:
     bench = Bench()
     bench.set(digital_inputs__0__pull_up=False)
     assert bench.values["INPD1"] == 0
     assert told(bench) == []
 
 
-def test_a_bistable_input_that_falls_back_is_told() -> None:
+def test_a_bistable_input_that_falls_back_is_recorded() -> None:
     bench = Bench({"digital_inputs.0.bistable": True, "digital_inputs.0.bistable_time": 30})
     bench.sense(INPD1=0)
     bench.wait(30)
     assert texts(bench) == ["INPD1 opened", "INPD1 closed"]
 
 
-def test_pulses_that_a_meter_counts_are_not_told() -> None:
+def test_pulses_that_a_meter_counts_are_not_recorded() -> None:
     bench = Bench({"power.0.current": "INPD1"})
     flip(bench, 4)
     assert told(bench) == []
@@ -85,7 +85,7 @@ def test_an_input_that_flips_without_end_leaves_room_for_everything_else() -> No
 
 
 @pytest.mark.parametrize("while_counting", [False, True])
-def test_after_a_quiet_time_each_change_is_told_again(while_counting: bool) -> None:
+def test_after_a_quiet_time_each_change_is_recorded_again(while_counting: bool) -> None:
     bench = Bench()
     # A row that has gone on for long is told at long pauses: the quiet time can be over before.
     flip(bench, 9000 if while_counting else MAX_SINGLE + 3, every_s=1)

@@ -66,7 +66,7 @@ def test_a_lane_that_chatters_is_drawn_together_and_a_short_pulse_is_not() -> No
     assert Bar(1500.0, 1500.2, 1) in bars
 
 
-def test_what_nobody_recorded_is_unknown() -> None:
+def test_what_was_not_recorded_is_unknown() -> None:
     assert bars_of([], [], FIRST, LAST) == [Bar(FIRST, LAST, None)]
     assert bars_of([(1500.0, 1)], [(1500.0, HAND)], FIRST, LAST) == [
         Bar(FIRST, 1500.0, None),
@@ -116,7 +116,7 @@ def test_each_message_is_recorded_also_when_it_is_the_same_again() -> None:
     assert sum(told is None for _, told in of(samples, MESSAGE_TRACE)) == len(sent)
 
 
-def test_places_of_rules_that_moved_are_told() -> None:
+def test_places_of_rules_that_moved_are_listed() -> None:
     bench = Bench({"rules": (HEAT, FAN, MAIL)})
     samples = recorded(bench)
     bench.set(rules=(FAN, MAIL))
@@ -148,7 +148,7 @@ def test_looking_ahead_ends_also_where_something_is_always_due() -> None:
     assert 1000 < len(of(ahead, "OUT0")) < 10_000
 
 
-def test_a_rule_is_told_with_the_numbers_at_which_it_turns() -> None:
+def test_a_rule_has_the_numbers_of_its_changes() -> None:
     told = lane_rule(3, HEAT)
     assert (told.number, told.action, told.operator) == (3, "OUT0", "-")
     (condition,) = told.conditions

@@ -14,7 +14,7 @@ from tests.boundary_profiles import PROFILES
 from tests.cases import for_each
 from tests.random_settings import random_settings
 
-from .bench import Bench, check_that_both_go_on_alike
+from .bench import Bench, check_that_both_continue_alike
 
 
 def test_what_happens_afterwards_does_not_change_the_picture() -> None:
@@ -29,7 +29,7 @@ def test_what_happens_afterwards_does_not_change_the_picture() -> None:
     assert [line for line in bench.history() if "OUT0" in line] == ["command test: OUT0 on"]
 
 
-def test_copies_go_on_independently_of_each_other() -> None:
+def test_copies_continue_independently_of_each_other() -> None:
     bench = Bench({"rules": (Rule(source="DS1", reference=30, action="OUT1", enabled=True),)})
     state = export_state(bench.engine)
     first, second = import_state(state), import_state(state)
@@ -61,4 +61,4 @@ def test_any_settings_of_any_version_can_be_exported(seed: int) -> None:
     copy = Bench(profile=profile)
     copy.engine = import_state(export_state(bench.engine))
     copy.rewind_to(bench)
-    check_that_both_go_on_alike(bench, copy)
+    check_that_both_continue_alike(bench, copy)

@@ -58,7 +58,7 @@ def test_what_is_written_stands_in_the_journal_with_its_rule() -> None:
     assert (str(entry.cause), entry.text) == ("rule 1", "writes 180 to Modbus slot 2 register 100")
 
 
-def test_a_write_that_is_not_set_up_is_told_and_does_nothing() -> None:
+def test_a_write_that_is_not_set_up_is_reported_and_does_nothing() -> None:
     bench = bench_with_write(ModbusWrite())
     bench.sense(DS1=WARM)
     assert written(bench) == []

@@ -46,7 +46,7 @@ from tests.cases import for_each
 from tests.effort import examples
 from tests.random_settings import random_settings
 
-from .bench import Bench, check_that_both_go_on_alike, with_values
+from .bench import Bench, check_that_both_continue_alike, with_values
 from .test_engine_properties import SETTINGS, actions, readings, some_rules
 
 
@@ -163,7 +163,7 @@ def taken_over(bench: Bench, engine: Engine) -> Bench:
 
 
 @for_each("seed", range(8))
-def test_any_settings_of_any_version_go_on_in_another_process(seed: int) -> None:
+def test_any_settings_of_any_version_resume_in_another_process(seed: int) -> None:
     random = Random(seed)
     profile = random.choice(PROFILES)
     bench = Bench(profile=profile, timezone=UTC)
@@ -173,7 +173,7 @@ def test_any_settings_of_any_version_go_on_in_another_process(seed: int) -> None
     copy = taken_over(bench, bench.engine)
     bench.effects()
     copy.effects()
-    check_that_both_go_on_alike(bench, copy)
+    check_that_both_continue_alike(bench, copy)
 
 
 def test_what_a_hand_holds_is_held_in_another_process() -> None:
@@ -202,7 +202,7 @@ events = st.lists(
 
 @examples(80)
 @given(changes=busy_settings, before=events, after=events)
-def test_whatever_runs_goes_on_in_another_process_as_it_would_have(
+def test_everything_that_runs_resumes_unchanged_in_another_process(
     changes: dict[str, Any], before: list[Event], after: list[Event]
 ) -> None:
     bench = Bench()
@@ -225,7 +225,7 @@ def test_whatever_runs_goes_on_in_another_process_as_it_would_have(
     assert copy.history() == bench.history()
 
 
-def test_what_is_derived_from_readings_and_counted_goes_on() -> None:
+def test_derived_and_counted_values_resume() -> None:
     bench = Bench(
         {
             "differentials.0": Differential(first="DS1", second="T1"),
@@ -244,7 +244,7 @@ def test_what_is_derived_from_readings_and_counted_goes_on() -> None:
     assert bench.values["ENERGY2"] == 0.001
 
 
-def test_a_few_entries_of_the_journal_are_enough_and_numbers_go_on() -> None:
+def test_a_few_entries_of_the_journal_are_enough_and_numbers_continue() -> None:
     bench = Bench()
     for _ in range(5):
         bench.reverse("OUT0")
@@ -255,7 +255,7 @@ def test_a_few_entries_of_the_journal_are_enough_and_numbers_go_on() -> None:
     assert engine.machine.log(bench.engine.machine.mover("OUT0"), state.journal[1][0][2]) == 6
 
 
-def test_a_ping_whose_answer_nobody_gets_is_sent_again_and_does_not_count_as_failed() -> None:
+def test_a_ping_whose_answer_is_lost_in_the_move_is_repeated_and_does_not_fail() -> None:
     guarded = WatchdogEntry(
         enabled=True, host="router", output="OUT0", failures=1, timeout=2, interval=10, length=5
     )

@@ -44,7 +44,7 @@ def test_a_heater_whose_rule_is_not_met_at_the_start_is_never_driven() -> None:
     assert [e for e in bench.effects(DriveOutput) if e.index == 0] == [DriveOutput(0, False)]
 
 
-def test_a_heater_goes_on_within_its_hysteresis() -> None:
+def test_a_heater_resumes_within_its_hysteresis() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     bench.sense(DS1=21.0)
@@ -76,7 +76,7 @@ def test_an_output_that_a_person_switched_is_left_alone() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_rule_whose_output_a_person_switched_meanwhile_begins_anew() -> None:
+def test_a_rule_whose_output_was_switched_by_hand_starts_as_not_met() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     bench.switch_off("OUT0")

@@ -54,7 +54,7 @@ def test_what_was_measured_after_the_last_moment_or_of_no_label_changes_nothing(
     assert tried(rule(), DS1=warm, DS99=[(1000.0, 1.0)]) == [(1000.0, True)]
 
 
-def test_the_rule_it_depends_on_lives_through_the_same_past() -> None:
+def test_a_trial_simulates_the_rule_it_depends_on_too() -> None:
     needed = rule(source="T1", action="EVENT1")
     dependent = rule(depends=21)
     courses = {"DS1": [(1000.0, 25.0)], "T1": [(1000.0, 10.0), (5000.0, 30.0), (6000.0, 10.0)]}
@@ -63,7 +63,7 @@ def test_the_rule_it_depends_on_lives_through_the_same_past() -> None:
     assert tried(*rules, index=1, **courses) == [(5000.0, True), (6000.0, False)]
 
 
-def test_a_rule_is_not_told_what_it_switches_itself() -> None:
+def test_a_trial_ignores_recorded_values_that_the_rule_switches_itself() -> None:
     own = rule(source="OUT0", reference=1.0, operator="AND", source2="DS1", action="OUT0")
     assert sources_of_trial([own], 0) == {"DS1"}
 

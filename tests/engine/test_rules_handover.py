@@ -75,7 +75,7 @@ def test_of_several_that_are_met_the_newest_decides() -> None:
         assert bench.values["OUT0"] == state
 
 
-def test_what_a_person_switched_meanwhile_stays() -> None:
+def test_what_was_switched_by_hand_in_between_stays() -> None:
     bench = bench_with(by("EVENT1"), by("EVENT2"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -156,7 +156,7 @@ def test_periodic_switching_that_a_command_ended_is_not_ended_once_more_by_the_r
     assert bench.values["OUT0"] == 1
 
 
-def test_periodic_switching_goes_on_while_one_of_its_rules_is_met() -> None:
+def test_periodic_switching_continues_while_one_of_its_rules_is_met() -> None:
     bench = blinking(by("EVENT1", action="AutoSwitch OUT0"), by("EVENT2", action="AutoSwitch OUT0"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -186,7 +186,7 @@ def test_a_rule_that_ends_does_not_disturb_periodic_switching() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_the_regulator_goes_on_while_one_of_its_rules_is_met() -> None:
+def test_the_regulator_runs_while_one_of_its_rules_is_met() -> None:
     bench = bench_with(by("EVENT1", action="ENABLE PID"), by("EVENT2", action="ENABLE PID"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")

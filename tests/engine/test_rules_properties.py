@@ -470,7 +470,7 @@ def test_a_condition_with_hysteresis_never_turns_by_less_than_it(
     st.floats(0, 5),
     st.lists(st.floats(10, 30), min_size=1, max_size=10),
 )
-def test_the_comparison_that_a_condition_tells_explains_its_result(
+def test_the_comparison_of_a_condition_explains_its_result(
     compare: str, hysteresis: float, readings: list[float]
 ) -> None:
     condition = Condition("TEMP", compare, 20.0, hysteresis)

@@ -165,7 +165,7 @@ def test_one_entry_that_cannot_be_read_does_not_move_the_others() -> None:
     assert "not a rule source code" in back.unread["rules.1"]
 
 
-def test_a_missing_file_costs_only_what_it_alone_tells() -> None:
+def test_a_missing_file_costs_only_what_it_alone_shows() -> None:
     files: dict[str, Any] = dict(files_with(defaults(NEWEST), NEWEST))
     files["/json/outputs.json"] = "is not there (status 404)"
     del files["/xml/eve2.xml"]
@@ -177,7 +177,7 @@ def test_a_missing_file_costs_only_what_it_alone_tells() -> None:
     assert "/json/outputs.json is not there (status 404)." in back.remarks
 
 
-def test_unknown_and_missing_keys_are_told() -> None:
+def test_unknown_and_missing_keys_are_reported() -> None:
     files = files_with(defaults(NEWEST), NEWEST)
     files["/json/status.json"] |= {f"novelty{number}": "1" for number in range(14)}
     del files["/json/outputs.json"]["ortime2"]

@@ -34,7 +34,7 @@ def told(bench: FilesBench, profile: Profile) -> dict[str, Any]:
 @examples(3)
 @EVERY_PROFILE
 @given(data=st.data())
-def test_what_is_told_back_is_what_is_measured(profile: Profile, data: st.DataObject) -> None:
+def test_parsed_values_are_the_measured_values(profile: Profile, data: st.DataObject) -> None:
     tree = {
         **{f"analog_inputs.{index}.sensor": "vin=3.3V/5V" for index in range(6)},
         "differentials.0": Differential("DS1", "DS2", "-"),
@@ -119,13 +119,13 @@ def test_readings_of_modules_at_unknown_places_are_not_guessed(
 
 
 @for_each("text", ["", "0*0", "x*0*0", "99*0*0"])
-def test_a_differential_whose_scale_is_not_told_has_no_value(text: str) -> None:
+def test_a_differential_whose_scale_is_unknown_has_no_value(text: str) -> None:
     profile = Profile("3.0", "1.58a")
     file = {**FilesBench({}, profile=profile).json(ALL), "diffsel": text, "diff1": "5"}
     assert isinstance(parse_values(ALL, file, profile)["DIFF1"], Unreadable)
 
 
-def test_the_uptime_is_told_in_seconds_or_not_at_all() -> None:
+def test_the_uptime_is_in_seconds_or_missing() -> None:
     parts = {"uptimeSeconds": "5", "uptimeMinutes": "4", "uptimeHours": "3", "uptimeDays": "2"}
     assert parse_uptime(parts) == 5 + 4 * 60 + 3 * 3600 + 2 * 86400
     for wrong in ("60", "-1", "x"):
