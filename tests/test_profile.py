@@ -41,8 +41,8 @@ def test_software_versions_order_by_number_then_letter() -> None:
 
 
 @given(software, software)
-def test_software_versions_order_as_their_texts_do(one: str, other: str) -> None:
-    assert (version(one) < version(other)) == (one < other)
+def test_software_versions_order_as_their_texts_do(first: str, other: str) -> None:
+    assert (version(first) < version(other)) == (first < other)
 
 
 @for_each("hw", HARDWARE)
@@ -90,9 +90,9 @@ def test_a_span_holds_since_but_not_until(
 
 
 @given(st.sampled_from(HARDWARE), software, software, software)
-def test_a_version_is_before_in_or_after_a_span(hw: str, sw: str, one: str, other: str) -> None:
-    assume(one != other)
-    span, profile = VersionSpan(HARDWARE, *sorted((one, other))), Profile(hw, sw)
+def test_a_version_is_before_in_or_after_a_span(hw: str, sw: str, version: str, other: str) -> None:
+    assume(version != other)
+    span, profile = VersionSpan(HARDWARE, *sorted((version, other))), Profile(hw, sw)
     answers = [span.is_before(profile), span.covers(profile), span.is_after(profile)]
     assert answers.count(True) == 1
 

@@ -1,4 +1,4 @@
-"""What is told about versions: it agrees with what each version does."""
+"""What descriptions say about versions: it agrees with what each version does."""
 
 import pytest
 
@@ -62,12 +62,12 @@ def test_newest_version_of_a_row_has_it_and_no_newer_one_does(row: Row) -> None:
     assert [profile for profile in newer if row.is_offered(profile)] == []
 
 
-def deprecated_lines(profile: Profile) -> list[str]:
+def list_deprecated(profile: Profile) -> list[str]:
     return [row.line for row in TABLE if row.is_offered(profile) and is_deprecated(row, profile)]
 
 
 def test_forms_are_deprecated_where_the_version_has_a_newer_one() -> None:
-    assert deprecated_lines(NEWEST) == [
+    assert list_deprecated(NEWEST) == [
         "GET /stm.cgi?modbus_sensor=<A>",
         "GET /stm.cgi?gsmnumber=<A>",
         "GET /inpa.cgi?diffsel=<A><B>",
@@ -78,7 +78,7 @@ def test_forms_are_deprecated_where_the_version_has_a_newer_one() -> None:
 
 
 def test_the_only_form_that_a_version_has_is_not_deprecated() -> None:
-    assert not set(deprecated_lines(Profile("3.0", "1.36"))) & {
+    assert not set(list_deprecated(Profile("3.0", "1.36"))) & {
         "GET /stm.cgi?modbus_sensor=<A>",
         "GET /inpa.cgi?diffsel=<A><B>",
         "GET /inpa.cgi?powsel=<A><B>",
@@ -93,7 +93,7 @@ def test_what_replaces_a_row_is_a_row_of_the_table() -> None:
 
 @pytest.mark.parametrize(("sw", "deprecated"), [("1.56", False), ("1.56a", True)])
 def test_deprecation_begins_with_the_version_that_says_so(sw: str, deprecated: bool) -> None:
-    lines = deprecated_lines(Profile("3.9", sw))
+    lines = list_deprecated(Profile("3.9", sw))
     assert ("GET /inpa.cgi?eclear=<A>" in lines) is deprecated
 
 

@@ -48,7 +48,7 @@ def all_secrets_set(profile: Profile) -> Settings:
     return settings
 
 
-def shown(plan: Plan, profile: Profile) -> str:
+def show_plan(plan: Plan, profile: Profile) -> str:
     requests = [mask_request(step.request, profile) for step in plan.steps]
     return "\n".join(f"{one.target} {one.body}" for one in requests)
 
@@ -58,7 +58,7 @@ def test_no_secret_of_a_planned_request_is_shown(profile: Profile) -> None:
     wanted = all_secrets_set(profile)
     plan = plan_between(profile, defaults(profile), wanted, rows=TABLE)
     sent = "\n".join(f"{step.request.target} {step.request.body}" for step in plan.steps)
-    said, hidden = shown(plan, profile), 0
+    said, hidden = show_plan(plan, profile), 0
     for path, value in leaves(wanted):
         if pattern_of(path) not in CONFIDENTIAL or not value:
             continue
@@ -71,7 +71,7 @@ def test_no_secret_of_a_planned_request_is_shown(profile: Profile) -> None:
 
 def test_everything_but_secrets_is_shown() -> None:
     profile = Profile()
-    said = shown(
+    said = show_plan(
         plan_between(profile, defaults(profile), all_secrets_set(profile), rows=TABLE), profile
     )
     assert "em1=mail.example&em2=25&em3=postman&em4=***&em5=&" in said

@@ -100,12 +100,12 @@ def test_whatever_a_command_takes_fits_its_schema(profile: Profile) -> None:
             continue
         for item in row.form.items:
             schema = Draft202012Validator(value_schema(item, row.params, profile))
-            for text in _sent_values(row, item, profile):
+            for text in _values_to_send(row, item, profile):
                 number = int(text) if schema.schema["type"] == "integer" else text
                 assert schema.is_valid(number), (item.text, text)
 
 
-def _sent_values(row: Row, item: Item, profile: Profile) -> list[str]:
+def _values_to_send(row: Row, item: Item, profile: Profile) -> list[str]:
     base = fill(row.params, row.example, profile)
     sent = []
     for letter in item.value.holes if item.value else ():

@@ -1,4 +1,4 @@
-"""The inverse of the commands: a plan leads to the wanted settings, and tells where it cannot."""
+"""The inverse of the commands: a plan leads to the wanted settings, and reports where it cannot."""
 
 from collections.abc import Sequence
 from itertools import permutations, product
@@ -80,7 +80,7 @@ def _reachable(tree: Settings, profile: Profile, rows: Sequence[Row]) -> Setting
     return replace(tree, rules=rules, access=defaults(profile).access)
 
 
-async def lived(twin: LoopTwin, plan: Plan) -> Settings:
+async def run_plan(twin: LoopTwin, plan: Plan) -> Settings:
     """Send the requests of a plan to a twin; return what its settings became."""
     for step in plan.steps:
         request = step.request
@@ -99,8 +99,8 @@ async def test_a_plan_leads_from_any_settings_to_any_others(
     there = plan_between(profile, defaults(profile), now, rows=rows)
     plan = plan_between(profile, now, wanted, rows=rows)
     async with await LoopTwin.start(profile) as twin:
-        assert await lived(twin, there) == now
-        result = await lived(twin, plan)
+        assert await run_plan(twin, there) == now
+        result = await run_plan(twin, plan)
     missing = {path for path, *_ in difference(result, wanted)}
     assert missing == {one.path for one in plan.unreachable}
     assert missing <= {ONE_WAY}
@@ -117,8 +117,8 @@ async def test_settings_of_another_version_are_reached_as_far_as_they_can_be_car
     there = plan_between(target, defaults(target), now)
     plan = plan_between(target, now, carried)
     async with await LoopTwin.start(target) as twin:
-        await lived(twin, there)
-        result = await lived(twin, plan)
+        await run_plan(twin, there)
+        result = await run_plan(twin, plan)
     missing = {path for path, *_ in difference(result, carried)}
     assert missing == {one.path for one in plan.unreachable}
     assert missing <= {ONE_WAY}
@@ -200,8 +200,8 @@ async def test_a_plan_reaches_empty_places_between_rules(
     assert [step.request.query.partition("*")[0] for step in plan.steps] == queries
     async with await LoopTwin.start(NEW) as twin:
         there = plan_between(NEW, settings(""), settings(now))
-        assert await lived(twin, there) == settings(now)
-        assert await lived(twin, plan) == settings(wanted)
+        assert await run_plan(twin, there) == settings(now)
+        assert await run_plan(twin, plan) == settings(wanted)
 
 
 def test_a_rule_that_does_not_change_is_left_alone() -> None:

@@ -68,15 +68,15 @@ def test_run_together_commands_are_counted_one_by_one() -> None:
 
 
 @for_each(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("#" * (MAX_TEXT_BYTES + 1), "The text with the commands has"),
         (f"post.cgi?mail {'x' * (ON_LOOP_BODY_LIMIT + 1)}", "The body of the command in line 1"),
         ("\n".join([f"outs.cgi?{ON}"] * (MAX_COMMANDS + 1)), "101 commands"),
     ],
 )
-def test_a_text_of_commands_is_refused_beyond_its_limits(text: str, said: str) -> None:
-    with pytest.raises(TooManyCommands, match=said):
+def test_a_text_of_commands_is_refused_beyond_its_limits(text: str, reason: str) -> None:
+    with pytest.raises(TooManyCommands, match=reason):
         parse_commands(text)
 
 

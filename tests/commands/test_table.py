@@ -17,7 +17,14 @@ from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST, PROFILES, profiles_that_change
 from tests.cases import for_each
-from tests.conformance.requests import Fields, Sample, accepted, misshapen, refused, takes
+from tests.conformance.requests import (
+    Fields,
+    Sample,
+    make_bad_samples,
+    make_good_samples,
+    misshapen,
+    takes,
+)
 from tests.effort import some_of
 
 NUMBERED = [pytest.param(number, id=row.line) for number, row in enumerate(TABLE)]
@@ -106,7 +113,7 @@ def test_a_dependent_field_has_a_case_for_every_value_it_depends_on(number: int)
 def test_a_row_takes_every_good_request_and_understands_it(number: int) -> None:
     row = TABLE[number]
     for profile in profiles_of(number) if row.form.items else ():
-        samples = list(accepted(row, profile))
+        samples = list(make_good_samples(row, profile))
         assert samples
         for sample in samples:
             (found,) = find(sample.method, sample.path, sample.items, profile)
@@ -124,7 +131,7 @@ def test_a_row_takes_every_good_request_and_understands_it(number: int) -> None:
 def test_a_row_refuses_every_bad_request_and_names_the_field(number: int) -> None:
     row = TABLE[number]
     for profile in profiles_of(number) if row.form.items else ():
-        for sample in (*refused(row, profile), *misshapen(row, profile)):
+        for sample in (*make_bad_samples(row, profile), *misshapen(row, profile)):
             refusal = refusal_of(sample)
             assert refusal.status == 400, sample
             assert refusal.allowed, sample

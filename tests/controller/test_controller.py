@@ -52,7 +52,7 @@ async def twin(store: SlowStore) -> AsyncIterator[LoopTwin]:
 
 
 async def turns() -> None:
-    """Let everything that can go on go on."""
+    """Let everything run that can run."""
     for _ in range(20):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""Any story told to a whole controller: commands, readings, restarts and time in any order."""
+"""Any story on a whole controller: commands, readings, restarts and time in any order."""
 
 import asyncio
 

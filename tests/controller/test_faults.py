@@ -384,7 +384,7 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
 
 
 @for_each(
-    ("make", "said"),
+    ("make", "reason"),
     [
         (lambda: fault_from_text("melted"), "Allowed: slow, drip"),
         (lambda: faults.slow("soon"), "delay"),
@@ -401,10 +401,10 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
         (lambda: fault_from_fields("raw", {"key": "x", "value": "y" * 101}), "any text"),
     ],
 )
-def test_an_impossible_fault_is_refused_at_the_call(make: Any, said: str) -> None:
+def test_an_impossible_fault_is_refused_at_the_call(make: Any, reason: str) -> None:
     with pytest.raises(BadFault) as told:
         make()
-    assert said in str(told.value)
+    assert reason in str(told.value)
 
 
 @for_each("kind", FAULTS)

@@ -1,4 +1,4 @@
-"""A controller that goes on in another process: as if nothing had been, or refused in words."""
+"""A controller that resumes in another process: unchanged, or refused with a reason."""
 
 import asyncio
 import logging
@@ -174,7 +174,7 @@ async def test_changes_before_the_hand_over_are_confirmed() -> None:
     for switched_each_second in ("atout=0*1", "atout=6*1", "aout=01"):
         await twin.ok(f"/outs.cgi?{switched_each_second}")
     asked = asyncio.create_task(twin.refused("/sim.cgi?DS1=20&advance=3600&DS1=31", 503))
-    # So much happens in an hour that others have their turn meanwhile.
+    # So much happens in an hour that other tasks have their turn in between.
     await asyncio.sleep(0)
     assert bench.readings["DS1"] == 20
     assert hand_over(twin.controller) is not None

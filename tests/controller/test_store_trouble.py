@@ -1,4 +1,4 @@
-"""A disk that fails: outputs go on, changes are refused with 507, `/health` says so."""
+"""A disk that fails: outputs keep working, changes are refused with 507, `/health` says so."""
 
 import asyncio
 from pathlib import Path
@@ -70,7 +70,7 @@ async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
     await twin.ok("/inpa.cgi?powsave=1&powsel=0*10")
     await twin.ok("/sim.cgi?m1=3.6&advance=10")
     disk.is_full = True
-    # The minute of the energy is over, but nobody has woken the controller yet.
+    # The minute of the energy is over, but nothing has woken the controller yet.
     clock = twin.controller.clock
     assert isinstance(clock, VirtualClock)
     clock.move_to(clock.read().now + 61.0)

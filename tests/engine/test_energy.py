@@ -310,7 +310,9 @@ def test_energy_is_kept_at_a_clean_stop() -> None:
 
 def test_kept_energy_and_counting_come_back() -> None:
     kept = {"energy.0": 12.5, "energy.3": 1, "counting.3": False}
-    bench = Measuring(REMEMBER | {"power.0.current": "m1", "power.3.current": "m1"}, kept=kept)
+    bench = Measuring(
+        REMEMBER | {"power.0.current": "m1", "power.3.current": "m1"}, remembered=kept
+    )
     assert [bench.values[label] for label in ENERGIES] == [12.5, 0.0, 0.0, 1.0, 0.0, 0.0]
     assert bench.effects(Persist) == []
     bench.sense({"m1": 1.0})
@@ -320,7 +322,7 @@ def test_kept_energy_and_counting_come_back() -> None:
 
 def test_a_kept_power_is_shown_until_it_is_measured_and_counts_nothing() -> None:
     kept = {"energy.0": 1.0, "power.0": 2.5}
-    bench = Measuring(MODULE | REMEMBER, kept=kept)
+    bench = Measuring(MODULE | REMEMBER, remembered=kept)
     assert bench.values["POWER1"] == 2.5
     bench.wait(30)
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (2.5, 1.0)
@@ -331,7 +333,7 @@ def test_a_kept_power_is_shown_until_it_is_measured_and_counts_nothing() -> None
 
 
 def test_a_kept_power_whose_source_does_not_come_back_is_absent_after_a_minute() -> None:
-    bench = Measuring(MODULE | REMEMBER, kept={"power.0": 2.5})
+    bench = Measuring(MODULE | REMEMBER, remembered={"power.0": 2.5})
     bench.wait(59)
     assert bench.values["POWER1"] == 2.5
     bench.wait(2)
@@ -339,12 +341,14 @@ def test_a_kept_power_whose_source_does_not_come_back_is_absent_after_a_minute()
 
 
 def test_a_measured_power_comes_before_a_kept_one() -> None:
-    bench = Measuring(MODULE | REMEMBER, kept={"power.0": 2.5}, sensed_before_start={"m1": 1.0})
+    bench = Measuring(
+        MODULE | REMEMBER, remembered={"power.0": 2.5}, sensed_before_start={"m1": 1.0}
+    )
     assert bench.values["POWER1"] == 1.0
 
 
 def test_the_kept_power_of_pulses_continues_and_falls_without_new_pulses() -> None:
-    bench = Measuring(PULSES | REMEMBER, kept={"power.0": 1.0})
+    bench = Measuring(PULSES | REMEMBER, remembered={"power.0": 1.0})
     assert bench.values["POWER1"] == pytest.approx(1.0)
     bench.wait(1)
     pulse(bench)
@@ -352,7 +356,7 @@ def test_the_kept_power_of_pulses_continues_and_falls_without_new_pulses() -> No
     bench.wait(1.8)
     pulse(bench)
     assert bench.values["POWER1"] == pytest.approx(2.0)
-    fallen = Measuring(PULSES | REMEMBER, kept={"power.0": 1.0})
+    fallen = Measuring(PULSES | REMEMBER, remembered={"power.0": 1.0})
     fallen.wait(36)
     assert fallen.values["POWER1"] == pytest.approx(0.1, rel=0.1)
 
@@ -367,12 +371,14 @@ def test_energy_and_power_survive_a_restart_of_the_controller() -> None:
 
 
 def test_kept_garbage_starts_at_0() -> None:
-    bench = Measuring(REMEMBER, kept={"energy.0": math.nan, "energy.1": None, "power.0": math.nan})
+    bench = Measuring(
+        REMEMBER, remembered={"energy.0": math.nan, "energy.1": None, "power.0": math.nan}
+    )
     assert (bench.values["ENERGY1"], bench.values["ENERGY2"]) == (0.0, 0.0)
 
 
 def test_without_remembering_energy_starts_at_0_and_is_not_kept() -> None:
-    bench = Measuring(MODULE, kept={"energy.0": 12.5, "counting.0": False})
+    bench = Measuring(MODULE, remembered={"energy.0": 12.5, "counting.0": False})
     assert bench.values["ENERGY1"] == 0.0
     bench.sense({"m1": 1.0})
     bench.wait(HOUR)
@@ -385,9 +391,9 @@ def test_without_remembering_energy_starts_at_0_and_is_not_kept() -> None:
 def test_counters_that_are_not_kept_up_are_forgotten() -> None:
     """Also those of meters that this version does not have."""
     kept = {"energy.0": 12.5, "counting.0": False, "energy.5": 7.0}
-    bench = Measuring(kept=kept, profile=Profile("3.5", "1.40"))
+    bench = Measuring(remembered=kept, profile=Profile("3.5", "1.40"))
     assert bench.effects(Persist) == [Persist(name, None) for name in kept]
-    off = Measuring(REMEMBER, kept=kept)
+    off = Measuring(REMEMBER, remembered=kept)
     off.effects(Persist)
     off.set({"energy_remember": False})
     assert off.effects(Persist) == [Persist(name, None) for name in kept]

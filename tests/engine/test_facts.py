@@ -1,4 +1,4 @@
-"""What the journal tells as data: what, which, from, to, and the cause with its numbers."""
+"""What the journal holds as data: what, which, from, to, and the cause with its numbers."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The exported state of an engine: a picture that stays, and copies that go on by themselves.
+"""The exported state of an engine: a picture that stays, and independent copies.
 
-That a copy goes on exactly as the original, whatever happens, is in `test_engine_properties.py`.
+That a copy continues exactly as the original is in `test_engine_properties.py`.
 """
 
 from datetime import UTC

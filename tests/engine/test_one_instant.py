@@ -33,7 +33,7 @@ def test_a_reading_and_all_its_consequences_are_one_call() -> None:
 
 
 def test_rules_see_one_snapshot_and_actions_come_afterwards() -> None:
-    # If the first rule's action were seen by the second one at once, the two could not swap.
+    # If the second rule saw the first rule's action immediately, the two could not swap.
     bench = Bench()
     bench.switch_on("EVENT1")
     swap = [

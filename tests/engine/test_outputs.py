@@ -19,7 +19,7 @@ def periodic(on_time: int, off_time: int) -> dict[str, object]:
 
 
 def states_by_second(bench: Bench, seconds: int, label: str = "OUT0") -> str:
-    """The state now and after each of so many seconds, as digits."""
+    """The state now and after each of a number of seconds, as digits."""
     states = str(bench.values[label])
     for _ in range(seconds):
         bench.wait(1)
@@ -310,7 +310,7 @@ def test_other_outputs_are_not_kept() -> None:
 
 def test_the_remembered_state_wins_over_on_after_start() -> None:
     changes = {"outputs.0.remember": True, "outputs.0.on_after_start": True}
-    bench = Bench(changes, kept={"output.0": False})
+    bench = Bench(changes, remembered={"output.0": False})
     assert bench.values["OUT0"] == 0
     assert bench.due_in() is None
 
@@ -340,11 +340,11 @@ def test_turning_remember_off_forgets_the_state() -> None:
 
 
 def test_a_state_kept_earlier_is_nothing_to_an_output_that_does_not_remember() -> None:
-    assert Bench(kept={"output.0": True}).values["OUT0"] == 0
+    assert Bench(remembered={"output.0": True}).values["OUT0"] == 0
 
 
 def test_a_state_that_is_not_kept_up_is_forgotten() -> None:
-    bench = Bench(kept={"output.0": True})
+    bench = Bench(remembered={"output.0": True})
     bench.switch_on("OUT0")
     bench.switch_off("OUT0")
     assert bench.kept == {"output.0": None}
@@ -352,7 +352,7 @@ def test_a_state_that_is_not_kept_up_is_forgotten() -> None:
 
 def test_the_return_time_of_a_restored_output_counts_from_the_start() -> None:
     changes = {"outputs.0.remember": True, "outputs.0.return_time": 9}
-    assert Bench(changes, kept={"output.0": True}).due_in() == 9
+    assert Bench(changes, remembered={"output.0": True}).due_in() == 9
 
 
 def test_forgetting_drops_what_was_remembered() -> None:
@@ -454,7 +454,7 @@ def test_periodic_switching_wins_over_the_start_delay_and_the_remembered_state()
         "outputs.0.on_after_start": True,
         "outputs.0.start_delay": 3,
     }
-    bench = Bench(changes, kept={"output.0": False})
+    bench = Bench(changes, remembered={"output.0": False})
     drives = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
     assert drives == [DriveOutput(0, True)]
     assert states_by_second(bench, 4) == "11001"

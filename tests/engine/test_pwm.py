@@ -303,9 +303,9 @@ def test_a_ramp_never_overshoots(start: float, end: float, lasts: float, elapsed
 
 @given(percents, percents, st.floats(0.001, 3e9), st.floats(0, 1), st.floats(0, 1))
 def test_a_ramp_never_moves_away_from_its_end(
-    start: float, end: float, lasts: float, one: float, other: float
+    start: float, end: float, lasts: float, first: float, other: float
 ) -> None:
-    early, late = sorted((one * lasts, other * lasts))
+    early, late = sorted((first * lasts, other * lasts))
     before, after = ramp(start, end, lasts, early), ramp(start, end, lasts, late)
     assert abs(end - after) <= abs(end - before) + 1e-9
 

@@ -1,4 +1,4 @@
-"""Advice about rules: what fights, loops or can never act is told, and nothing else is."""
+"""Advice about rules: what fights, loops or can never act is reported, and nothing else is."""
 
 from random import Random
 
@@ -105,7 +105,7 @@ def test_the_figures_of_advice_are_there_for_other_languages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("out_of_reach", "told"),
+    ("out_of_reach", "text"),
     [
         (digital("MQTT", 1), "MQTT is always 0, never 1."),
         (rule(compare="<", reference=-55.0), "DS1 is between -55 and 125, never below -55."),
@@ -115,9 +115,9 @@ def test_the_figures_of_advice_are_there_for_other_languages() -> None:
         ),
     ],
 )
-def test_a_range_is_described_in_words(out_of_reach: Rule, told: str) -> None:
+def test_a_range_is_described_in_words(out_of_reach: Rule, text: str) -> None:
     tree = with_value(defaults(NEWEST), "power.0.current", "INPD1")
-    assert [one.text for one in advice(out_of_reach, tree=tree)] == [f"Rule 1 never acts: {told}"]
+    assert [one.text for one in advice(out_of_reach, tree=tree)] == [f"Rule 1 never acts: {text}"]
 
 
 def test_advice_on_two_conditions_that_exclude_each_other() -> None:
@@ -287,7 +287,7 @@ def test_advice_on_an_output_that_nothing_switches_off_after_a_power_cut() -> No
     resetting = rule(compare="<", reference=10.0, value=0, mode=1)
     assert kinds(alone, resetting, tree=tree) == []
     assert kinds(alone, replace(resetting, enabled=False), tree=tree) == [("remembered", (1,))]
-    # One that ends by itself keeps none behind it from being told.
+    # One that ends on its own keeps no later one from being reported.
     returns = with_value(tree, "outputs.1.remember", True)
     returns = with_value(returns, "outputs.1.return_time", 5)
     assert kinds(rule(action="OUT1", mode=1), alone, tree=returns) == [("remembered", (2,))]

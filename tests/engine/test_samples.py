@@ -1,4 +1,4 @@
-"""What the engine hands to the history: causes that repeat are told once in a batch."""
+"""What the engine hands to the history: causes that repeat are recorded once in a batch."""
 
 from leverframe.engine.journal import Cause
 from leverframe.engine.samples import Samples

@@ -214,7 +214,7 @@ def test_a_periodic_entry_does_not_repeat_a_run_when_the_clock_is_set_back_a_lit
 
 def test_a_deadline_that_comes_early_by_the_wall_clock_waits_on() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry())
-    # The wall clock lost ten seconds and nobody said so.
+    # The wall clock lost ten seconds without notice.
     clock.machine.at = Moment(clock.machine.at.now, clock.machine.at.wall - 10)
     clock.pass_time(HOUR)
     assert clock.runs() == []

@@ -62,7 +62,7 @@ def values_like(path: str, value: Any) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def changed(draw: st.DrawFn, tree: Settings, most: int = 6) -> Settings:
+def change_tree(draw: st.DrawFn, tree: Settings, most: int = 6) -> Settings:
     """The tree after some random changes."""
     if draw(st.booleans()):
         tree = with_value(tree, "rules", (Rule(),) * draw(st.integers(0, MAX_RULES)))
@@ -77,8 +77,8 @@ def changed(draw: st.DrawFn, tree: Settings, most: int = 6) -> Settings:
     return tree
 
 
-trees = st.sampled_from(ALL_HARDWARE).flatmap(lambda profile: changed(defaults(profile)))
-pairs = trees.flatmap(lambda tree: st.tuples(st.just(tree), changed(tree)))
+trees = st.sampled_from(ALL_HARDWARE).flatmap(lambda profile: change_tree(defaults(profile)))
+pairs = trees.flatmap(lambda tree: st.tuples(st.just(tree), change_tree(tree)))
 
 
 def profile_of(tree: Settings) -> Profile:

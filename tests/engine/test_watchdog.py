@@ -50,7 +50,7 @@ def state(bench: Bench, index: int = 0) -> tuple[str, int, int]:
 
 
 def ping_times(bench: Bench, seconds: int, *, answered: bool) -> list[float]:
-    """Seconds from the start at which entry 0 pinged during so many seconds."""
+    """Seconds from the start at which entry 0 pinged during a number of seconds."""
     times = []
     for _ in range(seconds):
         bench.wait(1)

@@ -24,7 +24,7 @@ from tests.process.test_secrets_stay_inside import PLANTED, canary
 SECRET = "Zq7geheim"
 
 
-def written(path: str, query: str | None = None, kind: str = "", body: bytes = b"") -> str:
+def write_exchange(path: str, query: str | None = None, kind: str = "", body: bytes = b"") -> str:
     request = mask_request(path, query, kind, body)
     return msgspec.json.encode([request.path, request.query, request.body]).decode()
 
@@ -33,7 +33,7 @@ def written(path: str, query: str | None = None, kind: str = "", body: bytes = b
 def test_no_secret_of_a_command_is_written_down(paths: tuple[str, ...]) -> None:
     target, body = PLANTED[paths]
     path, _, query = target.partition("?")
-    text = written(path, query, "application/x-www-form-urlencoded", body or b"")
+    text = write_exchange(path, query, "application/x-www-form-urlencoded", body or b"")
     for name in paths:
         assert canary(name) not in text
         assert b64encode(canary(name).encode()).decode() not in text
@@ -47,8 +47,8 @@ SECRET_ROWS = [row for row in TABLE if row.secret and row.body is None]
 def test_every_row_of_the_table_that_is_secret_is_masked(row) -> None:  # type: ignore[no-untyped-def]
     query = "&".join(f"{item.text.partition('=')[0]}={SECRET}" for item in row.form.items)
     query = query.replace("<A>", "1")
-    assert SECRET not in written(row.form.path, query)
-    assert SECRET not in written(row.form.path, None, "", query.encode())
+    assert SECRET not in write_exchange(row.form.path, query)
+    assert SECRET not in write_exchange(row.form.path, None, "", query.encode())
 
 
 @for_each(
@@ -68,7 +68,7 @@ def test_every_row_of_the_table_that_is_secret_is_masked(row) -> None:  # type: 
     ],
 )
 def test_a_secret_in_an_unusual_place_is_masked(path: str, query: str | None) -> None:
-    assert SECRET not in written(path, query)
+    assert SECRET not in write_exchange(path, query)
     assert mask_request(path, query, "", b"").is_masked
 
 
@@ -84,7 +84,7 @@ def test_a_secret_in_an_unusual_place_is_masked(path: str, query: str | None) ->
     ],
 )
 def test_a_secret_in_a_body_is_masked(kind: str, body: str) -> None:
-    assert SECRET not in written("/anything", None, kind, body.encode())
+    assert SECRET not in write_exchange("/anything", None, kind, body.encode())
 
 
 @for_each(
@@ -118,7 +118,7 @@ def test_what_is_no_secret_is_written_down_as_it_was(
 def test_a_password_is_gone_whatever_stands_beside_it(secret: str, before: str, after: str) -> None:
     secret = f"7Q{secret}"
     query = f"{before}em4={quote(secret)}{after}"
-    assert secret not in written("/stm.cgi", query)
+    assert secret not in write_exchange("/stm.cgi", query)
     answer = f"<response><said>{secret}</said></response>".encode()
     hidden = mask_request("/stm.cgi", query, "", b"").hidden
     assert secret not in mask_answer("/stm.cgi", "text/xml", answer, hidden).text

@@ -73,7 +73,7 @@ def test_a_condition_is_judged_by_present_values(text: str, expected: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("", "'' is not a condition. Allowed: a label or a name, then >=, <=, ==, !=, >, <, ="),
         ("DS1", "not a condition"),
@@ -96,6 +96,6 @@ def test_a_condition_is_judged_by_present_values(text: str, expected: bool) -> N
         ("DS1 > 1 or " * 50 + "DS1 > 1", "at most 500 characters, not 557"),
     ],
 )
-def test_what_is_no_condition_is_refused_with_what_is_allowed(text: str, said: str) -> None:
-    with pytest.raises(BadCondition, match=said):
+def test_what_is_no_condition_is_refused_with_what_is_allowed(text: str, reason: str) -> None:
+    with pytest.raises(BadCondition, match=reason):
         condition_from_text(text, settings())

@@ -1,4 +1,4 @@
-"""The way back: settings that files tell are those that the unit has, or they are not read."""
+"""The way back: settings that files show are those that the unit has, or they are not read."""
 
 from collections.abc import Mapping
 from random import Random
@@ -24,7 +24,7 @@ from tests.random_settings import random_settings
 
 from .files_bench import NEWEST, FilesBench
 
-#: What real units never tell.
+#: What real units never show.
 NEVER_TOLD = ("email", "http", "gsm.code", "snmp", "watchdog", "mqtt", "access.users", "name")
 OLD = Profile("3.0", "1.58a")
 
@@ -36,7 +36,7 @@ def files_with(settings: Settings, profile: Profile) -> dict[str, dict[str, Any]
 
 
 def wrongly_read(settings: Settings, back: ReadBack) -> list[str]:
-    """Return what differs and is not told to be unread or read with loss."""
+    """Return what differs and is not reported as unread or read with loss."""
     return [
         path
         for path, _, _ in difference(settings, back.settings)
@@ -143,7 +143,7 @@ def test_a_mapping_of_modules_is_read_where_the_version_has_one() -> None:
     with_mapping, without = Profile("3.5", "1.40"), Profile("3.5", "1.34")
     bench = FilesBench(profile=with_mapping)
     bench.send("/stm.cgi?modbusmapping=10*212" + "*00" * 28)
-    files = {path: bench.shown(path) for path in files_of(with_mapping)}
+    files = {path: bench.show(path) for path in files_of(with_mapping)}
     back = read_back(with_mapping, files)
     assert back.settings.modbus_mapping[1] == ModbusMapping(2, 12)
     for content in files.values():
@@ -194,7 +194,7 @@ def test_a_star_in_a_name_is_read_with_loss() -> None:
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?tname=0a%2Ab&tname=1plain")
     bench.send("/post.cgi?sched_save", b"&s4=c%2Ad*0*1*60*0*127*1&&")
-    back = read_back(NEWEST, {path: bench.shown(path) for path in files_of(NEWEST)})
+    back = read_back(NEWEST, {path: bench.show(path) for path in files_of(NEWEST)})
     assert [sensor.name for sensor in back.settings.onewire[:2]] == ["a*b", "plain"]
     assert {path for path in back.lossy if path.startswith("onewire")} == {"onewire.0.name"}
     assert "schedule.4.name" in back.lossy
@@ -204,14 +204,14 @@ def test_a_duty_that_may_move_is_read_with_loss() -> None:
     assert read_back(NEWEST, files_with(defaults(NEWEST), NEWEST)).lossy == {}
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?pwmt=130")
-    back = read_back(NEWEST, {path: bench.shown(path) for path in files_of(NEWEST)})
+    back = read_back(NEWEST, {path: bench.show(path) for path in files_of(NEWEST)})
     assert set(back.lossy) == {"pwm.1.duty"}
 
 
 def test_a_duty_that_is_regulated_is_not_read() -> None:
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?pwmd=173&pidvalue=1*10*215*100*10*0*1")
-    files = {path: bench.shown(path) for path in files_of(NEWEST)}
+    files = {path: bench.show(path) for path in files_of(NEWEST)}
     back = read_back(NEWEST, files)
     assert "regulator" in back.unread["pwm.1.duty"]
     assert back.settings.pwm[1].duty == 50

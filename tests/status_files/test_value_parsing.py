@@ -20,13 +20,13 @@ from .files_bench import PROFILES, FilesBench
 
 ALL, PERIODIC = "/json/all.json", "/json/status_per.json"
 EVERY_PROFILE = pytest.mark.parametrize("profile", PROFILES, ids=str)
-#: Half a step of the scale: those that are told as whole numbers, and all others.
+#: Half a step of the scale: those that are shown as whole numbers, and all others.
 WHOLE_STEP, OTHER_STEP = 0.5, 0.05 + 1e-9
 WHOLE = ("CO2", "PWM0.duty", "PWM1.duty", "PWM2.duty", "PWM3.duty")
 SENSED = ("VCC", "TEMP", "T1", "H1", "P1", "CO2", "PM2.5", "DISTANCE", *ONEWIRE, *ANALOG_INPUTS)
 
 
-def told(bench: FilesBench, profile: Profile) -> dict[str, Any]:
+def parse_files(bench: FilesBench, profile: Profile) -> dict[str, Any]:
     both = {**bench.json(ALL), **bench.json(PERIODIC)}
     return parse_values(ALL, both, profile) | parse_values(PERIODIC, both, profile)
 
@@ -43,7 +43,7 @@ def test_parsed_values_are_the_measured_values(profile: Profile, data: st.DataOb
     bench = FilesBench(tree, profile=profile)
     sensed = data.draw(st.lists(st.sampled_from(SENSED), unique=True))
     bench.sense(**{label: data.draw(st.floats(*LIMITS[label])) for label in sensed})
-    found = told(bench, profile)
+    found = parse_files(bench, profile)
     assert set(OUTPUTS) | {"INPD1", "VCC", "DS1", "DIFF1", "PWM0.duty"} <= found.keys()
     for label, value in found.items():
         known = bench.values[label]

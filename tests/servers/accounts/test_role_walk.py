@@ -25,7 +25,7 @@ from leverframe.storage.store import Changes, MemoryStore, Store
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.cases import for_each
-from tests.conformance.requests import Sample, accepted
+from tests.conformance.requests import Sample, make_good_samples
 from tests.conformance.test_rows import newest_that_offers
 from tests.servers.signing_up import (
     ADMINISTRATOR,
@@ -82,7 +82,7 @@ def switches(row: Row) -> bool:
 @lru_cache(maxsize=32)
 def sample_of(number: int) -> Sample:
     row = TABLE[number]
-    return next(iter(accepted(row, newest_that_offers(row))))
+    return next(iter(make_good_samples(row, newest_that_offers(row))))
 
 
 ROWS = [pytest.param(number, id=row.line[:70]) for number, row in enumerate(TABLE)]
