@@ -67,7 +67,9 @@ def test_a_snapshot_can_be_saved_after_the_end_and_loaded_twice(tmp_path: Path) 
 def test_faults_that_are_set_cannot_be_saved(tmp_path: Path) -> None:
     with Twin() as twin, twin.fault(faults.slow("5s")):
         moment = twin.snapshot()
-        with pytest.raises(BadSnapshot, match=r"end them before it is taken: slow\*delay:5s"):
+        with pytest.raises(
+            BadSnapshot, match=r"end these faults before you take it: slow\*delay:5s"
+        ):
             moment.save(tmp_path / "one.snapshot")
     assert not (tmp_path / "one.snapshot").exists()
 

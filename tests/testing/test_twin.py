@@ -404,7 +404,10 @@ def test_which_recorded_answer_comes_next_is_part_of_snapshots(tmp_path: Path) -
         assert twin.get("/own") == "second"
         twin.reset()
         assert (twin.get("/own"), fork.get("/own")) == ("first", "third")
-        with Twin() as other, pytest.raises(NoLiveSnapshot, match="only one has recorded answers"):
+        with (
+            Twin() as other,
+            pytest.raises(NoLiveSnapshot, match="has recorded answers, but not both"),
+        ):
             other.restore(one_given)
     with Twin.process(recorded=recording) as process:
         assert (process.get("/own"), process.get("/own")) == ("first", "second")
@@ -471,7 +474,9 @@ def test_garbled_answers_in_a_recording_are_no_settings(tmp_path: Path) -> None:
     with Twin(settings=recorded(tmp_path / "unit.jsonl", answers)) as twin:
         assert twin.recorded_unit is not None
         assert "is not JSON" in str(twin.recorded_unit.why_unread("outputs.0.return_time"))
-        assert "no mask of 4 bits" in str(twin.recorded_unit.why_unread("digital_inputs.0.pull_up"))
+        assert "not a mask of 4 bits" in str(
+            twin.recorded_unit.why_unread("digital_inputs.0.pull_up")
+        )
         assert any("No version is told" in remark for remark in twin.recorded_unit.remarks)
 
 
@@ -555,7 +560,7 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
             BadSettings,
             "There is no setting 'outputs.9.name'",
         ),
-        ({"settings": {"outputs.0.name": 7}}, BadSettings, "of the wrong kind"),
+        ({"settings": {"outputs.0.name": 7}}, BadSettings, "of the wrong type"),
         ({"settings": "unit.ini"}, BackupRefused, "end it with .toml"),
         ({"mqtt": "broker"}, BadSettings, "write it like 127.0.0.1:1883"),
         ({"mqtt": "http://broker:1"}, BadSettings, "mqtt://NAME:PASSWORD"),

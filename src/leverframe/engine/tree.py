@@ -207,7 +207,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     """Build a tree of stored leaves over the profile's defaults; return it and the unfit paths.
 
     A leaf does not fit where the profile's lists are shorter, or where the program does not know
-    the setting. A value of the wrong kind means a damaged store and raises `UnfitSettings`.
+    the setting. A value of the wrong type means a damaged store and raises `UnfitSettings`.
     """
     factory = defaults(profile)
     # Only branches of which something is stored are built: of most controllers that is little.
