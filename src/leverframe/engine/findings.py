@@ -39,7 +39,7 @@ SENTENCES = {
     "sensor_silent": "{name} is set up but has not answered yet.",
     "slot_silent": "The module in Modbus slot {slot} is set up but has not answered yet.",
     "rule_waits": "Rule {rule} waits for {name}, which has had no value yet.",
-    "rule_held": "{name} is held by hand, but rule {rule} is met.",
+    "rule_held": "{name} was switched by hand, against rule {rule}, which is met.",
     "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
     "rules_endless": "Rules trigger each other endlessly, at most once a second: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
