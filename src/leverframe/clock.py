@@ -41,7 +41,7 @@ class Clock(Protocol):
         """Move virtual time to this moment, unless it has passed."""
 
     def go_back(self, moment: Moment) -> None:
-        """Make it a moment of a snapshot again, on virtual time."""
+        """Set the clock back to the moment of a snapshot, on virtual time."""
 
 
 class SystemClock:

@@ -74,7 +74,7 @@ def newest_software(hw: str) -> str:
 
 
 def existing(hw: str, sw: str) -> Profile:
-    """Return the profile that people asked for, or refuse one that no unit ever was."""
+    """Return the requested profile; refuse one that never existed."""
     profile, newest = Profile(hw, sw), newest_software(hw)
     if version(sw) > version(newest):
         raise UnknownProfile(
@@ -116,7 +116,7 @@ ALWAYS: Spans = (VersionSpan(),)
 
 
 def hardware_words(hw: tuple[str, ...]) -> str:
-    """Write `HW 3.5+` and its like as the interface document does."""
+    """Write a range such as `HW 3.5+` as the interface document does."""
     if hw == HW35:
         return "HW 3.5+"
     if hw == HW35_TO_38:

@@ -81,7 +81,9 @@ class Controller(Hooks):
         timezone: tzinfo,
         stored: Stored | None = None,
     ) -> None:
-        """Resume from what the store holds; `stored` is that where it has been read already."""
+        """Resume from the content of the store; `stored` is that content if it has already been
+        read.
+        """
         super().__init__()
         self.profile = profile
         self.store = store
@@ -253,9 +255,10 @@ class Controller(Hooks):
         remembered: Mapping[str, Any] | None = None,
         uploads: Iterable[str] = (),
     ) -> list[asyncio.Task[None]]:
-        """Power off and on with settings that are on disk, and where given remember only this.
+        """Power off and on with settings that are on disk; `remembered`, if given, replaces what is
+        remembered.
 
-        What is returned is under way, as of `notify_settings`.
+        Return what is still under way, as `notify_settings` does.
         """
         old = self.engine.settings
         self._restart_with(settings, remembered)
@@ -475,7 +478,7 @@ class Controller(Hooks):
         self._end_round()
 
     def _end_round(self) -> None:
-        """Do once per round of the event loop what follows from all that happened in it."""
+        """Run the follow-up work of all events in one round of the event loop, once."""
         self._notify_if_changed()
         # Afterwards: a watcher may want to be called at a time of its own.
         self.time.plan_now()
@@ -494,11 +497,11 @@ class Controller(Hooks):
         self._call_watchers()
 
     def name_or(self, given: str) -> str:
-        """Return what people call it: by its settings, by its node, else the name it was given."""
+        """Return its name: from its settings, from its node, or else the given one."""
         return self.engine.settings.name or self.new_name or given
 
     def take_name(self, name: str) -> None:
-        """Change the name that is used wherever people have not given one themselves."""
+        """Change the name that is used where users have not set one."""
         self.new_name = name
         self.engine.machine.version += 1
         self._notify_if_changed()

@@ -38,7 +38,7 @@ class FaultyPort(Protocol):
 
 
 class Unit(Protocol):
-    """What a fault does to the controller itself."""
+    """The effects of a fault on the controller itself."""
 
     def power_off(self, until: float) -> None: ...
 
@@ -297,7 +297,7 @@ class Faults:
     # --- what the board asks ----------------------------------------------------------------------
 
     def distort(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what the controller gets for what is measured."""
+        """Return the readings that the controller gets in place of those that are measured."""
         bound = self._unit.settings().onewire
         ids = {one.id: label for label, one in zip(ONEWIRE, bound, strict=False)}
         changed = dict(readings)
@@ -370,7 +370,7 @@ class Faults:
             self._board.deliver_again(self._key(label))
 
     def _key(self, label: str) -> str:
-        """Return what a reading is called on the board: its label, or the sensor bound there."""
+        """Return the name of a reading on the board: its label, or the sensor bound there."""
         if label in ONEWIRE:
             bound = self._unit.settings().onewire[ONEWIRE.index(label)].id
             if bound in self._board.onewire_ids:

@@ -1,4 +1,4 @@
-"""What faults do to a controller itself: its power, its clock, and who carries its messages."""
+"""The effects of faults on a controller itself: its power, its clock, and its message channels."""
 
 from collections.abc import Callable
 

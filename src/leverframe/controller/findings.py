@@ -129,7 +129,7 @@ class ObservedTroubles(dict[str, str]):
 
 
 class FindingsState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of earlier looks, as plain data."""
+    """The results of earlier looks, as plain data."""
 
     since: dict[str, float]
     journalled: dict[str, Fact]
@@ -165,7 +165,7 @@ class FindingsWatch:
         self._of_settings: tuple[Finding, ...] = ()
 
     def report(self) -> list[FindingReport]:
-        """Look, and list what is found: faults first, then by their age."""
+        """Evaluate and list the findings: faults first, then by their age."""
         at, engine = self._clock.read(), self._engine()
         depended_on = DEPENDED_ON(engine.settings)
         if depended_on != self._depended_on:
@@ -181,7 +181,9 @@ class FindingsWatch:
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
 
     def check_if_due(self) -> None:
-        """Look for the journal if that is some time ago, or if there is surely something new."""
+        """Evaluate for the journal if the last time is long ago, or if there is certainly something
+        new.
+        """
         now, engine = self._clock.now(), self._engine()
         absent, held = engine.machine.absent_since, rules_overridden_by_hand(engine)
         self._is_behind = not (
@@ -199,7 +201,7 @@ class FindingsWatch:
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def _settings_of_concern_changed(self, settings: Settings) -> bool:
-        """Return whether settings that findings depend on are others than at the last question."""
+        """Return whether settings that findings depend on have changed since the last call."""
         if settings is self._seen_settings:
             return False
         former, self._seen_of_concern = self._seen_of_concern, _of_concern(settings)
@@ -243,7 +245,7 @@ class FindingsWatch:
             yield from source()
 
     def _is_reported_by_part(self, finding: Finding) -> bool:
-        """Return whether a part says itself what is wrong, with the reason."""
+        """Return whether a part reports the problem itself, with the reason."""
         slot = finding.figures.get("slot")
         return (
             finding.kind == "slot_silent"
@@ -313,7 +315,7 @@ def is_of_trouble(cause: Cause) -> bool:
 
 
 def _figure(key: str, figure: int | float | str, settings: Settings) -> int | float | str:
-    """Return a figure as people call what it is."""
+    """Return a figure as the name of what it stands for."""
     if key in _RULES and isinstance(figure, int):
         rule = rule_numbered(settings.rules, figure)
         return (rule.name if rule else "") or figure
@@ -321,7 +323,7 @@ def _figure(key: str, figure: int | float | str, settings: Settings) -> int | fl
 
 
 def of_settings_alone(settings: Settings) -> Iterator[Finding]:
-    """Find what is wrong whatever happens: messages that go nowhere, and rules that fight."""
+    """Find problems of the settings alone: messages without a destination, and rules that fight."""
     yield from messages_never_sent(settings)
     for advice in fights(settings):
         if advice.kind == "fight":

@@ -135,7 +135,7 @@ def settings_digest(profile: Profile, settings: Settings) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Return what a leaf is before and after it was stored: a number has one form."""
+    """Return the form that a leaf has before and after it is stored: a number has one form."""
     if value is MISSING:
         return None
     if isinstance(value, tuple | list):
@@ -144,7 +144,7 @@ def _canonical(value: Any) -> Any:
 
 
 def open_live(saved: SavedLive, profile: Profile) -> LiveExport:
-    """Read an export; raise UnfitState where it is of no use to a controller of this version."""
+    """Read an export; raise UnfitState if a controller of this version cannot use it."""
     if saved.seconds_old() > MAX_AGE_S:
         raise UnfitState(f"Its live state is {saved.seconds_old():.0f} s old, too old to resume.")
     try:
@@ -168,7 +168,7 @@ def open_live(saved: SavedLive, profile: Profile) -> LiveExport:
 def resumption(
     saved: SavedLive | None, profile: Profile, node: Clock
 ) -> tuple[LiveExport, Clock] | tuple[None, None]:
-    """Read an export and make the clock that goes with it; say why where it is of no use."""
+    """Read an export and create its clock; return the reason if the export cannot be used."""
     if saved is None:
         return None, None
     try:
@@ -180,7 +180,7 @@ def resumption(
 
 
 def resume_clock(live: LiveExport, saved: SavedLive, node: Clock) -> Clock:
-    """Return a clock that shows what the one of the export would show now.
+    """Return a clock that shows what the clock of the export would show now.
 
     Where time is moved by hand, a controller comes to the time of the node, if it is not past it.
     """

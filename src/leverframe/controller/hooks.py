@@ -48,7 +48,7 @@ class LivePart(Protocol):
         """Return its whole state, as something that does not change afterwards."""
 
     def resume_from(self, state: Any) -> None:
-        """Become what such a state says."""
+        """Restore such a state."""
 
 
 class RequestLog(Protocol):

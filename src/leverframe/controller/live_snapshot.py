@@ -1,4 +1,5 @@
-"""Snapshots of a whole controller on virtual time: taken, gone back to, and taken up by another.
+"""Snapshots of a whole controller on virtual time: take and restore them, also in another
+controller.
 
 A snapshot has the settings, the engine with its timers and journal, what is remembered for a
 restart, the simulated board with its plants, the moment, and what the parts beside the controller
@@ -141,7 +142,7 @@ def _on_stored(
 
 
 def _resume(controller: Controller, snapshot: LiveSnapshot) -> None:
-    """Make the controller what it was; all of it happens within this call."""
+    """Restore the controller; all of it happens within this call."""
     board = _bench(controller)
     old, former = controller.engine.settings, controller.engine.values
     controller.clock.go_back(snapshot.moment)

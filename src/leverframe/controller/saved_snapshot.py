@@ -40,7 +40,7 @@ _ELSEWHERE = "take it again with this version"
 
 
 class BadSnapshot(ErrorForPeople, ValueError):
-    """A snapshot that cannot be saved, or bytes that are none that can be read: one sentence."""
+    """A snapshot that cannot be saved, or bytes that are no readable snapshot: one sentence."""
 
 
 class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,7 +142,7 @@ def _refuse_format(found: str, known: str, *, is_newer: bool) -> None:
 
 
 def revive_snapshot(saved: SavedSnapshot, controller: Controller) -> LiveSnapshot:
-    """Return what a controller goes back to, from what was saved of this one or another one."""
+    """Return the snapshot to restore, from the bytes that this or another controller saved."""
     try:
         settings, unknown = settings_from_leaves(saved.profile, saved.settings)
         if unknown:

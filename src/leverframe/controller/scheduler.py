@@ -1,4 +1,4 @@
-"""The course of time for a controller: woken by the event loop, or moved on a virtual clock."""
+"""The time of a controller: woken by the event loop, or moved on a virtual clock."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ class Scheduler:
         self.plan_now()
 
     def plan_now(self) -> None:
-        """Plan what `plan` does in this very moment."""
+        """Do now what `plan` does later."""
         if self._is_moved:
             return
         deadline = self._next_deadline()

@@ -38,7 +38,7 @@ _STATES = re.compile(r"[01]{4,}")
 
 
 class BadTolerance(ErrorForPeople):
-    """A tolerance that is none: one sentence."""
+    """An invalid tolerance: one sentence."""
 
 
 class Tolerance(Struct, frozen=True):

@@ -25,7 +25,7 @@ LeftOut = Literal["", "secret", "file", "large", "stream", "cut"]
 
 
 class NoRecording(ErrorForPeople):
-    """A file that is no recording, or a line of one that is not right: one sentence."""
+    """A file that is no recording, or a recording with an invalid line: one sentence."""
 
 
 class RecordedBody(Struct, frozen=True, omit_defaults=True):
@@ -72,7 +72,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
 
     @property
     def request(self) -> str:
-        """The request as people write it."""
+        """The request in its usual notation."""
         return f"{self.method} {self.target}"
 
 

@@ -1,4 +1,4 @@
-"""What must not be written down: passwords, logins, cookies, tokens, addresses of web hooks.
+"""What must not be recorded: passwords, logins, cookies, tokens, addresses of web hooks.
 
 The command table says which commands hold a secret; beside one, nothing of a query is kept, because
 a secret that was sent with a bare `&` in it continues in the next item. Status files and settings
@@ -72,7 +72,7 @@ class MaskedRequest(Struct, frozen=True):
 
 
 def mask_request(path: str, query: str | None, content_type: str, body: bytes) -> MaskedRequest:
-    """Return what may be written down of a request."""
+    """Return the part of a request that may be recorded."""
     open_path, in_path = _mask_path(path)
     open_query, in_query = (None, []) if query is None else mask_query(query)
     open_body, in_body = _mask_request_body(path, query, content_type, body)
@@ -95,7 +95,7 @@ def mask_answer(
     *,
     size: int | None = None,
 ) -> RecordedBody:
-    """Return what may be written down of an answer; `size` is its length if `body` is a part."""
+    """Return the part of an answer to record; `size` is its length if `body` is only a part."""
     size = len(body) if size is None else size
     if path in _BACKUP_PATHS:
         return _omit_body("secret", size)
@@ -122,7 +122,7 @@ def record_answer(
     *,
     size: int,
 ) -> RecordedAnswer:
-    """Return an answer as it is written down."""
+    """Return an answer as it is recorded."""
     kept = mask_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
     if "location" in headers:
         kept["location"] = mask_address(headers["location"])
@@ -133,7 +133,7 @@ def record_answer(
 def mask_headers(
     headers: Mapping[str, str], names: Iterable[str], secret: Iterable[str]
 ) -> dict[str, str]:
-    """Return the headers, by lower-case names, that are written down."""
+    """Return the headers, by lower-case names, that are recorded."""
     found = {name: headers[name] for name in names if name in headers}
     return found | {name: MASK for name in secret if name in headers}
 
@@ -155,7 +155,7 @@ def _open_value(name: str, value: str) -> str:
 
 
 def mask_address(address: str) -> str:
-    """Return an address to which a client is led, without what is secret in it."""
+    """Return the target of a redirect without its secrets."""
     place, mark, query = address.partition("?")
     begin, slashes, rest = place.rpartition("://")
     path, _ = _mask_path(rest)
@@ -206,7 +206,7 @@ def _mask_request_body(
 
 
 def _as_text(body: bytes, kind: str) -> RecordedBody | None:
-    """Return a body as text; None for what is none, such as a picture."""
+    """Return a body as text; None if it is no text, such as a picture."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:

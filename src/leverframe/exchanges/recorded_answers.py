@@ -1,4 +1,4 @@
-"""Recorded answers, given again to the same requests: in their order, the last one for ever."""
+"""Recorded answers, replayed to the same requests: in their order, the last answer forever."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ class RecordedAnswers:
         return len(self._by_request)
 
     def from_the_first(self) -> Self:
-        """Return the same answers, of which none has been given yet."""
+        """Return the same answers from the start."""
         other = copy(self)
         other._given = Counter()
         return other

@@ -1,4 +1,4 @@
-"""Conditions in words, for what is waited for: `DS1 >= 30 and "Pump room" != on`.
+"""Conditions as text, for waiting: `DS1 >= 30 and "Pump room" != on`.
 
 A comparison has a label, or the name that a user gave to what has one; then `>`, `<`, `>=`, `<=`,
 `==`, `=` or `!=`; then a number, `on`, `off` or `none`. Comparisons are joined with `and` and `or`,

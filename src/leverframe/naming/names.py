@@ -1,4 +1,4 @@
-"""The names that people gave to outputs, inputs and readings; those of modules come with them."""
+"""The names that users gave to outputs, inputs and readings; modules bring their own names."""
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,

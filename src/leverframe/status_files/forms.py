@@ -51,7 +51,7 @@ class KeyForm(Struct, frozen=True):
     read: Callable[[str, Profile], Any]
 
     def in_words(self, scale: str) -> "KeyForm":
-        """Return the same form, whose numbers mean something."""
+        """Return the same form with a meaning for its numbers."""
         return KeyForm(scale, self.write, self.read)
 
 

@@ -141,7 +141,7 @@ class _SettingsReader:
         return ReadBack(tree, unread, lossy, self._remarks)
 
     def _tree(self) -> tuple[Settings, set[str]]:
-        """Put together what was shown; return the tree, and the leaves that were read."""
+        """Combine the values that were read; return the tree, and the leaves that were read."""
         refused = {leaf_of(place) for place in (*self._problems, *self._missing_items())}
         tree, read = defaults(self._profile), set[str]()
         for place, value in self._told.items():
@@ -217,7 +217,7 @@ _PAGE_ROWS = (*user_interface.ROWS[1:], user_interface.FIRMWARE_CHECK_ROW)
 
 
 def without_unfit(tree: Settings, profile: Profile) -> tuple[Settings, dict[str, str]]:
-    """Take out what a version cannot hold; return the tree, and why by path."""
+    """Remove what a version cannot hold; return the tree, and the reasons by path."""
     unfit: dict[str, str] = {}
     for path, value, default in tuple(plain_leaves(tree, profile)):
         if not is_secret(path) and not is_allowed(path, value, default, profile):
@@ -278,7 +278,7 @@ def _branches(path: str) -> list[str]:
 
 
 def list_names(names: list[str]) -> str:
-    """Name what a unit has, however much and whatever it is."""
+    """Join names from a unit, shortened if there are many."""
     more = len(names) - _MAX_NAMED
     shown = [
         printable(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:_MAX_NAMED]

@@ -71,7 +71,8 @@ def joint_settings(
 def _show_cached(
     patterns: str, write: Callable[[Sequence[Any], Profile], Sequence[str]]
 ) -> Callable[[View], Sequence[str]]:
-    """Return what shows settings; the texts are kept until their branch of the tree is another.
+    """Return a function that shows settings; it keeps the texts until their branch of the tree
+    changes.
 
     Values change far more often than settings, and a changed setting is in one branch.
     """
@@ -93,7 +94,9 @@ def _show_cached(
 
 
 def _values_at(patterns: str) -> Callable[[Any], Sequence[Any]]:
-    """Return what gets the values of patterns out of a tree; a file has hundreds of them."""
+    """Return a function that gets the values of patterns from a tree; a file has hundreds of
+    patterns.
+    """
     first, *others = (_values_of(pattern) for pattern in patterns.split())
     if not others:
         return first

@@ -45,7 +45,7 @@ def decimal_number(value: Any) -> float | Unreadable:
 
 
 def _text_of(value: Any) -> str:
-    """Return what a text or a bare number says; nothing for all that is neither."""
+    """Return the text of a text or a bare number; empty for all other values."""
     if isinstance(value, str):
         return value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -93,7 +93,7 @@ def _takes(param: Param, text: str, profile: Profile, seen: Mapping[str, Any]) -
 
 
 def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
-    """Return a text that shows what is meant, rather than a limit."""
+    """Return a typical text rather than a limit."""
     match param:
         case Int(lo, hi):
             return str(_typical_number(lo, hi))

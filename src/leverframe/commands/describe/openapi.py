@@ -58,7 +58,7 @@ class QueryParameter(Struct, frozen=True):
 
 
 class EndpointDescription(Struct, frozen=True):
-    """A path besides those of the commands, as people and programs must know it."""
+    """A path besides those of the commands, as clients must know it."""
 
     path: str
     #: Who may use it.

@@ -23,7 +23,7 @@ _SYNTAX = r"[\\^$.*+?()\[\]{}|]"
 
 
 def value_schema(item: Item, params: Mapping[str, Param], profile: Profile) -> Schema:
-    """Describe what may stand behind the `=` of an item."""
+    """Describe the texts that are allowed after the `=` of an item."""
     if item.value is None:
         return {"type": "string", "maxLength": 0}
     if not item.value.holes:

@@ -1,4 +1,4 @@
-"""What each command would be sent to have settings as they are wanted.
+"""The values with which each command sets the wanted settings.
 
 A row that names the settings of its fields is turned round as it stands: its places are gone
 through, and its fields are read from the settings. One that runs a function has the inverse of that
@@ -48,7 +48,7 @@ from leverframe.profile import Profile
 def requests_for(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Yield what a row could be sent so that its settings become the wanted ones."""
+    """Yield the values of a row that turn its settings into the wanted ones."""
     special = _REQUESTS.get(row.run) if row.run else None
     if special is not None:
         yield from special(row, now, wanted, profile)

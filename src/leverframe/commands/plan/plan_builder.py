@@ -35,7 +35,7 @@ class HelpfulRequest(NamedTuple):
 
 
 class PlanBuilder:
-    """Takes what leads nearer to the wanted settings, and notes why something else does not.
+    """Takes requests that lead nearer to the wanted settings, and records why others do not.
 
     `hidden` are leaves that could not be read and are not wanted: no request may set them.
     `unknown` are leaves that could not be read and are wanted: they are set whatever they are.
@@ -98,7 +98,7 @@ class PlanBuilder:
         )
 
     def unshown_of_rules(self) -> list[str]:
-        """List what was not read of rules."""
+        """List the parts of rules that were not read."""
         return sorted(path for path in self.hidden | self.unknown if path.startswith("rules."))
 
     def offer(self, request: PlannedRequest) -> HelpfulRequest | None:

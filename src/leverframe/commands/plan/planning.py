@@ -155,7 +155,7 @@ def _follow(making: PlanBuilder, rows: Mapping[str, list[Row]], branches: Iterab
 
 
 def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
-    """Take what helps, until nothing does: first what brings most, with least."""
+    """Take helpful requests until none is left: first the largest gain with the fewest changes."""
     while True:
         offers = [offer for request in _requests(making, rows) if (offer := making.offer(request))]
         if not offers:
@@ -168,7 +168,9 @@ def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
 
 
 def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
-    """Order what stops a movement first, what begins one last; then by gain and by reach."""
+    """Put requests that stop a movement first and those that begin one last; then order by gain and
+    reach.
+    """
     moves = {bool(new) for path, _, new in offer.effect.leaves if path in _BEGINS}
     when = 0 if False in moves else 2 if True in moves else 1
     return when, -offer.gain, len(offer.effect.given)

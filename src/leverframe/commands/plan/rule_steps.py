@@ -27,7 +27,7 @@ _OWN_ACTIONS = frozenset((*MODBUS_WRITES, *PULSES))
 
 
 def event_fields(rule: Rule | None) -> Rule | None:
-    """Return what `event` says of a rule."""
+    """Return the part of a rule that `event` sets."""
     return rule and replace(rule, enabled=False, permanent=False, name="")
 
 
@@ -110,7 +110,7 @@ class RuleWriter:
         return items
 
     def _unknown(self, place: int, aim: Rule) -> set[str]:
-        """Return what is wanted of a rule whatever the unit holds, because it was not read."""
+        """Return the wanted parts of a rule that were not read, to be sent in any case."""
         wanted = rule_numbered(self._making.wanted.rules, place + 1)
         return {
             name

@@ -53,7 +53,7 @@ PLAIN_HASHES = _PlainHashes()
 
 
 class Tried(NamedTuple):
-    """What a request does to settings."""
+    """The effect of a request on settings."""
 
     settings: Settings
     #: Path, old and new value of every leaf that changes.

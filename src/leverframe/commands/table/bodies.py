@@ -148,7 +148,7 @@ class FormBody(Struct, frozen=True):
 
 
 class Upload(Struct, frozen=True):
-    """A file, as the body or in a form; where there is a check, what that makes of it."""
+    """A file, as the body or in a form; if there is a check, the result of the check."""
 
     what: str
     max_bytes: int = UPLOAD_LIMIT

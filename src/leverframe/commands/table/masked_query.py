@@ -21,7 +21,7 @@ _NAME = r"[A-Za-z_]{1,20}\d?"
 
 
 def names_secret(name: str) -> bool:
-    """Return whether what is called so is secret."""
+    """Return whether a name stands for a secret."""
     return re.search(_SECRET_NAME, name, re.IGNORECASE) is not None
 
 

@@ -26,7 +26,7 @@ def switch(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Refuse what moves the pin of a PWM output that is on, whether or not it is on now."""
+    """Refuse changes that could move the pin of a PWM output while outputs are locked."""
     stage.check_unlocked(PWMS[A])
 
 

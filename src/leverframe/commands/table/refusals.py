@@ -47,12 +47,12 @@ class Refusal(Exception):
 
     @property
     def at_its_place(self) -> str:
-        """What was wrong and what is allowed, for people who are shown where it stands."""
+        """What is wrong and what is allowed, for users who see the place."""
         hint = f" Allowed: {self.allowed}." if self.allowed else ""
         return f"{self.detail}{hint}"
 
     def _sentence(self) -> str:
-        """Return for people what was wrong, with the field and what is allowed."""
+        """Return what is wrong, with the field and what is allowed, as a sentence."""
         about = f"Field {self.field}: " if self.field else ""
         return f"{about}{self.at_its_place}"
 

@@ -28,7 +28,7 @@ def with_plain_colons(raw: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Return what forms of one family share: `out` for `out0` and for `out<A>`."""
+    """Return the part that forms of one family share: `out` for `out0` and for `out<A>`."""
     return (_HOLE.sub("", name) if "<" in name else name).rstrip(DIGITS)
 
 

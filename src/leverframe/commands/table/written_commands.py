@@ -1,4 +1,4 @@
-"""Commands as people write them in a file: one request a line, such as `/outs.cgi?out0=1`.
+"""Commands as they are written in a file: one request per line, such as `/outs.cgi?out0=1`.
 
 A command with a body has it behind a space. Empty lines and lines that begin with `#` are left out.
 """

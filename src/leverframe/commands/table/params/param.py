@@ -22,7 +22,7 @@ class Param(Protocol):
     def format(self, value: Any, profile: Profile, seen: Seen) -> str: ...
 
     def describe_allowed(self, profile: Profile) -> str:
-        """Describe what may be sent: `0-5`, `up to 15 characters`."""
+        """Describe the allowed texts: `0-5`, `up to 15 characters`."""
 
     def schema(self, profile: Profile) -> dict[str, Any]: ...
 
