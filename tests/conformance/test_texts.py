@@ -79,13 +79,13 @@ class Field:
         return self._param.separator.join([raw] * self._param.most(self.profile))
 
     def good(self, raw: str, text: str) -> Sample:
-        texts, values = self._fields.filled({self._name: self._write(raw)})
+        texts, values = self._fields.fill({self._name: self._write(raw)})
         understood = values[self._name]
         assert understood == text or set(understood) == {text}
         return self._sample(texts, True, values)
 
     def bad(self, raw: str) -> Sample:
-        texts, _ = self._fields.filled({})
+        texts, _ = self._fields.fill({})
         return self._sample(texts | {self._name: self._write(raw)}, False)
 
     def _sample(self, texts: dict[str, str], is_good: bool, values: Any = None) -> Sample:

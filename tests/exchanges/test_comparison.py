@@ -160,7 +160,7 @@ def test_a_document_is_like_itself_and_comparing_works_both_ways(document: Any, 
     assert there == back
 
 
-@given(one=st.floats(-1e6, 1e6), apart=st.floats(0, 100))
+@given(first=st.floats(-1e6, 1e6), apart=st.floats(0, 100))
 def test_the_tolerance_is_its_limit(first: float, apart: float) -> None:
     tolerance = Tolerance(absolute=10.0)
     other = first + apart

@@ -122,7 +122,7 @@ def test_the_text_scanned_last_is_shown() -> None:
 
 
 def test_every_key_that_a_row_declares_is_in_a_file() -> None:
-    commands = [row.form.items[0].name.literals[0] for row in TABLE if row.show]
+    commands = [row.form.items[0].name.literals[0] for row in TABLE if row.shown]
     assert len(set(commands)) == len(commands)
     in_files = {keys for file in FILES.values() for keys in file.keys}
     assert {keys.meaning for keys in command_keys(*commands) if keys not in in_files} == set()
