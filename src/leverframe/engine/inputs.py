@@ -122,7 +122,7 @@ class Inputs:
         self._machine.put("DEWPOINT", dew_point(values["T1"], values["H1"]))
 
     def raw(self, label: str) -> float | int | None:
-        """Return what was sensed, before any setting was applied."""
+        """Return the sensed values, before any setting was applied."""
         if label in self._raw:
             return self._raw[label]
         return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)

@@ -110,7 +110,7 @@ def report_of(entry: Entry) -> EntryReport:
 
 
 class JournalContent(Protocol):
-    """What happened; a fact is made of it only when it is read."""
+    """What happened; the fact is built only when it is read."""
 
     def as_fact(self) -> Fact: ...
 

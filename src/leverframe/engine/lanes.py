@@ -134,7 +134,7 @@ def _one(bars: Sequence[Bar]) -> Bar:
 
 
 def foresee(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
-    """Return what is certain to happen up to a wall time, while nothing new is measured."""
+    """Return the certain future up to a wall time, while nothing new is measured."""
     engine = import_state(state)
     machine = engine.machine
     ahead = machine.samples = Samples()

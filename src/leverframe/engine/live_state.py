@@ -36,7 +36,7 @@ _SHARED = frozenset(
 
 
 class LiveState(Struct, Generic[Part], frozen=True):
-    """The picture of a part, from which it can be made again."""
+    """The picture of a part, from which it can be restored."""
 
     picture: bytes
     #: What the picture refers to by position.

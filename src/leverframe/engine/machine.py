@@ -186,7 +186,7 @@ class Machine:
             self._trace_cause(label)
 
     def mover(self, label: str) -> Cause:
-        """Return who moved what is switched last; the start if it was not switched since then."""
+        """Return the last cause that switched it; the start if it was not switched since then."""
         _, cause, _ = self.regulated.get(label) or self.switched.get(label) or _AS_STARTED
         return cause
 

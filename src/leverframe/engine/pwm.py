@@ -156,7 +156,7 @@ class PwmOutputs:
             self._move_to_wanted_duty(index)
 
     def follow_setting(self, index: int) -> None:
-        """Move the duty to the one that is set, if the regulator has left it at 0."""
+        """Move the duty to the set duty, if the regulator has left it at 0."""
         if self._channels[index].parked:
             self._channels[index].parked = False
             self._move_to_wanted_duty(index)

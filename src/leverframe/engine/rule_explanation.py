@@ -1,4 +1,4 @@
-"""The explanation of why a rule acts or does not, in values and words for people.
+"""The explanation of why a rule acts or does not, in values and words for users.
 
 `obstacle` names what keeps a rule from acting although people may expect it to, `blocked_by` says
 the same as a sentence. Both are None when the rule acts as its conditions say.

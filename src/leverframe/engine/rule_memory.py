@@ -1,4 +1,4 @@
-"""What rules had done to outputs that remember their state, kept over a power cut.
+"""The effects of rules on outputs that remember their state, kept over a power cut.
 
 A remembered output comes back as it was; so must the rule that switched it, or nothing would switch
 it off any more: the rule begins as not met, and what was never activated is not deactivated. Stored

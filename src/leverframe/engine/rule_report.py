@@ -1,4 +1,4 @@
-"""The report on one rule: what it looks at, what it does, and why it acts or does not."""
+"""The report on one rule: its sources, its effects, and why it acts or does not."""
 
 from collections.abc import Callable, Sequence
 

@@ -109,14 +109,14 @@ def _rule_under_trial(rules: RulePlaces, index: int) -> Rule:
 
 
 def _rules_of_trial(rules: RulePlaces, index: int) -> list[Rule]:
-    """Return the rule that is tried, and the one that it depends on where that is enabled."""
+    """Return the rule under trial, and the rule that it depends on if that is enabled."""
     rule = _rule_under_trial(rules, index)
     needed = rule_numbered(rules, dependence(rule)[0])
     return [rule] if needed is None or not needed.enabled else [rule, needed]
 
 
 def _only(rules: RulePlaces, index: int, profile: Profile) -> Settings:
-    """Enable only the rule and the one that it depends on, at their places."""
+    """Enable only the rule and the rule that it depends on, at their places."""
     number, _ = dependence(_rule_under_trial(rules, index))
     kept = (
         rule and replace(rule, enabled=place == index or (rule.enabled and place == number - 1))

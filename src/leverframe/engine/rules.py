@@ -230,7 +230,7 @@ class Rules:
         return self._by_target
 
     def wish_for(self, label: str) -> WantedState | None:
-        """Return what the rule that decides about a target has set it to; None where none has."""
+        """Return the state that the deciding rule has set for a target; None if no rule decides."""
         deciding = (live for live in self._by_target[label] if live.decides())
         first = max(deciding, key=LiveRule.rank, default=None)
         if first is None or first.held is None or not first.switches:
@@ -419,7 +419,7 @@ class Rules:
             self._machine.log(live.cause, fact)
 
     def _decider(self, ended: LiveRule) -> LiveRule | None:
-        """Find the rule that decides about the target of one that has ended."""
+        """Find the rule that decides about the target of a rule that has ended."""
         others = self._by_target.get(target_of(ended.rule.action), ())
         deciding = [live for live in others if live is not ended and live.decides()]
         return max(deciding, key=LiveRule.rank, default=None)

@@ -1,4 +1,4 @@
-"""What the engine hands to the history: every change of a value, and who made it."""
+"""The samples for the history: every change of a value, with its cause."""
 
 from collections.abc import Callable
 

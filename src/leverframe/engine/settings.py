@@ -488,7 +488,7 @@ def with_rule(rules: RulePlaces, place: int, rule: Rule | None) -> tuple[Rule | 
 
 
 def rule_label(rules: RulePlaces, number: int | None) -> str:
-    """Return what people call a rule: its name, or its number where it has none."""
+    """Return the name of a rule for users: its name, or its number if it has none."""
     rule = rule_numbered(rules, number)
     return (rule.name if rule else "") or str(number)
 
@@ -500,5 +500,5 @@ def has_module(settings: Settings, slot: int) -> bool:
 
 
 def module_mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
-    """Return what m1-m30 stand for; without a choice, the readings of slot 1 in order."""
+    """Return the mapping of m1-m30; without a choice, the readings of slot 1 in order."""
     return settings.modbus_mapping or tuple(ModbusMapping(1, number) for number in range(30))

@@ -1,8 +1,8 @@
 """The set-up of a source by the settings: what it is computed from, whether anything measures it,
 and its range of values.
 
-All are for advice to people. A measured value takes precedence over the settings: a board may
-have a sensor of its own where no setting names one.
+All are for advice to users. A measured value takes precedence over the settings: a board may have a
+sensor of its own where no setting names one.
 """
 
 from collections.abc import Callable

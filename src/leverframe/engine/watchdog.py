@@ -162,7 +162,7 @@ class Watchdog:
         self._raise_version()
 
     def _raise_version(self) -> None:
-        """Raise the version: the state of an entry is part of the state that people watch."""
+        """Raise the version: the state of an entry is part of the visible state."""
         self._machine.version += 1
 
     def _ping(self, guard: _Guard) -> None:

@@ -58,7 +58,7 @@ class World(Protocol):
 
 
 class TriedChange(Struct, frozen=True):
-    """What is tried: settings to adopt, and actions, in the order of a request."""
+    """The change under trial: settings to adopt, and actions, in the order of a request."""
 
     settings: Settings
     actions: Sequence[Action] = ()
@@ -78,7 +78,7 @@ class DifferingEntry(Struct, frozen=True):
 
 
 class OutputUse(Struct):
-    """What an output does in one future."""
+    """The use of an output in one future."""
 
     changes: int = 0
     on_s: Annotated[float, Meta(description="Seconds that it is on.")] = 0.0
@@ -334,7 +334,7 @@ class _Differing:
 
 
 class _Comparison:
-    """What differs between two futures so far: what is the same in both is only counted."""
+    """The differences between two futures so far; equal entries are only counted."""
 
     def __init__(self, without: _Future, with_: _Future) -> None:
         self._futures = (without, with_)
