@@ -37,7 +37,7 @@ def test_without_a_word_all_commands_of_the_version_are_listed(profile: Profile)
     [
         ("ortime", "GET /outs.cgi?ortime=<A><B>"),
         ("RETURN_TIME", "GET /outs.cgi?ortime=<A><B>"),
-        ("after it goes on", "GET /outs.cgi?ortime=<A><B>"),
+        ("after it switches on", "GET /outs.cgi?ortime=<A><B>"),
         ("DTSU666", "GET /stm.cgi?modbus_sensor=<A><B>"),
         ("HV DC meter", "GET /inpa.cgi?sensor=<A><B>"),
     ],

@@ -95,7 +95,7 @@ FLAG_FORM = KeyForm(FLAG, lambda value, _: "1" if value else "0", lambda text, _
 BIT_FORM = KeyForm(FLAG, lambda value, _: str(value), lambda text, _: int(flag_in(text)))
 
 
-def scaled_form(factor: int, scale: str) -> KeyForm:
+def multiple_form(factor: int, scale: str) -> KeyForm:
     return KeyForm(
         scale,
         lambda value, _: str(round(value * factor)),
@@ -227,7 +227,7 @@ def form_of(param: Param) -> KeyForm:
         case Int():
             return WHOLE_FORM
         case Scaled(factor):
-            return scaled_form(factor, f"/{factor}")
+            return multiple_form(factor, f"/{factor}")
         case Word(table, is_numeric):
             return code_form(table, kind=int if is_numeric else str)
         case Bits(count):

@@ -101,7 +101,7 @@ ROWS = (
         run=check_unlocked,
         shown="return time of OUT0-OUT5",
         shown_in="seconds",
-        doc="Switch the output off this number of seconds after it goes on; 0 means never. "
+        doc="Switch the output off this number of seconds after it switches on; 0 means never. "
         "Refused while outputs are locked, except 0.",
     ),
     row(
