@@ -15,7 +15,7 @@ from leverframe.commands.table.codes import CodeTable
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.params import Trailing
 from leverframe.commands.table.row import Row
-from leverframe.profile import HARDWARE, Profile, VersionSpan, offered, version, withdrawn
+from leverframe.profile import HARDWARE, Profile, VersionSpan, is_offered, version, withdrawn
 
 #: One of each family; 3.6 to 3.8 are like 3.5.
 FAMILIES = ("3.0", "3.5", "3.9")
@@ -51,12 +51,12 @@ ALL_HARDWARE = tuple(Profile(hw, sw) for hw in HARDWARE for sw in VERSIONS)
 
 def _appearance(row: Row, profile: Profile) -> str:
     """All that a profile makes of a row, as text."""
-    if not row.offered(profile):
+    if not row.is_offered(profile):
         return f"withdrawn {withdrawn(row.when, profile)}"
     params = {
         letter: param.schema(profile)
         for letter, param in row.params.items()
-        if not isinstance(param, Trailing) or offered(param.when, profile)
+        if not isinstance(param, Trailing) or is_offered(param.when, profile)
     }
     return repr((params, row.body.describe(profile) if row.body else None))
 

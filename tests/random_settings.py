@@ -14,14 +14,14 @@ from leverframe.commands.table.params import (
     Param,
     Text,
     Trailing,
-    encoded,
+    encode_text,
 )
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.row import Row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, is_offered
 
 LETTERS = "abcXYZ 019*&=+%!\"'.:/_-ąóżß漢😀"
 RESETS = "eeprom_reset"
@@ -44,7 +44,7 @@ def random_settings(
     profile: Profile, random: Random, commands: int = 60, rows: Sequence[Row] = TABLE
 ) -> Settings:
     stage = Stage(profile, defaults(profile), None, AnyHash())
-    rows = [row for row in rows if row.offered(profile) and _changes_settings(row)]
+    rows = [row for row in rows if row.is_offered(profile) and _changes_settings(row)]
     for row in random.choices(rows, k=commands):
         try:
             _perform(stage, row, profile, random)
@@ -87,7 +87,7 @@ def _texts(
     seen: dict[str, Any] = {}
     for letter in holes:
         param = params[letter]
-        if isinstance(param, Trailing) and not offered(param.when, profile):
+        if isinstance(param, Trailing) and not is_offered(param.when, profile):
             texts[letter] = param.format(param.default, profile, seen)
             continue
         texts[letter] = _text(param, profile, seen, random)
@@ -110,6 +110,6 @@ def _text(param: Param, profile: Profile, seen: dict[str, Any], random: Random) 
             return str(random.randint(lo, hi))
         case Text(most, pattern=None):
             length = random.randint(param.least, most)
-            return encoded("".join(random.choices(LETTERS, k=length)))
+            return encode_text("".join(random.choices(LETTERS, k=length)))
         case _:
             return random.choice(param.examples(profile, seen))

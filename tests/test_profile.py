@@ -17,8 +17,8 @@ from leverframe.profile import (
     UnknownProfile,
     VersionSpan,
     existing,
+    is_offered,
     newest_software,
-    offered,
     spans_in_words,
     version,
     withdrawn,
@@ -41,8 +41,8 @@ def test_software_versions_order_by_number_then_letter() -> None:
 
 
 @given(software, software)
-def test_software_versions_order_as_their_texts_do(one: str, other: str) -> None:
-    assert (version(one) < version(other)) == (one < other)
+def test_software_versions_order_as_their_texts_do(first: str, other: str) -> None:
+    assert (version(first) < version(other)) == (first < other)
 
 
 @for_each("hw", HARDWARE)
@@ -90,18 +90,18 @@ def test_a_span_holds_since_but_not_until(
 
 
 @given(st.sampled_from(HARDWARE), software, software, software)
-def test_a_version_is_before_in_or_after_a_span(hw: str, sw: str, one: str, other: str) -> None:
-    assume(one != other)
-    span, profile = VersionSpan(HARDWARE, *sorted((one, other))), Profile(hw, sw)
+def test_a_version_is_before_in_or_after_a_span(hw: str, sw: str, version: str, other: str) -> None:
+    assume(version != other)
+    span, profile = VersionSpan(HARDWARE, *sorted((version, other))), Profile(hw, sw)
     answers = [span.is_before(profile), span.covers(profile), span.is_after(profile)]
     assert answers.count(True) == 1
 
 
 def test_something_is_withdrawn_only_where_the_same_hardware_once_had_it() -> None:
     spans = (VersionSpan(HW35_TO_38, "1.24", "1.67"), VersionSpan(HW39, "1.24", "1.75"))
-    assert offered(spans, Profile("3.8", "1.60a"))
+    assert is_offered(spans, Profile("3.8", "1.60a"))
     assert withdrawn(spans, Profile("3.8", "1.67"))
-    assert offered(spans, Profile("3.9", "1.67"))
+    assert is_offered(spans, Profile("3.9", "1.67"))
     assert withdrawn(spans, Profile("3.9", "1.75"))
     assert not withdrawn(spans, Profile("3.9", "1.20"))
     assert not withdrawn(spans, Profile("3.0", "1.75"))
@@ -111,7 +111,7 @@ def test_something_is_withdrawn_only_where_the_same_hardware_once_had_it() -> No
 def test_what_came_back_is_not_withdrawn() -> None:
     spans = (VersionSpan(until="1.30"), VersionSpan(since="1.40"))
     assert withdrawn(spans, Profile("3.5", "1.35"))
-    assert offered(spans, Profile("3.5", "1.40"))
+    assert is_offered(spans, Profile("3.5", "1.40"))
     assert not withdrawn(spans, Profile("3.5", "1.40"))
 
 
@@ -148,7 +148,7 @@ def test_spans_are_said_in_the_words_of_the_document(
 def test_a_version_that_never_existed_is_refused_with_the_nearest_that_did(
     hw: str, sw: str, nearest: str
 ) -> None:
-    with pytest.raises(UnknownProfile, match=f"nearest that it had is {nearest}"):
+    with pytest.raises(UnknownProfile, match=f"newest version for it is {nearest}"):
         existing(hw, sw)
     assert existing(hw, nearest) == Profile(hw, nearest)
 

@@ -17,7 +17,7 @@ NO_STEP_S = 0.5
 class Clock(Protocol):
     """A source of moments."""
 
-    #: Time stands still until `move_to` moves it; else it runs by itself.
+    #: Time stands still until `move_to` moves it; otherwise it runs in real time.
     is_virtual: bool
     #: How far its wall time was set ahead of the machine's.
     ahead_s: float
@@ -35,13 +35,13 @@ class Clock(Protocol):
         """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
 
     def was_stepped(self) -> bool:
-        """Return whether somebody else set the wall time since the previous call."""
+        """Return whether the wall time was set from outside since the previous call."""
 
     def move_to(self, now: float) -> None:
         """Move virtual time to this moment, unless it has passed."""
 
     def go_back(self, moment: Moment) -> None:
-        """Make it a moment of a snapshot again, on virtual time."""
+        """Set the clock back to the moment of a snapshot, on virtual time."""
 
 
 class SystemClock:
@@ -62,7 +62,7 @@ class SystemClock:
 
     @classmethod
     def from_now(cls, now: float) -> "SystemClock":
-        """Return a clock that goes on where another one was, which shows this monotonic time."""
+        """Return a clock that resumes where another clock was, which shows this monotonic time."""
         shift_s = now - time.monotonic()
         return cls(lambda: time.monotonic() + shift_s)
 
@@ -87,10 +87,10 @@ class SystemClock:
         return abs(step_s) > NO_STEP_S
 
     def move_to(self, now: float) -> None:
-        raise RuntimeError("Time runs by itself on this clock; only a virtual one is moved.")
+        raise RuntimeError("This clock runs in real time; only a virtual clock can be moved.")
 
     def go_back(self, moment: Moment) -> None:
-        raise RuntimeError("Time does not go back on this clock; only on a virtual one.")
+        raise RuntimeError("This clock cannot go back; only a virtual clock can.")
 
 
 class VirtualClock:

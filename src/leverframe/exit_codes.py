@@ -7,5 +7,5 @@ NO = 1
 #: It could not be done, or was not understood; a line on the error output says why.
 NOT_DONE = 2
 INTERRUPTED = 130
-#: As of a program that the shell ends because nobody reads on: `leverframe commands | head`.
+#: As of a program that the shell ends because its reader has ended: `leverframe commands | head`.
 NOBODY_READS = 141

@@ -41,8 +41,8 @@ def version(text: str) -> Version:
     found = _SOFTWARE.fullmatch(text)
     if not found:
         raise UnknownProfile(
-            f"Software version {text!r} is unknown. "
-            "It is written like 1.36, 1.49d or 1.75: a number, a dot, two digits, perhaps a letter."
+            f"Unknown software version {text!r}. Write it like 1.36, 1.49d or 1.75: a number, "
+            "a dot, two digits and an optional letter."
         )
     return Version(int(found[1]), int(found[2]), found[3])
 
@@ -56,7 +56,7 @@ class Profile(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.hw not in HARDWARE:
             raise UnknownProfile(
-                f"Hardware {self.hw!r} is unknown. Choose one of {', '.join(HARDWARE)}."
+                f"Unknown hardware {self.hw!r}. Choose one of {', '.join(HARDWARE)}."
             )
         version(self.sw)
 
@@ -74,11 +74,11 @@ def newest_software(hw: str) -> str:
 
 
 def existing(hw: str, sw: str) -> Profile:
-    """Return the profile that people asked for, or refuse one that no unit ever was."""
+    """Return the requested profile; refuse one that never existed."""
     profile, newest = Profile(hw, sw), newest_software(hw)
     if version(sw) > version(newest):
         raise UnknownProfile(
-            f"HW {hw} never had software {sw}. The nearest that it had is {newest}, its newest."
+            f"Software {sw} does not exist for HW {hw}. The newest version for it is {newest}."
         )
     return profile
 
@@ -116,7 +116,7 @@ ALWAYS: Spans = (VersionSpan(),)
 
 
 def hardware_words(hw: tuple[str, ...]) -> str:
-    """Write `HW 3.5+` and its like as the interface document does."""
+    """Write a range such as `HW 3.5+` as the interface document does."""
     if hw == HW35:
         return "HW 3.5+"
     if hw == HW35_TO_38:
@@ -124,13 +124,13 @@ def hardware_words(hw: tuple[str, ...]) -> str:
     return "HW " + ", ".join(hw)
 
 
-def offered(spans: Spans, profile: Profile) -> bool:
+def is_offered(spans: Spans, profile: Profile) -> bool:
     return spans is ALWAYS or any(span.covers(profile) for span in spans)
 
 
 def withdrawn(spans: Spans, profile: Profile) -> bool:
     """Return whether an earlier software version of this hardware had it and this one has not."""
-    return not offered(spans, profile) and any(
+    return not is_offered(spans, profile) and any(
         profile.hw in span.hw and span.is_after(profile) for span in spans
     )
 

@@ -29,7 +29,7 @@ def commands(text: str) -> list[str]:
 
 @pytest.mark.parametrize("profile", [NEWEST, Profile("3.0", "1.36")], ids=str)
 def test_without_a_word_all_commands_of_the_version_are_listed(profile: Profile) -> None:
-    assert commands(printed(None, profile)) == [x.line for x in TABLE if x.offered(profile)]
+    assert commands(printed(None, profile)) == [x.line for x in TABLE if x.is_offered(profile)]
 
 
 @for_each(
@@ -37,7 +37,7 @@ def test_without_a_word_all_commands_of_the_version_are_listed(profile: Profile)
     [
         ("ortime", "GET /outs.cgi?ortime=<A><B>"),
         ("RETURN_TIME", "GET /outs.cgi?ortime=<A><B>"),
-        ("after it went on", "GET /outs.cgi?ortime=<A><B>"),
+        ("after it switches on", "GET /outs.cgi?ortime=<A><B>"),
         ("DTSU666", "GET /stm.cgi?modbus_sensor=<A><B>"),
         ("HV DC meter", "GET /inpa.cgi?sensor=<A><B>"),
     ],

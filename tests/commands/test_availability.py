@@ -1,4 +1,4 @@
-"""What is told about versions: it agrees with what each version does."""
+"""What descriptions say about versions: it agrees with what each version does."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.params import Int, has_field
 from leverframe.commands.table.row import Row, row
 from leverframe.commands.table.versions import NEWEST, params_of, software_versions
-from leverframe.profile import Profile, VersionSpan, offered, spans_in_words, version
+from leverframe.profile import Profile, VersionSpan, is_offered, spans_in_words, version
 from tests.boundary_profiles import BEFORE_ALL, PROFILES, VERSIONS
 from tests.cases import for_each
 
@@ -24,20 +24,20 @@ def test_every_version_that_the_table_names_is_known() -> None:
 
 
 @for_each(("row", "letter"), FIELDS, ids=FIELD_IDS)
-def test_each_version_is_told_exactly_what_it_allows(row: Row, letter: str) -> None:
+def test_each_version_is_described_with_exactly_what_it_allows(row: Row, letter: str) -> None:
     param = params_of(row)[letter]
 
     def ask(profile: Profile) -> str | None:
-        there = row.offered(profile) and has_field(param, profile)
-        return param.allowed(profile) if there else None
+        there = row.is_offered(profile) and has_field(param, profile)
+        return param.describe_allowed(profile) if there else None
 
     told = variants(ask)
     for profile in PROFILES:
-        texts = [variant.text for variant in told if offered(variant.spans, profile)]
+        texts = [variant.text for variant in told if is_offered(variant.spans, profile)]
         assert texts == [answer for answer in [ask(profile)] if answer is not None]
 
 
-def test_variants_are_told_newest_first_and_in_few_words() -> None:
+def test_variants_are_listed_newest_first_and_briefly() -> None:
     def ask(profile: Profile) -> str | None:
         if profile.hw == "3.0":
             return None
@@ -57,17 +57,17 @@ def test_hardware_is_not_mentioned_where_it_makes_no_difference() -> None:
 @for_each("row", TABLE, ids=lambda row: row.line)
 def test_newest_version_of_a_row_has_it_and_no_newer_one_does(row: Row) -> None:
     newest = newest_with(row)
-    assert row.offered(newest)
+    assert row.is_offered(newest)
     newer = [Profile(newest.hw, sw) for sw in VERSIONS if version(sw) > version(newest.sw)]
-    assert [profile for profile in newer if row.offered(profile)] == []
+    assert [profile for profile in newer if row.is_offered(profile)] == []
 
 
-def deprecated_lines(profile: Profile) -> list[str]:
-    return [row.line for row in TABLE if row.offered(profile) and is_deprecated(row, profile)]
+def list_deprecated(profile: Profile) -> list[str]:
+    return [row.line for row in TABLE if row.is_offered(profile) and is_deprecated(row, profile)]
 
 
 def test_forms_are_deprecated_where_the_version_has_a_newer_one() -> None:
-    assert deprecated_lines(NEWEST) == [
+    assert list_deprecated(NEWEST) == [
         "GET /stm.cgi?modbus_sensor=<A>",
         "GET /stm.cgi?gsmnumber=<A>",
         "GET /inpa.cgi?diffsel=<A><B>",
@@ -78,7 +78,7 @@ def test_forms_are_deprecated_where_the_version_has_a_newer_one() -> None:
 
 
 def test_the_only_form_that_a_version_has_is_not_deprecated() -> None:
-    assert not set(deprecated_lines(Profile("3.0", "1.36"))) & {
+    assert not set(list_deprecated(Profile("3.0", "1.36"))) & {
         "GET /stm.cgi?modbus_sensor=<A>",
         "GET /inpa.cgi?diffsel=<A><B>",
         "GET /inpa.cgi?powsel=<A><B>",
@@ -93,7 +93,7 @@ def test_what_replaces_a_row_is_a_row_of_the_table() -> None:
 
 @pytest.mark.parametrize(("sw", "deprecated"), [("1.56", False), ("1.56a", True)])
 def test_deprecation_begins_with_the_version_that_says_so(sw: str, deprecated: bool) -> None:
-    lines = deprecated_lines(Profile("3.9", sw))
+    lines = list_deprecated(Profile("3.9", sw))
     assert ("GET /inpa.cgi?eclear=<A>" in lines) is deprecated
 
 

@@ -31,14 +31,14 @@ RULE = Rule(source="DIFF1", reference=5.0, enabled=True)
 METER = ModbusReading("U", "V", 10, 7, 3, "int32")
 
 
-def made(profile: Profile, **changes: Any) -> Settings:
+def make_settings(profile: Profile, **changes: Any) -> Settings:
     tree = defaults(profile)
     for path, value in changes.items():
         tree = with_value(tree, path.replace("__", "."), value)
     return tree
 
 
-def moved(settings: Settings, source: Profile, target: Profile) -> Restored:
+def convert(settings: Settings, source: Profile, target: Profile) -> Restored:
     content = Content(source, dict(leaves(settings)), with_secrets=True)
     return carry_over(content, target, defaults(target))
 
@@ -58,22 +58,24 @@ def test_a_regulator_without_its_input_is_switched_off(
     source: Profile, label: str, target: Profile
 ) -> None:
     pid = replace(REGULATOR, source=label)
-    restored = moved(made(source, pid=pid), source, target)
+    restored = convert(make_settings(source, pid=pid), source, target)
     assert restored.settings.pid == replace(pid, enabled=False, source="VCC")
     assert paths(restored) == ["pid.source", "pid.enabled"]
 
 
-def test_a_regulator_that_keeps_its_input_goes_on() -> None:
+def test_a_regulator_that_keeps_its_input_keeps_running() -> None:
     pid = replace(REGULATOR, source="DS1")
-    assert moved(made(NEW, pid=pid), NEW, OLD).settings.pid == pid
+    assert convert(make_settings(NEW, pid=pid), NEW, OLD).settings.pid == pid
 
 
 @pytest.mark.parametrize("action", ["ENABLE PID", "OUT1"])
 def test_no_rule_enables_a_regulator_that_lost_its_input(action: str) -> None:
     """A differential is there on both, one of its readings is not."""
-    tree = made(NEW, differentials__0__first="DEWPOINT", pid=replace(REGULATOR, source="DIFF1"))
+    tree = make_settings(
+        NEW, differentials__0__first="DEWPOINT", pid=replace(REGULATOR, source="DIFF1")
+    )
     rule = Rule(source="DS1", action=action, enabled=True)
-    restored = moved(with_value(tree, "rules", (rule,)), NEW, LATER)
+    restored = convert(with_value(tree, "rules", (rule,)), NEW, LATER)
     assert restored.settings.pid == replace(REGULATOR, source="DIFF1", enabled=False)
     assert restored.settings.rules == (replace(rule, enabled=action == "OUT1"),)
 
@@ -85,7 +87,9 @@ def test_an_enabled_regulator_has_the_input_it_was_given(target: Profile) -> Non
     lost = (word for word in words if word not in known)
     # Each that is lost, and some of those that all stay in the same way.
     for word in dict.fromkeys((*lost, *words[::5])):
-        pid = moved(made(NEW, pid=replace(REGULATOR, source=word)), NEW, target).settings.pid
+        pid = convert(
+            make_settings(NEW, pid=replace(REGULATOR, source=word)), NEW, target
+        ).settings.pid
         assert pid.source == word or not pid.enabled
 
 
@@ -112,7 +116,7 @@ def test_a_rule_on_a_reading_that_is_another_one_there_is_switched_off(
     first = replace(RULE, source=label)
     second = replace(RULE, source="DS1", operator="AND", source2=label)
     other = replace(RULE, source="DS1", source2=label)
-    restored = moved(made(NEW, **changes, rules=(first, second, other)), NEW, target)
+    restored = convert(make_settings(NEW, **changes, rules=(first, second, other)), NEW, target)
     off = replace(first, enabled=False), replace(second, enabled=False)
     assert restored.settings.rules == (*off, other)
     assert {"rules.0.enabled", "rules.1.enabled"} <= set(paths(restored))
@@ -131,18 +135,20 @@ def test_a_rule_on_a_reading_that_is_another_one_there_is_switched_off(
         ("INPA1", {"analog_inputs__0__sensor": "HV DC meter"}, OLD),
     ],
 )
-def test_a_rule_on_a_reading_that_is_the_same_or_absent_goes_on(
+def test_a_rule_on_an_unchanged_or_absent_reading_is_kept(
     label: str, changes: dict[str, Any], target: Profile
 ) -> None:
     rule = replace(RULE, source=label)
-    assert moved(made(NEW, **changes, rules=(rule,)), NEW, target).settings.rules == (rule,)
+    assert convert(make_settings(NEW, **changes, rules=(rule,)), NEW, target).settings.rules == (
+        rule,
+    )
 
 
 @pytest.mark.parametrize("target", [OLD, ELDER, LATER], ids=str)
 def test_nothing_that_acts_rests_on_another_reading(target: Profile) -> None:
     for seed, source in enumerate(some_of(PROFILES[::4])):
         tree = random_settings(source, Random(seed), 150)
-        after = moved(tree, source, target).settings
+        after = convert(tree, source, target).settings
         others = other_readings(tree, after)
         acting = [rule for rule in after.rules if rule.enabled]
         used = {rule.source for rule in acting}
@@ -154,7 +160,7 @@ def test_nothing_that_acts_rests_on_another_reading(target: Profile) -> None:
 @pytest.mark.parametrize("source", some_of(PROFILES[::2]), ids=str)
 def test_versions_that_share_all_readings_switch_nothing_off(source: Profile) -> None:
     tree = random_settings(source, Random(str(source)), 150)
-    assert other_readings(tree, moved(tree, source, source).settings) == frozenset()
+    assert other_readings(tree, convert(tree, source, source).settings) == frozenset()
 
 
 # --- readings of modules -------------------------------------------------------------------------
@@ -166,7 +172,7 @@ def test_versions_that_share_all_readings_switch_nothing_off(source: Profile) ->
 def test_a_custom_reading_that_would_be_read_otherwise_is_not_read(
     target: Profile, lost: dict[str, Any]
 ) -> None:
-    tree = made(
+    tree = make_settings(
         NEW,
         modbus_slots__1__module="custom1",
         modbus_devices__0__readings__3=replace(METER, **lost),
@@ -175,7 +181,7 @@ def test_a_custom_reading_that_would_be_read_otherwise_is_not_read(
         modbus_mapping__1=ModbusMapping(2, 4),
         modbus_mapping__2=ModbusMapping(1, 3),
     )
-    restored = moved(tree, NEW, target)
+    restored = convert(tree, NEW, target)
     after = restored.settings
     assert after.modbus_devices[0].readings[3:5] == (ModbusReading(), METER)
     kept = ModbusMapping(2, 4), ModbusMapping(1, 3)
@@ -184,23 +190,23 @@ def test_a_custom_reading_that_would_be_read_otherwise_is_not_read(
     assert paths(restored) == [f"{reading}.{next(iter(lost))}", reading, "modbus_mapping.0.slot"]
 
 
-def test_a_line_parameter_that_is_lost_is_told_and_silences_the_device() -> None:
-    tree = made(NEW, modbus_devices__0__parity="odd", modbus_devices__0__readings__3=METER)
-    restored = moved(tree, NEW, LATER)
+def test_a_lost_line_parameter_is_reported_and_silences_the_device() -> None:
+    tree = make_settings(NEW, modbus_devices__0__parity="odd", modbus_devices__0__readings__3=METER)
+    restored = convert(tree, NEW, LATER)
     assert restored.settings.modbus_devices[0].readings[3] == METER
     assert paths(restored) == ["modbus_devices.0.parity"]
 
 
 def test_readings_of_a_version_without_mapping_stay_where_they_were() -> None:
-    tree = made(OLD, modbus_slots__0__module="SDM120")
-    after = moved(tree, OLD, NEW).settings
+    tree = make_settings(OLD, modbus_slots__0__module="SDM120")
+    after = convert(tree, OLD, NEW).settings
     assert after.modbus_mapping == tuple(ModbusMapping(1, number) for number in range(30))
-    assert moved(after, NEW, OLD) == Restored(tree)
+    assert convert(after, NEW, OLD) == Restored(tree)
 
 
 @pytest.mark.parametrize("mapping", [ModbusMapping(), ModbusMapping(2, 5)])
 def test_a_mapping_that_a_version_lacks_is_listed_and_comes_back(mapping: ModbusMapping) -> None:
-    tree = made(NEW, modbus_slots__0__module="SDM120", modbus_mapping__0=mapping)
+    tree = make_settings(NEW, modbus_slots__0__module="SDM120", modbus_mapping__0=mapping)
     there = change_version(tree, NEW, OLD)
     assert [lost.path for lost in there.not_carried_over] == ["modbus_mapping"]
     assert change_version(there.settings, OLD, NEW, there.earlier).settings == tree
@@ -210,19 +216,21 @@ def test_a_mapping_that_a_version_lacks_is_listed_and_comes_back(mapping: Modbus
 
 
 def test_a_frequency_becomes_the_nearest_that_the_version_has() -> None:
-    restored = moved(made(NEW, pwm_frequency=(10, 500)), NEW, ELDER)
+    restored = convert(make_settings(NEW, pwm_frequency=(10, 500)), NEW, ELDER)
     assert restored.settings.pwm_frequency == (50, 500)
     assert paths(restored) == ["pwm_frequency"]
-    assert moved(made(NEW, pwm_frequency=(5, 900_000)), NEW, ELDER).settings.pwm_frequency == (
+    assert convert(
+        make_settings(NEW, pwm_frequency=(5, 900_000)), NEW, ELDER
+    ).settings.pwm_frequency == (
         50,
         100_000,
     )
 
 
-def test_an_output_whose_memory_is_lost_does_not_go_on_at_every_start() -> None:
-    tree = made(NEW, outputs__0__remember=True, outputs__0__on_after_start=True)
+def test_an_output_whose_memory_is_lost_stays_off_at_startup() -> None:
+    tree = make_settings(NEW, outputs__0__remember=True, outputs__0__on_after_start=True)
     tree = with_value(tree, "outputs.1.on_after_start", True)
-    restored = moved(tree, NEW, Profile("3.5", "1.29"))
+    restored = convert(tree, NEW, Profile("3.5", "1.29"))
     assert [output.on_after_start for output in restored.settings.outputs[:2]] == [False, True]
     assert paths(restored) == ["outputs.0.remember", "outputs.0.on_after_start"]
 
@@ -231,7 +239,7 @@ def test_an_output_whose_memory_is_lost_does_not_go_on_at_every_start() -> None:
 
 
 def test_a_regulator_that_was_changed_in_between_is_not_mixed_with_the_earlier_one() -> None:
-    there = change_version(made(NEW, pid=replace(REGULATOR, source="POWER6")), NEW, ELDER)
+    there = change_version(make_settings(NEW, pid=replace(REGULATOR, source="POWER6")), NEW, ELDER)
     other = replace(there.settings.pid, kp=5)
     changed = with_value(there.settings, "pid", other)
     assert change_version(changed, ELDER, NEW, there.earlier).settings.pid == other
@@ -247,7 +255,7 @@ def test_a_module_reading_that_was_changed_in_between_is_not_mixed_with_the_earl
 
 
 def test_a_rule_made_in_between_does_not_act_on_a_reading_that_comes_back_as_another() -> None:
-    there = change_version(made(NEW, differentials__0__first="POWER6"), NEW, ELDER)
+    there = change_version(make_settings(NEW, differentials__0__first="POWER6"), NEW, ELDER)
     changed = with_value(there.settings, "rules", (RULE,))
     changed = with_value(changed, "pid", replace(REGULATOR, source="DIFF1"))
     back = change_version(changed, ELDER, NEW, there.earlier)

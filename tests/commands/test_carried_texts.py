@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.backup_content import Content
-from leverframe.commands.version_change.carried_texts import carried_texts
+from leverframe.commands.version_change.carried_texts import carry_texts
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
-from leverframe.engine.texts import CODED, message_texts, rendered_line
+from leverframe.engine.texts import CODED, message_texts, render_line
 from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
 
@@ -27,31 +27,31 @@ PIECES = ["%", "!", "0", "1", "4", "9", "014", "14", "%20", "x"]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 
 
-def made(profile: Profile, **changes: Any) -> Settings:
+def make_settings(profile: Profile, **changes: Any) -> Settings:
     tree = defaults(profile)
     for path, value in changes.items():
         tree = with_value(tree, path.replace("__", "."), value)
     return tree
 
 
-def moved(source: Profile, target: Profile, **changes: Any) -> Restored:
+def convert(source: Profile, target: Profile, **changes: Any) -> Restored:
     lost: list[NotCarriedOver] = []
-    settings = carried_texts(made(source, **changes), source, target, lost)
+    settings = carry_texts(make_settings(source, **changes), source, target, lost)
     return Restored(settings, tuple(lost))
 
 
-def shown(channel: str, settings: Settings, profile: Profile) -> str:
+def show_text(channel: str, settings: Settings, profile: Profile) -> str:
     return message_texts(channel, 1, True, settings, VALUES, profile)[0]
 
 
 def test_a_code_gets_the_digits_of_the_version() -> None:
-    there = moved(NEW, ELDER, http__0__url="x/?t=%0141", oled__screens__0__lines=("!01419",) * 4)
+    there = convert(NEW, ELDER, http__0__url="x/?t=%0141", oled__screens__0__lines=("!01419",) * 4)
     assert there.settings.http[0].url == "x/?t=%141"
     assert there.settings.oled.screens[0].lines == ("!1419",) * 4
     assert there.not_carried_over == ()
-    whole = Content(ELDER, dict(leaves(made(ELDER, http__0__url="x/?t=%141"))))
+    whole = Content(ELDER, dict(leaves(make_settings(ELDER, http__0__url="x/?t=%141"))))
     assert carry_over(whole, NEW, defaults(NEW)).settings.http[0].url == "x/?t=%0141"
-    back = moved(ELDER, NEW, http__0__url="x/?t=%141", oled__screens__0__lines=("!1419",) * 4)
+    back = convert(ELDER, NEW, http__0__url="x/?t=%141", oled__screens__0__lines=("!1419",) * 4)
     assert back.settings.http[0].url == "x/?t=%0141"
     assert back.settings.oled.screens[0].lines == ("!01419",) * 4
 
@@ -62,13 +62,13 @@ def test_an_address_shows_the_same_readings_or_is_left_out(
     source: Profile, target: Profile, text: str, double: bool
 ) -> None:
     here = {"http__0__url": f"host/?{text}", "http_double_percent": double}
-    restored = moved(source, target, **here)
-    before = made(source, **here)
+    restored = convert(source, target, **here)
+    before = make_settings(source, **here)
     listed = [lost.path for lost in restored.not_carried_over]
     if listed:
         assert (listed, restored.settings.http[0].url) == (["http.0.url"], "")
     else:
-        assert shown("http", restored.settings, target) == shown("http", before, source)
+        assert show_text("http", restored.settings, target) == show_text("http", before, source)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
@@ -76,12 +76,12 @@ def test_an_address_shows_the_same_readings_or_is_left_out(
 def test_a_line_of_the_display_shows_the_same_readings_or_is_left_out(
     source: Profile, target: Profile, text: str
 ) -> None:
-    restored = moved(source, target, oled__screens__0__lines=("", text, "", ""))
+    restored = convert(source, target, oled__screens__0__lines=("", text, "", ""))
     line = restored.settings.oled.screens[0].lines[1]
     if restored.not_carried_over:
         assert line == ""
     else:
-        assert rendered_line(line, VALUES, target) == rendered_line(text, VALUES, source)
+        assert render_line(line, VALUES, target) == render_line(text, VALUES, source)
 
 
 @pytest.mark.parametrize(("source", "target"), [(NEW, ELDER), (ELDER, NEW)])
@@ -90,24 +90,24 @@ def test_messages_show_the_same_readings_or_are_left_out(
     source: Profile, target: Profile, text: str
 ) -> None:
     here = {"email__on_texts": (text, "", "", ""), "gsm__sms__0__on_text": text}
-    restored = moved(source, target, **here)
-    before = made(source, **here)
+    restored = convert(source, target, **here)
+    before = make_settings(source, **here)
     for channel in ("email", "sms"):
-        now = shown(channel, restored.settings, target)
-        assert now == shown(channel, before, source) or (restored.not_carried_over and not now)
+        now = show_text(channel, restored.settings, target)
+        assert now == show_text(channel, before, source) or (restored.not_carried_over and not now)
 
 
 @pytest.mark.parametrize(("source", "target"), [(NEW, OLD), (OLD, NEW)])
 def test_messages_of_a_version_without_codes_come_over_as_they_stand(
     source: Profile, target: Profile
 ) -> None:
-    restored = moved(source, target, gsm__sms__0__on_text="now %0141")
+    restored = convert(source, target, gsm__sms__0__on_text="now %0141")
     assert restored.settings.gsm.sms[0].on_text == "now %0141"
 
 
 def test_a_text_that_becomes_too_long_is_left_out() -> None:
     text = "!1419" * 12 + "xyz"
-    restored = moved(ELDER, NEW, oled__screens__0__lines=(text, "", "", ""))
+    restored = convert(ELDER, NEW, oled__screens__0__lines=(text, "", "", ""))
     assert restored.settings.oled.screens[0].lines == ("",) * 4
     (lost,) = restored.not_carried_over
     assert (lost.path, lost.value) == ("oled.screens.0.lines", text)

@@ -31,4 +31,4 @@ def test_what_a_version_does_not_have_has_neither_number_nor_word() -> None:
     table = CodeTable("x", codes.run(1, ("a", "b"), codes.HW35_SW["1.49"]))
     before = Profile("3.5", "1.48")
     assert (table.word(1, before), table.number("a", before)) == (None, None)
-    assert Word(table).allowed(NEWEST) == "x codes 1-2"
+    assert Word(table).describe_allowed(NEWEST) == "x codes 1-2"

@@ -18,14 +18,14 @@ NEWEST = Profile()
 OLDEST = Profile("3.0", "1.10")
 
 
-def described(profile: Profile, line: str) -> dict[str, Any]:
+def describe(profile: Profile, line: str) -> dict[str, Any]:
     return next(found for found in command_table(profile) if found["line"] == line)
 
 
 @pytest.mark.parametrize("profile", some_of(PROFILES), ids=str)
 def test_the_table_of_a_version_is_what_it_offers(profile: Profile) -> None:
     lines = [found["line"] for found in command_table(profile)]
-    assert lines == [row.line for row in TABLE if row.offered(profile)]
+    assert lines == [row.line for row in TABLE if row.is_offered(profile)]
 
 
 @pytest.mark.parametrize("profile", [NEWEST, OLDEST], ids=str)
@@ -45,7 +45,7 @@ def test_the_table_is_what_the_openapi_document_says_about_it(profile: Profile) 
 def test_filling_the_text_of_every_item_gives_a_command_of_the_row(profile: Profile) -> None:
     """A form needs nothing but the description: it replaces each hole and joins the items."""
     for row in TABLE:
-        if not row.offered(profile) or not row.form.items:
+        if not row.is_offered(profile) or not row.form.items:
             continue
         found = describe_row(row, profile)
         query = "&".join(item["text"] for item in found["items"])
@@ -60,8 +60,8 @@ def _letters(found: dict[str, Any]) -> list[str]:
     return [field["letter"] for field in found["fields"]]
 
 
-def test_a_field_tells_its_limits_and_its_words() -> None:
-    found = described(NEWEST, "GET /stm.cgi?modbus_sensor=<A><B>")
+def test_a_field_is_described_with_limits_and_words() -> None:
+    found = describe(NEWEST, "GET /stm.cgi?modbus_sensor=<A><B>")
     index, module = found["fields"]
     assert index["schema"] == {"type": "integer", "minimum": 0, "maximum": 2}
     assert index["allowed"] == "0 to 2"
@@ -73,7 +73,7 @@ def test_a_field_tells_its_limits_and_its_words() -> None:
 def test_words_follow_the_version() -> None:
     line = "GET /stm.cgi?usart_sensor=<A>"
     words = [
-        described(profile, line)["fields"][0]["schema"]["x-words"]["6"]
+        describe(profile, line)["fields"][0]["schema"]["x-words"]["6"]
         for profile in (NEWEST, OLDEST)
     ]
     assert words == ["bar/QR code scanner", "SDM120"]
@@ -81,15 +81,15 @@ def test_words_follow_the_version() -> None:
 
 def test_fields_that_a_version_does_not_have_are_left_out() -> None:
     line = next(row.line for row in TABLE if "?event=" in row.line)
-    newest, oldest = described(NEWEST, line), described(OLDEST, line)
+    newest, oldest = describe(NEWEST, line), describe(OLDEST, line)
     assert "".join(_letters(newest)) == "ABCDEFGHIJKLMNOP"
     assert "".join(_letters(oldest)) == "ABCDEFGHIJKL"
     assert oldest["items"][0]["text"] == "event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>"
 
 
-def test_fields_that_may_be_left_out_are_told() -> None:
+def test_optional_fields_are_described() -> None:
     line = next(row.line for row in TABLE if "?event=" in row.line)
-    fields = described(NEWEST, line)["fields"]
+    fields = describe(NEWEST, line)["fields"]
     assert [field["letter"] for field in fields if field["optional"]] == ["L", "M", "N", "O", "P"]
 
 
@@ -117,14 +117,14 @@ def test_every_kind_of_body_is_described() -> None:
 
 
 def test_a_list_item_has_only_the_fields_of_its_version() -> None:
-    older = described(Profile("3.5", "1.49"), "POST /post.cgi?mod_custom_save")
+    older = describe(Profile("3.5", "1.49"), "POST /post.cgi?mod_custom_save")
     assert older["body"]["item"] == "m<A><B>=<C>*<D>*<E>*<F>*<G>*<H>"
     assert [field["letter"] for field in older["body"]["fields"]] == list("ABCDEFGH")
 
 
 def test_rows_with_the_same_line_keep_their_own_meaning() -> None:
     meanings = {
-        str(profile): described(profile, "GET /eeprom.cgi?bit2=<A>")["doc"]
+        str(profile): describe(profile, "GET /eeprom.cgi?bit2=<A>")["doc"]
         for profile in (Profile("3.9", "1.57"), Profile("3.9", "1.44"))
     }
     assert "names" in meanings["HW 3.9 SW 1.57"]

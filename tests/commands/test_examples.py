@@ -13,7 +13,7 @@ CASES = [
     (row, profile)
     for number, row in enumerate(TABLE)
     for profile in profiles_that_change(number)
-    if row.offered(profile)
+    if row.is_offered(profile)
 ]
 IDS = [f"{row.line} {profile}" for row, profile in CASES]
 

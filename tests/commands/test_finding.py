@@ -127,10 +127,10 @@ def test_a_bad_combined_form_is_not_taken_for_shorter_ones(query: str, field: st
         ("/stm.cgi?em9=1", UnknownCommand, "/stm.cgi has no command 'em9'."),
         ("/stm.cgi?=1", UnknownCommand, "/stm.cgi has no command ''."),
         ("/stm.cgi?o%6Eame=0x", UnknownCommand, "/stm.cgi has no such command."),
-        ("/post.cgi?oled_save", WrongMethod, "takes POST"),
+        ("/post.cgi?oled_save", WrongMethod, "requires POST"),
         ("/stm.cgi?lightmod=2", Malformed, "lightmod=1 has no other form"),
-        ("/stm.cgi?gsmsendsms=1", Malformed, "takes no value"),
-        ("/stm.cgi?wdog1=1", Malformed, "wdog1 comes only together with others"),
+        ("/stm.cgi?gsmsendsms=1", Malformed, "does not accept a value"),
+        ("/stm.cgi?wdog1=1", Malformed, "wdog1 is valid only together with other commands"),
     ],
 )
 def test_what_cannot_be_found_is_said_plainly(target: str, kind: type, detail: str) -> None:
@@ -161,7 +161,7 @@ def test_a_form_of_another_version_names_the_version(
     assert str(profile) in found.detail
 
 
-def test_a_bad_value_is_told_before_a_form_that_does_not_fit() -> None:
+def test_a_bad_value_is_reported_before_a_form_that_does_not_fit() -> None:
     refusal = find_one("/outs.cgi?out=6")
     assert isinstance(refusal, Refusal)
     assert (refusal.field, refusal.allowed) == ("A", "1 to 6 characters, digits 0 to 5")
@@ -193,10 +193,10 @@ def test_a_refusal_names_all_that_the_version_takes(
     ("target", "detail"),
     [
         ("/stm.cgi?dswrite=1", "No form of the command dswrite fits."),
-        ("/inpa.cgi?diffsel=0*1*2", "has 4 fields, 3 were given"),
+        ("/inpa.cgi?diffsel=0*1*2", "has 4 fields; the request has 3"),
         ("/inpa.cgi?powsel=11*10*1", "powsel=<A>*<B> has 2 fields"),
         ("/stm.cgi?dswrite=9%3A0", "9 is outside 1 to 8."),
-        ("/inpa.cgi?sensor=014", "14 is no INPA1-INPA4 sensor code"),
+        ("/inpa.cgi?sensor=014", "14 is not a INPA1-INPA4 sensor code"),
     ],
 )
 def test_a_refusal_is_about_the_form_that_was_meant(target: str, detail: str) -> None:
@@ -252,9 +252,7 @@ def test_a_long_command_is_shortened_in_its_refusal(
         ("out0=1&out1=1", ["out0=1", "out1=1"]),
     ],
 )
-def test_settings_of_an_input_that_are_run_together_are_told_apart(
-    query: str, items: list[str]
-) -> None:
+def test_joined_settings_of_an_input_are_distinguished(query: str, items: list[str]) -> None:
     assert items_of(query) == items
 
 

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from leverframe.commands.plan.masked_request import masked_request
+from leverframe.commands.plan.masked_request import mask_request
 from leverframe.commands.plan.planning import Plan, plan_between
 from leverframe.commands.plan.written import PlannedRequest
 from leverframe.commands.table.bodies import FormBody
@@ -48,8 +48,8 @@ def all_secrets_set(profile: Profile) -> Settings:
     return settings
 
 
-def shown(plan: Plan, profile: Profile) -> str:
-    requests = [masked_request(step.request, profile) for step in plan.steps]
+def show_plan(plan: Plan, profile: Profile) -> str:
+    requests = [mask_request(step.request, profile) for step in plan.steps]
     return "\n".join(f"{one.target} {one.body}" for one in requests)
 
 
@@ -58,7 +58,7 @@ def test_no_secret_of_a_planned_request_is_shown(profile: Profile) -> None:
     wanted = all_secrets_set(profile)
     plan = plan_between(profile, defaults(profile), wanted, rows=TABLE)
     sent = "\n".join(f"{step.request.target} {step.request.body}" for step in plan.steps)
-    said, hidden = shown(plan, profile), 0
+    said, hidden = show_plan(plan, profile), 0
     for path, value in leaves(wanted):
         if pattern_of(path) not in CONFIDENTIAL or not value:
             continue
@@ -71,7 +71,7 @@ def test_no_secret_of_a_planned_request_is_shown(profile: Profile) -> None:
 
 def test_everything_but_secrets_is_shown() -> None:
     profile = Profile()
-    said = shown(
+    said = show_plan(
         plan_between(profile, defaults(profile), all_secrets_set(profile), rows=TABLE), profile
     )
     assert "em1=mail.example&em2=25&em3=postman&em4=***&em5=&" in said
@@ -84,7 +84,7 @@ def test_everything_but_secrets_is_shown() -> None:
 
 def test_a_secret_is_named_where_the_caller_wants_it() -> None:
     request = PlannedRequest("GET", "/stm.cgi?mqtt=1*broker.example*1883*joe*hush*home*0")
-    named = masked_request(request, Profile(), lambda path: f"<{path}>")
+    named = mask_request(request, Profile(), lambda path: f"<{path}>")
     assert named.target == "/stm.cgi?mqtt=1*broker.example*1883*joe*<mqtt.password>*home*0"
 
 
@@ -98,12 +98,12 @@ def test_a_secret_is_named_where_the_caller_wants_it() -> None:
     ],
 )
 def test_what_may_be_a_secret_is_not_shown(target: str) -> None:
-    assert "hush" not in masked_request(PlannedRequest("GET", target), Profile()).target
+    assert "hush" not in mask_request(PlannedRequest("GET", target), Profile()).target
 
 
 def test_open_command_beside_a_secret_one_is_shown() -> None:
     request = PlannedRequest("GET", "/stm.cgi?oname=0Pump&em4=hush")
-    assert masked_request(request, Profile()).target == "/stm.cgi?oname=0Pump&em4=***"
+    assert mask_request(request, Profile()).target == "/stm.cgi?oname=0Pump&em4=***"
 
 
 @pytest.mark.parametrize("target", ["/post.cgi?signin", "/post.cgi?passwd"])
@@ -114,6 +114,6 @@ def test_form_with_passwords_shows_only_its_fields(target: str) -> None:
         if target.removeprefix("/post.cgi?") in row.line and isinstance(row.body, FormBody)
     )
     body = "&".join(f"{name}=hush hush {name}" for name in fields)
-    said = masked_request(PlannedRequest("POST", target, body), Profile())
+    said = mask_request(PlannedRequest("POST", target, body), Profile())
     assert "hush" not in said.target + said.body
     assert [item.partition("=")[0] for item in said.body.split("&")] == [*fields]

@@ -80,7 +80,7 @@ def test_every_form_that_the_version_offers_is_in_the_document(profile: Profile)
         for parameter in parameters(path, profile).values()
         for form in alternatives(parameter)
     }
-    assert told == {row.line for row in TABLE if row.offered(profile) and row.form.items}
+    assert told == {row.line for row in TABLE if row.is_offered(profile) and row.form.items}
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
@@ -96,16 +96,16 @@ def test_every_example_fits_its_schema(profile: Profile) -> None:
 def test_whatever_a_command_takes_fits_its_schema(profile: Profile) -> None:
     """Each field at each of its examples, while the other fields are as in the row's example."""
     for row in TABLE:
-        if not row.offered(profile):
+        if not row.is_offered(profile):
             continue
         for item in row.form.items:
             schema = Draft202012Validator(value_schema(item, row.params, profile))
-            for text in _sent_values(row, item, profile):
+            for text in _values_to_send(row, item, profile):
                 number = int(text) if schema.schema["type"] == "integer" else text
                 assert schema.is_valid(number), (item.text, text)
 
 
-def _sent_values(row: Row, item: Item, profile: Profile) -> list[str]:
+def _values_to_send(row: Row, item: Item, profile: Profile) -> list[str]:
     base = fill(row.params, row.example, profile)
     sent = []
     for letter in item.value.holes if item.value else ():
@@ -259,7 +259,7 @@ def all_refusals(kind: type[Refusal] = Refusal) -> set[int]:
     return {kind.status}.union(*(all_refusals(below) for below in kind.__subclasses__()))
 
 
-def test_every_status_that_the_program_refuses_with_is_told() -> None:
+def test_every_refusal_status_is_documented() -> None:
     assert all_refusals() <= set(REFUSALS)
 
 

@@ -20,8 +20,8 @@ from leverframe.commands.table.params import (
     Scaled,
     Text,
     Word,
-    decoded,
-    encoded,
+    decode_text,
+    encode_text,
 )
 from leverframe.commands.table.refusals import BadValue
 from leverframe.profile import Profile
@@ -45,16 +45,16 @@ def test_encoded_digits_are_digits() -> None:
     assert parse(Int(0, 99), "%31%32") == 12
 
 
-def test_a_refused_number_is_told_with_its_range() -> None:
+def test_a_refused_number_is_reported_with_its_range() -> None:
     with pytest.raises(BadValue, match="6 is outside 0 to 5") as refusal:
         parse(Int(0, 5), "6")
     assert (refusal.value.value, refusal.value.allowed) == ("6", "0 to 5")
 
 
 def test_length_is_counted_in_letters_not_bytes() -> None:
-    assert parse(Text(15), encoded("żółw" * 3 + "żół")) == "żółwżółwżółwżół"
+    assert parse(Text(15), encode_text("żółw" * 3 + "żół")) == "żółwżółwżółwżół"
     with pytest.raises(BadValue, match="The text has 16 characters"):
-        parse(Text(15), encoded("żółw" * 4))
+        parse(Text(15), encode_text("żółw" * 4))
 
 
 def test_a_text_that_is_too_long_is_not_cut() -> None:
@@ -82,20 +82,20 @@ def test_a_text_that_is_too_long_is_not_cut() -> None:
     ],
 )
 def test_texts_are_decoded_once(raw: str, text: str) -> None:
-    assert decoded(raw) == text
+    assert decode_text(raw) == text
 
 
 @for_each("raw", ["%FF", "%C3%28", "%ED%A0%80", "%80", "%C0%AF", "%F5%80%80%80"])
 def test_what_is_not_utf8_is_refused(raw: str) -> None:
     with pytest.raises(BadValue, match="not valid UTF-8") as refusal:
-        decoded(raw)
+        decode_text(raw)
     assert refusal.value.allowed == "UTF-8 text"
 
 
 @for_each("raw", ["%00", "a%0Ab", "%0D", "%09", "%7F", "%C2%85", "%E2%80%A8", "a\x01"])
 def test_control_characters_are_refused(raw: str) -> None:
     with pytest.raises(BadValue, match="control character"):
-        decoded(raw)
+        decode_text(raw)
 
 
 def test_a_bare_plus_in_a_telephone_number_stays_a_plus() -> None:
@@ -110,14 +110,14 @@ def test_telephone_numbers_are_separated_by_an_encoded_colon_too() -> None:
     assert parse(numbers, "%2B48123%3A112%3a113") == ("+48123", "112", "113")
 
 
-def test_a_scaled_number_has_32_bits_unless_told_otherwise() -> None:
+def test_a_scaled_number_has_32_bits_by_default() -> None:
     schema = Scaled(100).schema(NEWEST)
     assert (schema["minimum"], schema["maximum"]) == (-(2**31), 2**31 - 1)
 
 
-def test_codes_that_are_allowed_are_told_as_ranges() -> None:
+def test_allowed_codes_are_described_as_ranges() -> None:
     table = CodeTable("x", codes.run(1, "abc"), codes.run(5, "d"), codes.run(8, "ef"))
-    assert Word(table).allowed(NEWEST) == "x codes 1-3, 5, 8-9"
+    assert Word(table).describe_allowed(NEWEST) == "x codes 1-3, 5, 8-9"
 
 
 def test_scaled_values_are_real_units() -> None:
@@ -126,8 +126,8 @@ def test_scaled_values_are_real_units() -> None:
     assert Scaled(1000, 0, 9999).format(1.2345, NEWEST, NOTHING_SEEN) == "1234"
 
 
-def test_bits_are_told_as_a_number_and_how_many_they_are() -> None:
-    assert Bits(5).allowed(NEWEST) == "0 to 31, 5 bits"
+def test_bits_are_described_by_range_and_count() -> None:
+    assert Bits(5).describe_allowed(NEWEST) == "0 to 31, 5 bits"
 
 
 def test_bits_are_flags_first_bit_first() -> None:
@@ -143,7 +143,7 @@ def test_a_list_has_exactly_the_number_of_its_version() -> None:
     assert refusal.value.allowed == "3 items joined by *, each 0 to 9"
 
 
-def test_a_bad_item_of_a_list_is_told_itself() -> None:
+def test_a_bad_item_of_a_list_is_reported_itself() -> None:
     with pytest.raises(BadValue, match="12 is outside 0 to 9"):
         parse(ListOf(Int(0, 9), 3), "1*12*3")
 

@@ -38,12 +38,12 @@ from leverframe.commands.table.params import (
     TimeZoneName,
     Trailing,
     Word,
-    decoded,
-    encoded,
+    decode_text,
+    encode_text,
 )
 from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.row import Row
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, is_offered
 from tests.boundary_profiles import NEWEST, PROFILES
 from tests.cases import for_each
 from tests.effort import examples, some_of
@@ -62,7 +62,7 @@ def uses() -> Iterator[Any]:
     """Every distinct parameter of the table with the profiles on which it can be used."""
     known: set[str] = set()
     for row in TABLE:
-        profiles = tuple(profile for profile in PROFILES if row.offered(profile))
+        profiles = tuple(profile for profile in PROFILES if row.is_offered(profile))
         for name, param in params_of(row).items():
             key = repr((param, row.when))
             if key not in known:
@@ -83,9 +83,9 @@ def cases(param: Param) -> list[tuple[Param, dict[str, Any]]]:
 def distinct(param: Param, profiles: tuple[Profile, ...]) -> list[Profile]:
     """One profile for each appearance of the parameter."""
     chosen = {
-        repr((param.schema(profile), param.allowed(profile))): profile
+        repr((param.schema(profile), param.describe_allowed(profile))): profile
         for profile in profiles
-        if not isinstance(param, Trailing) or offered(param.when, profile)
+        if not isinstance(param, Trailing) or is_offered(param.when, profile)
     }
     return list(chosen.values())
 
@@ -112,7 +112,7 @@ def test_every_refused_text_is_refused_with_what_is_allowed(
 ) -> None:
     for profile in distinct(param, profiles):
         for case, seen in cases(param):
-            texts = case.refused(profile, seen)
+            texts = case.bad_texts(profile, seen)
             assert texts
             for text in texts:
                 with pytest.raises(BadValue) as refusal:
@@ -126,8 +126,8 @@ def test_every_parameter_says_in_words_and_as_schema_what_it_allows(
     param: Param, profiles: tuple[Profile, ...]
 ) -> None:
     for profile in distinct(param, profiles):
-        assert param.allowed(profile)
-        assert "None" not in param.allowed(profile)
+        assert param.describe_allowed(profile)
+        assert "None" not in param.describe_allowed(profile)
         assert {"type", "oneOf"} & param.schema(profile).keys()
 
 
@@ -282,5 +282,5 @@ def test_any_text_is_a_value_or_a_bad_value(param: Param, raw: str) -> None:
 
 @given(texts(0, 40))
 def test_decoding_undoes_encoding(text: str) -> None:
-    assert decoded(encoded(text)) == text
-    assert not set(encoded(text)) & set("&=*+:# ")
+    assert decode_text(encode_text(text)) == text
+    assert not set(encode_text(text)) & set("&=*+:# ")

@@ -1,4 +1,4 @@
-"""The inverse of the commands: a plan leads to the wanted settings, and tells where it cannot."""
+"""The inverse of the commands: a plan leads to the wanted settings, and reports where it cannot."""
 
 from collections.abc import Sequence
 from itertools import permutations, product
@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.commands.plan.planning import Plan, plan_between
-from leverframe.commands.plan.written import PlannedRequest, tried
+from leverframe.commands.plan.written import PlannedRequest, try_request
 from leverframe.commands.table.matching import (
     DOCUMENT_ROWS,
     OWN_ROWS,
@@ -80,7 +80,7 @@ def _reachable(tree: Settings, profile: Profile, rows: Sequence[Row]) -> Setting
     return replace(tree, rules=rules, access=defaults(profile).access)
 
 
-async def lived(twin: LoopTwin, plan: Plan) -> Settings:
+async def run_plan(twin: LoopTwin, plan: Plan) -> Settings:
     """Send the requests of a plan to a twin; return what its settings became."""
     for step in plan.steps:
         request = step.request
@@ -99,8 +99,8 @@ async def test_a_plan_leads_from_any_settings_to_any_others(
     there = plan_between(profile, defaults(profile), now, rows=rows)
     plan = plan_between(profile, now, wanted, rows=rows)
     async with await LoopTwin.start(profile) as twin:
-        assert await lived(twin, there) == now
-        result = await lived(twin, plan)
+        assert await run_plan(twin, there) == now
+        result = await run_plan(twin, plan)
     missing = {path for path, *_ in difference(result, wanted)}
     assert missing == {one.path for one in plan.unreachable}
     assert missing <= {ONE_WAY}
@@ -117,8 +117,8 @@ async def test_settings_of_another_version_are_reached_as_far_as_they_can_be_car
     there = plan_between(target, defaults(target), now)
     plan = plan_between(target, now, carried)
     async with await LoopTwin.start(target) as twin:
-        await lived(twin, there)
-        result = await lived(twin, plan)
+        await run_plan(twin, there)
+        result = await run_plan(twin, plan)
     missing = {path for path, *_ in difference(result, carried)}
     assert missing == {one.path for one in plan.unreachable}
     assert missing <= {ONE_WAY}
@@ -200,8 +200,8 @@ async def test_a_plan_reaches_empty_places_between_rules(
     assert [step.request.query.partition("*")[0] for step in plan.steps] == queries
     async with await LoopTwin.start(NEW) as twin:
         there = plan_between(NEW, settings(""), settings(now))
-        assert await lived(twin, there) == settings(now)
-        assert await lived(twin, plan) == settings(wanted)
+        assert await run_plan(twin, there) == settings(now)
+        assert await run_plan(twin, plan) == settings(wanted)
 
 
 def test_a_rule_that_does_not_change_is_left_alone() -> None:
@@ -265,7 +265,7 @@ def test_a_password_is_sent_where_it_is_given_and_listed_where_only_its_hash_is(
     assert plan.settings.access.admin.password == "a new password"
     (left,) = plan.unreachable
     assert left.path == "access.user.password"
-    assert "give the password itself" in left.reason
+    assert "specify the password itself" in left.reason
 
 
 def test_control_users_without_a_password_to_give_stay_as_they_are() -> None:
@@ -313,7 +313,7 @@ def test_a_command_that_would_set_what_could_not_be_read_is_not_sent_and_says_so
     plan = plan_between(NEW, defaults(NEW), wanted, unread=["watchdog"], named=["watchdog.0.host"])
     (left,) = plan.unreachable
     assert (plan.steps, left.path) == ((), "watchdog.0.host")
-    assert "could not be read; name that in the file as well" in left.reason
+    assert "could not be read; add that setting to the file" in left.reason
 
 
 def test_a_server_is_not_changed_where_its_unread_password_would_be_forgotten() -> None:
@@ -345,11 +345,11 @@ def test_a_gain_that_the_sensor_does_not_use_is_reached_on_the_way_to_it() -> No
 def test_a_request_that_the_version_refuses_is_not_taken() -> None:
     wanted = with_values(OLD, ui__names_only=True)
     plan = plan_between(OLD, defaults(OLD), wanted)
-    assert [one.reason for one in plan.unreachable] == [f"No command of {OLD} sets it so."]
+    assert [one.reason for one in plan.unreachable] == [f"No command of {OLD} sets this value."]
 
 
 def test_a_planned_request_does_what_its_step_says() -> None:
-    effect = tried(PlannedRequest("GET", "/stm.cgi?oname=2Pump"), defaults(NEW), NEW)
+    effect = try_request(PlannedRequest("GET", "/stm.cgi?oname=2Pump"), defaults(NEW), NEW)
     assert effect.leaves == [("outputs.2.name", "", "Pump")]
     assert not is_secret(effect.given[0])
 

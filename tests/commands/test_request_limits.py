@@ -12,7 +12,7 @@ from leverframe.commands.table.refusals import TooManyCommands
 from leverframe.commands.table.written_commands import (
     MAX_TEXT_BYTES,
     calls_of,
-    written_commands,
+    parse_commands,
 )
 from leverframe.servers.http.limits import HttpLimits
 from tests.boundary_profiles import NEWEST
@@ -31,13 +31,13 @@ def count_of_text(query: str) -> int:
 
 
 def count_of_line(query: str) -> int:
-    (command,) = written_commands(f"outs.cgi?{query}")
+    (command,) = parse_commands(f"outs.cgi?{query}")
     return len(list(calls_of(command, NEWEST)))
 
 
 def count_of_lines(query: str) -> int:
     text = "\n".join(f"outs.cgi?{item}" for item in query.split("&"))
-    return sum(len(list(calls_of(one, NEWEST))) for one in written_commands(text))
+    return sum(len(list(calls_of(one, NEWEST))) for one in parse_commands(text))
 
 
 @for_each("count_commands", [count_of_query, count_of_text, count_of_line, count_of_lines])
@@ -68,16 +68,16 @@ def test_run_together_commands_are_counted_one_by_one() -> None:
 
 
 @for_each(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("#" * (MAX_TEXT_BYTES + 1), "The text with the commands has"),
         (f"post.cgi?mail {'x' * (ON_LOOP_BODY_LIMIT + 1)}", "The body of the command in line 1"),
         ("\n".join([f"outs.cgi?{ON}"] * (MAX_COMMANDS + 1)), "101 commands"),
     ],
 )
-def test_a_text_of_commands_is_refused_beyond_its_limits(text: str, said: str) -> None:
-    with pytest.raises(TooManyCommands, match=said):
-        written_commands(text)
+def test_a_text_of_commands_is_refused_beyond_its_limits(text: str, reason: str) -> None:
+    with pytest.raises(TooManyCommands, match=reason):
+        parse_commands(text)
 
 
 class CountedItems(list[str]):

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from leverframe.commands.plan.planning import Plan, plan_between
 from leverframe.commands.plan.rule_steps import effect_of
-from leverframe.commands.plan.written import tried
+from leverframe.commands.plan.written import try_request
 from leverframe.commands.table.matching import REAL_UNIT_ROWS, TABLE
 from leverframe.commands.table.row import Row
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import MAX_RULES, Rule, RulePlaces, Settings, numbered_rules
+from leverframe.engine.settings import MAX_RULES, Rule, RulePlaces, Settings, number_rules
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from tests.cases import for_each
@@ -43,14 +43,14 @@ def queries(plan: Plan) -> list[str]:
 
 
 def live(rules: RulePlaces) -> Counter[Rule]:
-    return Counter(effect_of(rule) for _, rule in numbered_rules(rules) if rule.enabled)
+    return Counter(effect_of(rule) for _, rule in number_rules(rules) if rule.enabled)
 
 
 def states(plan: Plan, now: RulePlaces, profile: Profile = NEW) -> Iterator[RulePlaces]:
     """Yield the rules after each step."""
     settings = with_rules(profile, now)
     for step in plan.steps:
-        settings = tried(step.request, settings, profile).settings
+        settings = try_request(step.request, settings, profile).settings
         yield settings.rules
 
 

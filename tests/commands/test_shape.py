@@ -65,10 +65,10 @@ def test_a_list_takes_the_separators_that_follow() -> None:
         ("lightmod=1", "lightmod=2", "has no other form"),
         ("lightmod=1", "lightmod=", "has no other form"),
         ("lightmod=1", "lightmod=11", "has no other form"),
-        ("gsmsendsms", "gsmsendsms=1", "takes no value"),
-        ("atout=<A>*<B>", "atout=5", "has 2 fields, 1 were given"),
+        ("gsmsendsms", "gsmsendsms=1", "does not accept a value"),
+        ("atout=<A>*<B>", "atout=5", "has 2 fields; the request has 1"),
         ("atout=<A>*<B>", "atout=5*1*2", "has 2 fields"),
-        ("dswrite=<A>:<B>", "dswrite=1", "has 2 fields, 1 were given"),
+        ("dswrite=<A>:<B>", "dswrite=1", "has 2 fields; the request has 1"),
     ],
 )
 def test_a_value_of_another_form_is_malformed(form: str, text: str, reason: str) -> None:
@@ -86,7 +86,7 @@ def test_trailing_fields_may_be_left_out(given_fields: int) -> None:
 
 
 def test_no_more_than_the_trailing_fields_may_be_left_out() -> None:
-    with pytest.raises(Malformed, match="has 3 fields, 1 were given"):
+    with pytest.raises(Malformed, match="has 3 fields; the request has 1"):
         split("x=<A>*<B>*<C>", "x=a", optional="C")
 
 
@@ -137,7 +137,7 @@ def test_names_of_one_family_share_a_key(names: tuple[str, ...], key: str) -> No
         ("gsmsendsms", "gsmsendsms", False),
     ],
 )
-def test_a_form_is_told_by_its_separators(form: str, text: str, is_it: bool) -> None:
+def test_a_form_is_recognised_by_its_separators(form: str, text: str, is_it: bool) -> None:
     assert Item(form).is_shape_of(text) is is_it
 
 

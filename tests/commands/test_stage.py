@@ -112,7 +112,7 @@ def test_locked_outputs_refuse_to_be_switched(target: str) -> None:
 @pytest.mark.parametrize(
     "target", ["/outs.cgi?aout=11", "/outs.cgi?ortime=15", "/outs.cgi?atout=1*5&aout=11"]
 )
-def test_locked_outputs_refuse_what_would_switch_them_at_once(target: str) -> None:
+def test_locked_outputs_refuse_what_would_switch_them_immediately(target: str) -> None:
     on = stage(output_flags__lock=True)
     with pytest.raises(Locked, match="OUT1 cannot be switched"):
         perform(on, target)
@@ -354,7 +354,7 @@ def test_sign_in_cannot_be_required_without_a_password_of_the_administrator() ->
         ("/post.cgi?users_save", b"&u0=a%3Ab**1&&", "contains a colon"),
     ],
 )
-def test_account_names_are_told_apart(target: str, body: bytes, reason: str) -> None:
+def test_account_names_are_distinguished(target: str, body: bytes, reason: str) -> None:
     with pytest.raises(BadValue, match=reason):
         perform(stage(), target, body)
 

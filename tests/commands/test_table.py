@@ -17,7 +17,14 @@ from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST, PROFILES, profiles_that_change
 from tests.cases import for_each
-from tests.conformance.requests import Fields, Sample, accepted, misshapen, refused, takes
+from tests.conformance.requests import (
+    Fields,
+    Sample,
+    make_bad_samples,
+    make_good_samples,
+    misshapen,
+    takes,
+)
 from tests.effort import some_of
 
 NUMBERED = [pytest.param(number, id=row.line) for number, row in enumerate(TABLE)]
@@ -26,7 +33,7 @@ NUMBERED = [pytest.param(number, id=row.line) for number, row in enumerate(TABLE
 def profiles_of(number: int) -> list[Profile]:
     """Where the row looks different, and the newest; only those that offer it."""
     profiles = dict.fromkeys((*profiles_that_change(number), NEWEST))
-    return [profile for profile in profiles if TABLE[number].offered(profile)]
+    return [profile for profile in profiles if TABLE[number].is_offered(profile)]
 
 
 # --- each row ------------------------------------------------------------------------------------
@@ -59,7 +66,7 @@ def test_a_row_sets_or_runs_something(number: int) -> None:
 def test_what_a_row_sets_exists_on_every_profile_that_offers_it(number: int) -> None:
     row = TABLE[number]
     for profile in dict.fromkeys((*profiles_of(number), *some_of(PROFILES))):
-        if not (row.sets and row.offered(profile)):
+        if not (row.sets and row.is_offered(profile)):
             continue
         for _, values in Fields(row.line, row.params, profile).good():
             for letter, paths in row.sets.items():
@@ -74,7 +81,7 @@ def test_an_index_reaches_the_whole_list_of_the_profile(number: int) -> None:
     for profile in PROFILES:
         for path in (path for paths in row.sets.values() for path in paths):
             branch, hole, _ = path.partition(".{A}")
-            if hole and row.offered(profile):
+            if hole and row.is_offered(profile):
                 length = len(value_at(defaults(profile), branch))
                 assert set(indices(row.params["A"], profile)) <= set(range(length))
                 assert max(indices(row.params["A"], profile)) == length - 1
@@ -106,7 +113,7 @@ def test_a_dependent_field_has_a_case_for_every_value_it_depends_on(number: int)
 def test_a_row_takes_every_good_request_and_understands_it(number: int) -> None:
     row = TABLE[number]
     for profile in profiles_of(number) if row.form.items else ():
-        samples = list(accepted(row, profile))
+        samples = list(make_good_samples(row, profile))
         assert samples
         for sample in samples:
             (found,) = find(sample.method, sample.path, sample.items, profile)
@@ -124,7 +131,7 @@ def test_a_row_takes_every_good_request_and_understands_it(number: int) -> None:
 def test_a_row_refuses_every_bad_request_and_names_the_field(number: int) -> None:
     row = TABLE[number]
     for profile in profiles_of(number) if row.form.items else ():
-        for sample in (*refused(row, profile), *misshapen(row, profile)):
+        for sample in (*make_bad_samples(row, profile), *misshapen(row, profile)):
             refusal = refusal_of(sample)
             assert refusal.status == 400, sample
             assert refusal.allowed, sample
@@ -201,8 +208,8 @@ def test_rows_overlap_only_where_that_was_decided() -> None:
         (short_form(first), short_form(second))
         for first, second in namesakes()
         if any(
-            first.offered(profile)
-            and second.offered(profile)
+            first.is_offered(profile)
+            and second.is_offered(profile)
             and fit_together(first, second, profile)
             for profile in PROFILES
         )
@@ -212,7 +219,7 @@ def test_rows_overlap_only_where_that_was_decided() -> None:
 
 def test_no_line_is_there_twice_on_one_profile() -> None:
     for profile in PROFILES:
-        lines = [row.line for row in TABLE if row.offered(profile)]
+        lines = [row.line for row in TABLE if row.is_offered(profile)]
         assert len(set(lines)) == len(lines)
 
 

@@ -16,7 +16,7 @@ def test_a_configured_version_is_taken_and_then_kept() -> None:
     assert Config(hw="3.0").version.profile(None, None, None) == Profile("3.0", "1.58a")
     # A data folder that is one already goes on.
     assert Config(hw="3.0").version.profile("3.0", "1.75", None) == Profile("3.0", "1.75")
-    with pytest.raises(BadConfiguration, match=r"nearest that it had is 1\.58a"):
+    with pytest.raises(BadConfiguration, match=r"newest version for it is 1\.58a"):
         Config(hw="3.0", sw="1.75").version.profile(None, None, None)
 
 

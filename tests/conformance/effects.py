@@ -25,7 +25,7 @@ WATCHDOG = "GET /stm.cgi?wdog1=<A>&wdog2=<B>&wdog3=<C>&wdog4=<D>&wdog5=<E>&wdog6
 SMS_TEXTS = "GET /stm.cgi?gsmsms=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>"
 
 
-def expected_settings(row: Row, values: Values, profile: Profile) -> dict[str, Any]:
+def settings_after(row: Row, values: Values, profile: Profile) -> dict[str, Any]:
     """Path -> the value it must have after the request."""
     named = {
         path.format_map(values): values[letter]
@@ -89,7 +89,7 @@ def _name_of_sensor(v: Values) -> dict[str, Any]:
     return {places[v["A"]]: v["B"]}
 
 
-def _oled(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _display(fields: Mapping[str, Any]) -> dict[str, Any]:
     settings = {"enabled": "enabled", "displayTime": "display_time", "frequency": "frequency"}
     expected = {}
     for name, value in fields.items():
@@ -115,11 +115,11 @@ def _rule(v: Values) -> dict[str, Any]:
 
 
 def _power_input(count: int) -> Callable[[Values], dict[str, Any]]:
-    def expected(v: Values) -> dict[str, Any]:
+    def settings(v: Values) -> dict[str, Any]:
         field = "current" if v["A"] < count else "voltage"
         return {f"power.{v['A'] % count}.{field}": v["B"]}
 
-    return expected
+    return settings
 
 
 def _schedule(items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -214,7 +214,7 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
     "GET /stm.cgi?tname=<A><B>": _name_of_sensor,
     # Nothing answers on the bus of a bare board.
     "GET /stm.cgi?bme280detect=1": lambda v: {"i2c.primary": "NONE"},
-    "POST /post.cgi?oled_save": _oled,
+    "POST /post.cgi?oled_save": _display,
     "GET /stm.cgi?oled=<A>*<B>*<C>*<D>*<E>": lambda v: {
         "oled.enabled": v["A"],
         "oled.screens.0.lines": [v[letter] for letter in "BCDE"],
@@ -260,19 +260,19 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
 }
 
 
-def _toggled(labels: list[str], state: State) -> dict[str, int]:
+def _toggle(labels: list[str], state: State) -> dict[str, int]:
     """Each label as often as it is named."""
     return {label: (state[label] + labels.count(label)) % 2 for label in labels}
 
 
 STATES: dict[str, Callable[[Values, State], dict[str, Any]]] = {
-    "GET /outs.cgi?pwm=pwm<A>": lambda v, state: _toggled([f"PWM{v['A']}"], state),
+    "GET /outs.cgi?pwm=pwm<A>": lambda v, state: _toggle([f"PWM{v['A']}"], state),
     "GET /outs.cgi?pwm<A>=<B>": lambda v, state: {f"PWM{v['A']}": v["B"]},
     "GET /stm.cgi?pwm<A>=<B>": lambda v, state: {f"PWM{v['A']}": v["B"]},
-    "GET /outs.cgi?out=out<A>": lambda v, state: _toggled([f"OUT{v['A']}"], state),
+    "GET /outs.cgi?out=out<A>": lambda v, state: _toggle([f"OUT{v['A']}"], state),
     "GET /outs.cgi?out<A>=<B>": lambda v, state: {f"OUT{v['A']}": v["B"]},
     "GET /outs.cgi?pulse<A>=<B>": lambda v, state: {f"OUT{v['A']}": 1},
-    "GET /outs.cgi?out=<A>": lambda v, state: _toggled([f"OUT{n}" for n in v["A"]], state),
+    "GET /outs.cgi?out=<A>": lambda v, state: _toggle([f"OUT{n}" for n in v["A"]], state),
     "GET /outs.cgi?vout<A>=<B>": lambda v, state: {f"EVENT{v['A'] + 1}": v["B"]},
     "GET /inpa.cgi?powset=<A><B>": lambda v, state: {f"ENERGY{v['A'] + 1}": v["B"]},
     "GET /inpa.cgi?eclear=<A>": lambda v, state: {f"ENERGY{v['A'] + 1}": 0},

@@ -21,7 +21,7 @@ from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.row import Row
 from leverframe.commands.table.shape import Item
 from leverframe.hardware.display_picture import png_of
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, is_offered
 from leverframe.uploads.site_archive import pack_site
 
 Texts = Mapping[str, str]
@@ -106,10 +106,10 @@ class Fields:
         self.params = {
             name: param
             for name, param in params.items()
-            if not isinstance(param, Trailing) or offered(param.when, profile)
+            if not isinstance(param, Trailing) or is_offered(param.when, profile)
         }
 
-    def filled(self, fixed: Texts) -> tuple[dict[str, str], dict[str, Any]]:
+    def fill(self, fixed: Texts) -> tuple[dict[str, str], dict[str, Any]]:
         """A text for every field, those given among them, and the values they stand for."""
         texts: dict[str, str] = {}
         values: dict[str, Any] = {}
@@ -130,24 +130,24 @@ class Fields:
         """For each case of a field that depends on another: texts that bring it about."""
         param = self.params[name]
         if not isinstance(param, Depends):
-            yield {}, self.filled({})[1]
+            yield {}, self.fill({})[1]
             return
         for cases, _ in param.cases:
             for text in self.params[param.on].examples(self.profile, {}):
                 fixed = {param.on: text}
-                values = self.filled(fixed)[1]
+                values = self.fill(fixed)[1]
                 if values[param.on] in cases:
                     yield fixed, values
                     break
 
     def good(self) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
         """Texts and values with one field at an edge, each in turn."""
-        yield self.filled({})
+        yield self.fill({})
         for name, param in self.params.items():
             for fixed, values in self.contexts(name):
                 for text in self._to_try(param, values):
                     together = COMPANIONS.get((self._line, name, text), {})
-                    yield self.filled({**fixed, **together, name: text})
+                    yield self.fill({**fixed, **together, name: text})
 
     def _to_try(self, param: Param, values: Mapping[str, Any]) -> list[str]:
         """Edges; of a short range all numbers, as selectors change their meaning inside it."""
@@ -158,7 +158,7 @@ class Fields:
 
     def good_and_shorter(self) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
         """The same without the last fields, where they may be left out."""
-        texts, values = self.filled({})
+        texts, values = self.fill({})
         for name in reversed(self.params):
             param = self.params[name]
             if not isinstance(param, Trailing):
@@ -174,8 +174,8 @@ class Fields:
         """A field and texts of all fields in which this one is not allowed."""
         for name, param in self.params.items():
             for fixed, values in self.contexts(name):
-                texts, _ = self.filled(fixed)
-                for text in param.refused(self.profile, values):
+                texts, _ = self.fill(fixed)
+                for text in param.bad_texts(self.profile, values):
                     yield name, {**texts, name: text}
 
 
@@ -197,10 +197,10 @@ def _item_of(row: Row, name: str) -> Item:
 # --- requests ------------------------------------------------------------------------------------
 
 
-def accepted(row: Row, profile: Profile) -> Iterator[Sample]:
+def make_good_samples(row: Row, profile: Profile) -> Iterator[Sample]:
     """Requests that a profile which offers the row must carry out."""
     if row.body is not None:
-        yield from _accepted_bodies(row, profile)
+        yield from _good_bodies(row, profile)
         return
     fields = Fields(row.line, row.params, profile)
     for texts, values in (*fields.good(), *fields.good_and_shorter()):
@@ -210,10 +210,10 @@ def accepted(row: Row, profile: Profile) -> Iterator[Sample]:
             yield sample
 
 
-def refused(row: Row, profile: Profile) -> Iterator[Sample]:
+def make_bad_samples(row: Row, profile: Profile) -> Iterator[Sample]:
     """Requests with one field outside what is allowed."""
     if row.body is not None:
-        yield from _refused_bodies(row, profile)
+        yield from _bad_bodies(row, profile)
         return
     rivals = _rows_asked_before(row, profile)
     for name, texts in Fields(row.line, row.params, profile).bad():
@@ -228,14 +228,14 @@ def refused(row: Row, profile: Profile) -> Iterator[Sample]:
 
 
 def _rows_asked_before(row: Row, profile: Profile) -> list[Row]:
-    """Rows of the same family whose refusal may be told instead of this row's."""
+    """Rows of the same family whose refusal may be reported instead of this row's."""
     family = [
         other
         for other in TABLE
         if other.form.items
         and other.form.path == row.form.path
         and other.form.items[0].key == row.form.items[0].key
-        and other.offered(profile)
+        and other.is_offered(profile)
     ]
     position = next(place for place, other in enumerate(family) if other is row)
     return family[:position]
@@ -263,7 +263,7 @@ def misshapen(row: Row, profile: Profile) -> Iterator[Sample]:
     if row.body is not None:
         yield from _misshapen_bodies(row, profile)
         return
-    texts, _ = Fields(row.line, row.params, profile).filled({})
+    texts, _ = Fields(row.line, row.params, profile).fill({})
     for position, item in enumerate(row.form.items):
         for wrong in _misshapen_items(item, item.write(texts), row):
             written = [other.write(texts) for other in row.form.items]
@@ -298,7 +298,7 @@ def _form(texts: Texts) -> bytes:
     return "&".join(f"{name}={text}" for name, text in texts.items()).encode()
 
 
-def _accepted_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
+def _good_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
     if isinstance(row.body, ListBody):
         fields = Fields(row.line, row.body.params, profile)
         for texts, values in (*fields.good(), *fields.good_and_shorter()):
@@ -320,12 +320,12 @@ def _accepted_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
         yield _with_body(row, profile, file, is_good=True, values=kept)
 
 
-def _refused_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
+def _bad_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
     if isinstance(row.body, ListBody):
         fields = Fields(row.line, row.body.params, profile)
         for name, texts in fields.bad():
             if has_room(row.body.item, name, texts[name]):
-                body = row.body.write([fields.filled({})[0], texts])
+                body = row.body.write([fields.fill({})[0], texts])
                 yield _with_body(row, profile, body, is_good=False, field=name)
     elif isinstance(row.body, FormBody):
         for name, texts in Fields(row.line, row.body.fields, profile).bad():
@@ -335,13 +335,13 @@ def _refused_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
 def _misshapen_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
     yield _with_body(row, profile, b"", is_good=False)
     if isinstance(row.body, ListBody):
-        good = row.body.write([Fields(row.line, row.body.params, profile).filled({})[0]])
+        good = row.body.write([Fields(row.line, row.body.params, profile).fill({})[0]])
         for wrong in (good.removesuffix(b"&&"), b"x", b"&x=1&&", good[:-2] + b"*0&&"):
             yield _with_body(row, profile, wrong, is_good=False)
     elif isinstance(row.body, FormBody):
-        texts, _ = Fields(row.line, row.body.fields, profile).filled({})
+        texts, _ = Fields(row.line, row.body.fields, profile).fill({})
         twice = _form(texts) + b"&" + _form(texts)
         yield _with_body(row, profile, twice, is_good=False, field=next(iter(texts)))
-        # Beside a password, the name of a field that nobody knows may be a part of it.
+        # Beside a password, the name of an unknown field may be a part of it.
         field = None if row.secret else "unknown"
         yield _with_body(row, profile, b"unknown=1", is_good=False, field=field)

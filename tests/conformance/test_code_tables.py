@@ -16,7 +16,7 @@ from tests.cases import for_each
 from tests.conformance.outcomes import BAD, CUSTOM_SAVE, CUSTOM_SET, event, outcome, profile_of
 
 
-def numbered(text: str) -> list[str]:
+def expand_labels(text: str) -> list[str]:
     """`INPA1-INPA6` is six labels, `T1` is one."""
     found = re.fullmatch(r"(.*?)(\d+)-\1(\d+)", text)
     if not found:
@@ -30,7 +30,7 @@ def code_table(text: str) -> dict[int, str]:
     for entry in filter(None, (entry.strip() for entry in text.split(";"))):
         numbers, _, label = entry.partition(" ")
         first, _, last = numbers.partition("-")
-        labels = numbered(label)
+        labels = expand_labels(label)
         assert len(labels) == int(last or first) - int(first) + 1, entry
         table |= dict(enumerate(labels, start=int(first)))
     return table
@@ -41,7 +41,7 @@ def off_then_on(text: str) -> str:
     entries = []
     for entry in text.split("; "):
         numbers, _, label = entry.partition(" ")
-        pairs = [f"{one}={value}" for one in numbered(label) for value in (0, 1)]
+        pairs = [f"{one}={value}" for one in expand_labels(label) for value in (0, 1)]
         start = int(numbers.partition("-")[0])
         entries += [f"{start + offset} {pair}" for offset, pair in enumerate(pairs)]
     return "; ".join(entries)
@@ -267,13 +267,13 @@ def test_a_version_has_exactly_the_codes_of_the_document(
     for number in range(-1, 131):
         result = outcome(command.format(number), profile)
         if isinstance(result, Settings):
-            came[number] = worded(result, path)
+            came[number] = word_of(result, path)
         else:
             assert result == BAD, number
     assert came == code_table(codes)
 
 
-def worded(settings: Settings, path: str) -> str:
+def word_of(settings: Settings, path: str) -> str:
     """The word of a code; an action of an older dialect together with its value."""
     word = str(value_at(settings, path))
     switches = re.fullmatch(r"(OUT|PWM|EVENT)\d", word)

@@ -1,7 +1,7 @@
 """An accepted command takes effect, also where it sets what is set already.
 
-Rules switch periodic switching and the regulator live, without touching the settings; whoever sends
-the command afterwards has the last word, as with outputs.
+Rules switch periodic switching and the regulator live, without touching the settings; the last
+command decides, as with outputs.
 """
 
 import msgspec
@@ -34,7 +34,7 @@ async def switchings(twin: LoopTwin) -> int:
     return count
 
 
-async def met_and_over(twin: LoopTwin, rule: str) -> None:
+async def meet_and_delete(twin: LoopTwin, rule: str) -> None:
     """A rule becomes met, ceases to be, and is deleted."""
     await twin.ok(rule)
     await twin.ok("/sim.cgi?INPD1=0")
@@ -55,13 +55,13 @@ async def test_periodic_switching_that_a_rule_ended_begins_by_its_command() -> N
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok("/outs.cgi?aout=01")
-    await met_and_over(twin, AUTO_SWITCH)
+    await meet_and_delete(twin, AUTO_SWITCH)
     assert await switchings(twin) == 0
     await twin.ok("/outs.cgi?aout=01")
     assert await switchings(twin) == 6
 
 
-async def test_a_command_that_changes_nothing_does_not_begin_the_cycle_anew() -> None:
+async def test_a_command_that_changes_nothing_does_not_restart_the_cycle() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok("/outs.cgi?aout=01")
@@ -95,7 +95,7 @@ async def test_the_regulator_that_a_rule_stopped_runs_by_its_command() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?DS1=20")
     await twin.ok(REGULATE.format(250))
-    await met_and_over(twin, ENABLE_PID)
+    await meet_and_delete(twin, ENABLE_PID)
     assert not regulator(twin)["enabled"]
     await twin.ok(REGULATE.format(230))
     assert regulator(twin)["enabled"]
@@ -105,7 +105,7 @@ async def test_the_regulator_that_a_rule_stopped_runs_by_its_command() -> None:
 async def test_the_same_regulator_sent_again_runs_again() -> None:
     twin = await LoopTwin.start()
     await twin.ok(REGULATE.format(250))
-    await met_and_over(twin, ENABLE_PID)
+    await meet_and_delete(twin, ENABLE_PID)
     await twin.ok(REGULATE.format(250))
     assert regulator(twin)["enabled"]
 
@@ -128,7 +128,7 @@ async def test_what_a_rule_switched_live_does_not_outlive_a_restore() -> None:
     assert await switchings(twin) == 0
 
 
-async def test_a_watchdog_entry_that_gave_up_begins_anew_when_it_is_set_again() -> None:
+async def test_a_watchdog_entry_that_gave_up_restarts_when_it_is_set_again() -> None:
     twin = await LoopTwin.start()
     await twin.ok(WATCHDOG)
     await pass_time(twin, 60)
@@ -139,7 +139,7 @@ async def test_a_watchdog_entry_that_gave_up_begins_anew_when_it_is_set_again() 
     assert (explained[0].state, explained[0].restarts) == ("running", 0)
 
 
-async def test_the_trail_tells_who_made_a_setting_count_again_and_nothing_else() -> None:
+async def test_the_audit_trail_records_only_who_made_a_setting_count_again() -> None:
     twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH)

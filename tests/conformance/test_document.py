@@ -16,7 +16,16 @@ from leverframe.commands.table.bodies import FormBody, ListBody
 from leverframe.commands.table.matching import DOCUMENT_ROWS, TABLE
 from leverframe.commands.table.params import Param, Position, Trailing
 from leverframe.commands.table.row import Row
-from leverframe.profile import ALWAYS, HW30, HW35, Profile, VersionSpan, offered, version, withdrawn
+from leverframe.profile import (
+    ALWAYS,
+    HW30,
+    HW35,
+    Profile,
+    VersionSpan,
+    is_offered,
+    version,
+    withdrawn,
+)
 from tests.boundary_profiles import (
     ALL_HARDWARE,
     BEFORE_ALL,
@@ -105,7 +114,7 @@ DECIDED_SPANS: dict[str, tuple[VersionSpan, ...]] = {
 def test_a_form_is_offered_by_the_versions_printed_beside_it(form: Form, row: Row) -> None:
     spans = DECIDED_SPANS.get(form.line) or form.spans or ALWAYS
     for profile in ALL_HARDWARE:
-        assert row.offered(profile) == offered(spans, profile), profile
+        assert row.is_offered(profile) == is_offered(spans, profile), profile
         assert withdrawn(row.when, profile) == withdrawn(spans, profile), profile
 
 
@@ -140,11 +149,11 @@ def changes_of(row: Row) -> set[str]:
 
 def appearance(row: Row, profile: Profile) -> tuple[Any, ...]:
     fields = {
-        name: (param.schema(profile), param.allowed(profile))
+        name: (param.schema(profile), param.describe_allowed(profile))
         for name, param in row.params.items()
-        if not isinstance(param, Trailing) or offered(param.when, profile)
+        if not isinstance(param, Trailing) or is_offered(param.when, profile)
     }
-    return row.offered(profile), repr(fields), row.body and repr(row.body.describe(profile))
+    return row.is_offered(profile), repr(fields), row.body and repr(row.body.describe(profile))
 
 
 @for_each(("form", "row"), PAIRS)
@@ -207,7 +216,7 @@ def params_of(row: Row) -> Mapping[str, Param]:
 
 
 def newest_that_offers(row: Row) -> Profile:
-    return NEWEST if row.offered(NEWEST) else [p for p in PROFILES if row.offered(p)][-1]
+    return NEWEST if row.is_offered(NEWEST) else [p for p in PROFILES if row.is_offered(p)][-1]
 
 
 #: Ranges that a note of the document widens; see docs/gaps.md.

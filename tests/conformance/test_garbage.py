@@ -13,13 +13,13 @@ from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
 from leverframe.profile import Profile
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
-from tests.conformance.requests import ACCOUNTS, FORM, Sample, accepted
+from tests.conformance.requests import ACCOUNTS, FORM, Sample, make_good_samples
 from tests.conformance.test_rows import everything
 from tests.effort import EFFORT, SHARES
 
 REQUESTS = 20_000 // SHARES[EFFORT]
 PROFILES = (NEWEST, Profile("3.0", "1.40"), Profile("3.5", "1.44"))
-#: After this nobody is answered for a minute, which would make the test easy.
+#: After this no client is answered for a minute, which would make the test easy.
 CLOSING = "upgrade="
 PIECES = (
     *"0123456789*&=+%:-<>?#/\\\"'.,;x ",
@@ -39,14 +39,14 @@ def good_samples(profile: Profile) -> list[Sample]:
         row
         for row in TABLE
         if row.form.items
-        and row.offered(profile)
+        and row.is_offered(profile)
         and row.line != ACCOUNTS
         and CLOSING not in row.line
     ]
-    return [sample for row in rows for sample in list(accepted(row, profile))[:6]]
+    return [sample for row in rows for sample in list(make_good_samples(row, profile))[:6]]
 
 
-def damaged(text: str, dice: random.Random) -> str:
+def damage(text: str, dice: random.Random) -> str:
     for _ in range(dice.randint(0, 4)):
         place = dice.randint(0, len(text))
         cut = place + dice.choice((0, 0, 1, 1, 5))
@@ -74,8 +74,8 @@ def random_requests(profile: Profile, count: int, seed: int) -> Iterator[tuple[s
         method = sample.method if dice.random() < 0.9 else dice.choice(("GET", "POST"))
         body = sample.body
         if body or dice.random() < 0.1:
-            body = damaged(body.decode("latin-1"), dice).encode("utf-8")
-        yield method, f"{path}?{damaged(query, dice)}", body
+            body = damage(body.decode("latin-1"), dice).encode("utf-8")
+        yield method, f"{path}?{damage(query, dice)}", body
 
 
 async def test_random_requests_are_answered_and_refused_ones_change_nothing() -> None:

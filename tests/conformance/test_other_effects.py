@@ -17,7 +17,7 @@ from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
 from tests.conformance.effects import OTHERWISE
-from tests.conformance.requests import accepted
+from tests.conformance.requests import make_good_samples
 from tests.conformance.test_rows import everything
 
 
@@ -178,7 +178,7 @@ async def test_a_reset_brings_the_defaults_back() -> None:
 
 async def test_the_clock_takes_every_time_that_the_row_allows() -> None:
     (row,) = [row for row in TABLE if "t_man" in row.line]
-    for sample in accepted(row, NEWEST):
+    for sample in make_good_samples(row, NEWEST):
         twin = await LoopTwin.start()
         reply = await twin.ask(sample.target)
         assert reply.status == 200, f"{sample}: {reply.body!r}"

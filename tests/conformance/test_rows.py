@@ -22,15 +22,15 @@ from leverframe.servers.http.messages import Reply
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import ALL_HARDWARE, NEWEST, profiles_that_change
 from tests.cases import for_each
-from tests.conformance.effects import OTHERWISE, SETTINGS, STATES, expected_settings
+from tests.conformance.effects import OTHERWISE, SETTINGS, STATES, settings_after
 from tests.conformance.requests import (
     ACCOUNTS,
     EVENT,
     PREPARATIONS,
     Sample,
-    accepted,
+    make_bad_samples,
+    make_good_samples,
     misshapen,
-    refused,
 )
 from tests.effort import EFFORT, some_of
 
@@ -49,7 +49,7 @@ def for_rows(wanted: Callable[[Row], bool]) -> pytest.MarkDecorator:
 def profiles_of(number: int) -> list[Profile]:
     """Where the row looks different, and the newest; only those that offer it."""
     profiles = dict.fromkeys((*profiles_that_change(number), NEWEST))
-    return [profile for profile in profiles if TABLE[number].offered(profile)]
+    return [profile for profile in profiles if TABLE[number].is_offered(profile)]
 
 
 async def send(twin: LoopTwin, sample: Sample) -> Reply:
@@ -58,7 +58,7 @@ async def send(twin: LoopTwin, sample: Sample) -> Reply:
     )
 
 
-async def prepared(profile: Profile, row: Row) -> LoopTwin:
+async def prepare(profile: Profile, row: Row) -> LoopTwin:
     """A fresh controller with what the row needs."""
     twin = await LoopTwin.start(profile)
     for request in PREPARATIONS.get(row.line, ()):
@@ -70,7 +70,7 @@ async def prepared(profile: Profile, row: Row) -> LoopTwin:
 # --- good requests -------------------------------------------------------------------------------
 
 
-def shown_at(shown: Any, path: str) -> Any:
+def value_shown(shown: Any, path: str) -> Any:
     for step in path.split("."):
         shown = shown[int(step)] if isinstance(shown, list) else shown[step]
     return shown
@@ -93,7 +93,7 @@ def covers(expected: Iterable[str], path: str) -> bool:
     return any(f"{path}.".startswith(f"{one}.") or one.startswith(f"{path}.") for one in expected)
 
 
-async def shown_settings(twin: LoopTwin, sample: Sample) -> dict[str, Any]:
+async def read_settings(twin: LoopTwin, sample: Sample) -> dict[str, Any]:
     """The settings document, with the credentials that the request itself may have set."""
     if not twin.controller.pending.access.required:
         return await twin.settings()
@@ -106,7 +106,7 @@ async def shown_settings(twin: LoopTwin, sample: Sample) -> dict[str, Any]:
 
 
 async def check_settings(twin: LoopTwin, sample: Sample, before: Settings) -> None:
-    expected = expected_settings(sample.row, sample.values, sample.profile)
+    expected = settings_after(sample.row, sample.values, sample.profile)
     after = twin.controller.engine.settings
     for path, value in expected.items():
         assert plain(value_at(after, path)) == plain(value), sample
@@ -115,9 +115,9 @@ async def check_settings(twin: LoopTwin, sample: Sample, before: Settings) -> No
 
 
 async def check_shown(twin: LoopTwin, sample: Sample) -> None:
-    shown = await shown_settings(twin, sample)
-    for path, value in expected_settings(sample.row, sample.values, sample.profile).items():
-        assert shown_at(shown, path) == as_shown(path, value), sample
+    shown = await read_settings(twin, sample)
+    for path, value in settings_after(sample.row, sample.values, sample.profile).items():
+        assert value_shown(shown, path) == as_shown(path, value), sample
 
 
 def sets_secrets(sample: Sample) -> bool:
@@ -126,7 +126,7 @@ def sets_secrets(sample: Sample) -> bool:
     All else it shows as JSON has it, like `plain`: to read it after every request takes as long as
     the request itself.
     """
-    expected = expected_settings(sample.row, sample.values, sample.profile)
+    expected = settings_after(sample.row, sample.values, sample.profile)
     return sample.row.line in HASHED or any(map(is_secret, expected))
 
 
@@ -149,10 +149,10 @@ async def check_good_requests(
     row = TABLE[number]
     sent = 0
     for profile in profiles_of(number):
-        twin = await prepared(profile, row)
+        twin = await prepare(profile, row)
         for place, sample in enumerate(samples_of(row, profile)):
             if row.line == ACCOUNTS:
-                twin = await prepared(profile, row)
+                twin = await prepare(profile, row)
             await check_accepted(twin, sample)
             if place == 0 or sets_secrets(sample):
                 await check_shown(twin, sample)
@@ -164,20 +164,20 @@ async def check_good_requests(
 
 @for_rows(lambda row: row.line not in {*OTHERWISE, EVENT})
 async def test_a_good_request_has_exactly_its_effect(number: int) -> None:
-    await check_good_requests(number, accepted)
+    await check_good_requests(number, make_good_samples)
 
 
-def accepted_rules(row: Row, profile: Profile) -> Sequence[Sample]:
+def good_rules(row: Row, profile: Profile) -> Sequence[Sample]:
     """All of the newest version, in quick runs; of others, whose rules take ten seconds, some."""
     if profile == NEWEST and EFFORT == "thorough":
         return []
-    samples = list(accepted(row, profile))
+    samples = list(make_good_samples(row, profile))
     return samples if profile == NEWEST else some_of(samples)
 
 
 @for_rows(lambda row: row.line == EVENT)
 async def test_a_good_rule_has_exactly_its_effect(number: int) -> None:
-    await check_good_requests(number, accepted_rules)
+    await check_good_requests(number, good_rules)
 
 
 def test_every_row_has_its_effect_tested() -> None:
@@ -222,7 +222,7 @@ async def test_a_bad_request_names_the_field_and_changes_nothing(number: int) ->
     for profile in profiles_of(number):
         twin = await LoopTwin.start(profile)
         before = await twin.settings()
-        for sample in (*refused(row, profile), *misshapen(row, profile)):
+        for sample in (*make_bad_samples(row, profile), *misshapen(row, profile)):
             await check_refused(twin, sample)
             fields.add(sample.field)
         assert await twin.settings() == before
@@ -245,7 +245,7 @@ async def test_a_command_that_contradicts_the_state_is_a_conflict(line: str) -> 
     (row,) = [row for row in TABLE if row.line == line]
     twin = await LoopTwin.start()
     before = everything(twin)
-    sample = next(accepted(row, NEWEST))
+    sample = next(make_good_samples(row, NEWEST))
     problem = await twin.refused(sample.target, 409)
     assert problem["field"] == "A"
     assert everything(twin) == before
@@ -254,7 +254,7 @@ async def test_a_command_that_contradicts_the_state_is_a_conflict(line: str) -> 
 # --- other versions ------------------------------------------------------------------------------
 
 
-def is_told_apart(row: Row, target: str, profile: Profile) -> bool:
+def is_distinguished(row: Row, target: str, profile: Profile) -> bool:
     """Could no form that the profile does offer be meant instead?"""
     path, _, query = target.partition("?")
     name = query.partition("=")[0]
@@ -263,18 +263,18 @@ def is_told_apart(row: Row, target: str, profile: Profile) -> bool:
         for other in TABLE
         if other.form.items
         and other.form.path == path
-        and other.offered(profile)
+        and other.is_offered(profile)
         and other.form.items[0].match_name(name) is not None
     ]
     return not others or row.form.items[0].is_shape_of(query)
 
 
-@for_rows(lambda row: not all(row.offered(profile) for profile in ALL_HARDWARE))
+@for_rows(lambda row: not all(row.is_offered(profile) for profile in ALL_HARDWARE))
 async def test_a_row_of_another_version_is_not_there_and_says_where_it_is(number: int) -> None:
     row = TABLE[number]
-    sample = next(accepted(row, newest_that_offers(row)))
+    sample = next(make_good_samples(row, newest_that_offers(row)))
     for profile in profiles_that_change(number):
-        if row.offered(profile) or not is_told_apart(row, sample.target, profile):
+        if row.is_offered(profile) or not is_distinguished(row, sample.target, profile):
             continue
         twin = await LoopTwin.start(profile)
         before = everything(twin)
@@ -287,5 +287,5 @@ async def test_a_row_of_another_version_is_not_there_and_says_where_it_is(number
 
 
 def newest_that_offers(row: Row) -> Profile:
-    offering = [profile for profile in ALL_HARDWARE if row.offered(profile)]
+    offering = [profile for profile in ALL_HARDWARE if row.is_offered(profile)]
     return NEWEST if NEWEST in offering else offering[-1]

@@ -22,8 +22,8 @@ from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.server_state import ServerState
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
-from tests.conformance.requests import Sample, accepted, misshapen, refused
-from tests.conformance.test_rows import COMMANDS, prepared, profiles_of
+from tests.conformance.requests import Sample, make_bad_samples, make_good_samples, misshapen
+from tests.conformance.test_rows import COMMANDS, prepare, profiles_of
 from tests.effort import some_of
 from tests.patience import PATIENCE_S
 from tests.servers.http.wire import Wire, connected, connected_to
@@ -51,8 +51,8 @@ def wire_bytes(sample: Sample) -> bytes:
 
 
 def samples_of(row: Row, profile: Profile) -> Iterator[Sample]:
-    yield from accepted(row, profile)
-    yield from refused(row, profile)
+    yield from make_good_samples(row, profile)
+    yield from make_bad_samples(row, profile)
     yield from misshapen(row, profile)
 
 
@@ -74,7 +74,7 @@ def with_one_digit(request: bytes) -> bytes:
     return DIGIT.sub(b"7", first_line) + end + others
 
 
-def repeated(request: Request) -> Reply:
+def repeat(request: Request) -> Reply:
     head = (request.method, request.path, request.query, request.headers, request.is_http10)
     return Reply(200, "text/plain", repr(head).encode() + request.body)
 
@@ -99,7 +99,7 @@ def places_in(request: bytes) -> list[int]:
 
 
 async def test_a_request_that_is_cut_at_any_place_gets_the_same_answer() -> None:
-    connection, wire = connected(repeated, http_limits())
+    connection, wire = connected(repeat, http_limits())
     requests = all_requests()
     assert len(requests) > 2000
     for number, request in enumerate(some_of(requests)):
@@ -162,10 +162,10 @@ class ConnectedTwin:
 async def test_a_request_in_random_pieces_does_the_same(part: int) -> None:
     chance = Random(part)
     for _, row in COMMANDS[part::PARTS]:
-        if not row.offered(NEWEST):
+        if not row.is_offered(NEWEST):
             continue
         limits = http_limits()
-        whole, cut = [ConnectedTwin(await prepared(NEWEST, row), limits) for _ in range(2)]
+        whole, cut = [ConnectedTwin(await prepare(NEWEST, row), limits) for _ in range(2)]
         for sample in samples_of(row, NEWEST):
             data = wire_bytes(sample)
             expected = await whole.ask(data)

@@ -18,7 +18,7 @@ from tests.conformance.test_rows import (
     check_accepted,
     check_refused,
     newest_that_offers,
-    prepared,
+    prepare,
     send,
 )
 
@@ -72,21 +72,21 @@ class Field:
         self._fields = Fields(row.line, params_of(row), self.profile)
         self._param = params_of(row)[name]
 
-    def _written(self, raw: str) -> str:
+    def _write(self, raw: str) -> str:
         """The text, or a whole list of it."""
         if not isinstance(self._param, ListOf):
             return raw
         return self._param.separator.join([raw] * self._param.most(self.profile))
 
     def good(self, raw: str, text: str) -> Sample:
-        texts, values = self._fields.filled({self._name: self._written(raw)})
+        texts, values = self._fields.fill({self._name: self._write(raw)})
         understood = values[self._name]
         assert understood == text or set(understood) == {text}
         return self._sample(texts, True, values)
 
     def bad(self, raw: str) -> Sample:
-        texts, _ = self._fields.filled({})
-        return self._sample(texts | {self._name: self._written(raw)}, False)
+        texts, _ = self._fields.fill({})
+        return self._sample(texts | {self._name: self._write(raw)}, False)
 
     def _sample(self, texts: dict[str, str], is_good: bool, values: Any = None) -> Sample:
         row, field = self._row, None if is_good else self._name
@@ -112,7 +112,7 @@ async def arrives(twin: LoopTwin, sample: Sample) -> None:
 @for_each(("row", "name", "text"), TEXT_FIELDS)
 async def test_an_encoded_text_arrives_as_it_was_meant(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
-    twin = await prepared(field.profile, row)
+    twin = await prepare(field.profile, row)
     for raw, meant in ARRIVING.items():
         await arrives(twin, field.good(raw, meant))
 
@@ -122,7 +122,7 @@ async def test_length_is_counted_in_letters_and_nothing_is_cut(
     row: Row, name: str, text: Text
 ) -> None:
     field = Field(row, name)
-    twin = await prepared(field.profile, row)
+    twin = await prepare(field.profile, row)
     # As many letters outside ASCII as a request has room for, where it has eight such texts.
     wide = min(text.most, MAX_QUERY_BYTES // 16 // len("%C4%85"))
     narrow = text.most - wide
@@ -136,7 +136,7 @@ async def test_an_empty_text_is_a_text_where_nothing_may_stand(
     row: Row, name: str, text: Text
 ) -> None:
     field = Field(row, name)
-    twin = await prepared(field.profile, row)
+    twin = await prepare(field.profile, row)
     if text.least:
         await check_refused(twin, field.bad(""))
     else:
@@ -146,7 +146,7 @@ async def test_an_empty_text_is_a_text_where_nothing_may_stand(
 @for_each(("row", "name", "text"), TEXT_FIELDS)
 async def test_what_is_no_text_is_refused(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
-    twin = await prepared(field.profile, row)
+    twin = await prepare(field.profile, row)
     for raw in UNFIT:
         await check_refused(twin, field.bad(raw))
 

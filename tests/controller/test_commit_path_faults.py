@@ -1,8 +1,8 @@
-"""Every call on the way of a change to the disk fails once, with something that nobody expects.
+"""Every call on the way of a change to the disk fails once, with an unexpected error.
 
 The calls are found by following one request. Whatever fails: what was answered with 200 is on disk;
-what was not is not, unless it had been committed already, or only whoever waited for it failed; and
-store, engine and what the next request builds on agree.
+what was not is not, unless it had been committed already, or only the client that waited for it
+failed; and store, engine and what the next request builds on agree.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 
 SOURCE = str(Path(leverframe.__file__).parent)
-#: Whoever asks is not on the way.
+#: The client is not on the way.
 ASKING = f"{SOURCE}/testing/"
 
 #: Where a call is made, and what is called.
@@ -62,21 +62,21 @@ class Tracer:
         if caller is None or (self._at is not None and caller.f_lineno != self._at[2]):
             return
         if event == "c_call":
-            self._called(caller, getattr(callee, "__qualname__", repr(callee)))
-        # A coroutine that goes on is not called again.
+            self._on_call(caller, getattr(callee, "__qualname__", repr(callee)))
+        # A coroutine that resumes is not called again.
         elif frame not in self._begun:
             if frame.f_code.co_flags & inspect.CO_COROUTINE:
                 self._begun.add(frame)
-            self._called(caller, frame.f_code.co_qualname)
+            self._on_call(caller, frame.f_code.co_qualname)
 
-    def _called(self, caller: FrameType, callee: str) -> None:
+    def _on_call(self, caller: FrameType, callee: str) -> None:
         file = caller.f_code.co_filename
         if not file.startswith(SOURCE) or file.startswith(ASKING):
             return
         if callee.startswith(CANNOT_FAIL):
             return
         if caller.f_code is writer._resolve.__code__:
-            # Nobody would be left to tell those who wait.
+            # Nothing would be left to notify those who wait.
             return
         site = (file[len(SOURCE) :], caller.f_code.co_qualname, caller.f_lineno, callee)
         self.sites.setdefault(site)
@@ -89,7 +89,7 @@ class Tracer:
 #: Who only waits for a change that has been accepted: leaving does not take it back.
 WAITING = ("CommandEndpoint._carry_out", "complete_answer", "reply_when_done", "Outstanding.finish")
 
-#: What tells who waits, lets the next one in, or only happens to come up in between.
+#: What notifies those who wait, lets the next one in, or only happens to come up in between.
 CANNOT_FAIL = ("Future.", "Task.", "lock.", "WeakSet.")
 
 

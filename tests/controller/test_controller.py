@@ -52,7 +52,7 @@ async def twin(store: SlowStore) -> AsyncIterator[LoopTwin]:
 
 
 async def turns() -> None:
-    """Let everything that can go on go on."""
+    """Let everything run that can run."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -134,7 +134,7 @@ async def test_a_change_staged_on_one_that_fails_takes_nothing_of_it_along(
     assert twin.controller.pending == twin.controller.engine.settings
 
 
-async def test_a_change_goes_on_when_the_client_leaves(twin: LoopTwin, store: SlowStore) -> None:
+async def test_a_change_continues_when_the_client_leaves(twin: LoopTwin, store: SlowStore) -> None:
     asked = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
     await turns()
     asked.cancel()
@@ -169,7 +169,7 @@ async def test_energy_is_on_disk_after_a_clean_stop() -> None:
     assert (await again.state())["ENERGY1"] == pytest.approx(2.5)
 
 
-async def test_the_log_tells_what_a_request_changed_but_no_secret() -> None:
+async def test_the_log_shows_what_a_request_changed_but_no_secret() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Lamp&em4=canary")
     await twin.ok("/stm.cgi?postop=0*" + "*".join(["1"] * 79))
@@ -191,7 +191,7 @@ async def test_a_watcher_that_fails_is_not_the_fault_of_a_change_nor_of_other_wa
     assert "a part could not follow the state" in caplog.text
 
 
-async def test_watchers_are_told_of_every_restart() -> None:
+async def test_watchers_are_notified_of_every_restart() -> None:
     twin = await LoopTwin.start()
     told: list[None] = []
     twin.controller.watchers.add(lambda: told.append(None))

@@ -1,4 +1,4 @@
-"""Any story told to a whole controller: commands, readings, restarts and time in any order."""
+"""Any story on a whole controller: commands, readings, restarts and time in any order."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from leverframe.engine.labels import ENERGIES, OUTPUTS, PWMS
-from leverframe.engine.settings import numbered_rules
+from leverframe.engine.settings import number_rules
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
@@ -137,7 +137,7 @@ class AnyStory(RuleBasedStateMachine):
     @invariant()
     def energy_never_falls_but_by_a_reset(self) -> None:
         engine = self.twin.controller.engine
-        rules = numbered_rules(engine.settings.rules)
+        rules = number_rules(engine.settings.rules)
         resets = any(rule.action.startswith("RESET") for _, rule in rules)
         present = [float(engine.values[label] or 0) for label in ENERGIES]
         if not resets:
@@ -150,7 +150,7 @@ class AnyStory(RuleBasedStateMachine):
         assert deadline is None or deadline >= self.twin.controller.clock.read().now
 
     @invariant()
-    def the_engine_lives_by_what_is_stored(self) -> None:
+    def the_engine_uses_what_is_stored(self) -> None:
         controller = self.twin.controller
         stored, unfit = settings_from_leaves(controller.profile, self.store.load().settings)
         assert not unfit

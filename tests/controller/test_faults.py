@@ -62,12 +62,12 @@ async def test_a_stuck_relay_stays_and_the_controller_does_not_know(twin: LoopTw
     await twin.ok("/outs.cgi?out0=1")
     assert (await twin.state())["OUT0"] == 1
     assert bench(twin).outputs[0] is False
-    assert "fault 1 output_stuck: OUT0 is told to be on and is off" in journal(twin)
+    assert "fault 1 output_stuck: OUT0 was switched on but is off" in journal(twin)
     end(twin, active)
     assert bench(twin).outputs[0] is True
 
 
-async def test_other_relays_do_as_they_are_told(twin: LoopTwin) -> None:
+async def test_other_relays_follow_their_output(twin: LoopTwin) -> None:
     add(twin, faults.stuck_output("OUT0"))
     await twin.ok("/outs.cgi?out1=1")
     assert bench(twin).outputs[:2] == [False, True]
@@ -254,14 +254,14 @@ async def test_reboot_that_loses_settings_keeps_accounts(twin: LoopTwin) -> None
     assert again.controller.engine.settings.access == before
 
 
-async def test_a_reboot_without_time_is_over_at_once(twin: LoopTwin) -> None:
+async def test_a_reboot_without_time_is_over_immediately(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
     add(twin, faults.reboot(takes=0))
     assert (await twin.state())["OUT0"] == 0
     assert twin.controller.bootloader_until is None
 
 
-async def test_a_reboot_is_over_by_itself_on_real_time() -> None:
+async def test_a_reboot_ends_automatically_on_real_time() -> None:
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/outs.cgi?out0=1")
@@ -334,7 +334,7 @@ async def test_messages_wait_while_their_server_is_down(twin: LoopTwin) -> None:
     outbox = await twin.json("/api/outbox")
     assert outbox["captured"] == []
     assert [one["problem"] for one in outbox["waiting"]] == [
-        "The mail is down, by a fault that was set."
+        "The mail is down because of a simulated fault."
     ]
     snapshot = await take_snapshot(twin.controller)
     for _ in range(2):
@@ -348,7 +348,7 @@ async def test_messages_wait_while_their_server_is_down(twin: LoopTwin) -> None:
 # --- scopes, snapshots, mistakes ------------------------------------------------------------------
 
 
-async def test_a_fault_begins_later_and_ends_by_itself(twin: LoopTwin) -> None:
+async def test_a_fault_begins_later_and_ends_automatically(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20")
     add(twin, faults.absent("DS1"), after="10s", for_="5s")
     seen = []
@@ -384,7 +384,7 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
 
 
 @for_each(
-    ("make", "said"),
+    ("make", "reason"),
     [
         (lambda: fault_from_text("melted"), "Allowed: slow, drip"),
         (lambda: faults.slow("soon"), "delay"),
@@ -401,10 +401,10 @@ async def test_there_is_a_bound(twin: LoopTwin) -> None:
         (lambda: fault_from_fields("raw", {"key": "x", "value": "y" * 101}), "any text"),
     ],
 )
-def test_a_fault_that_cannot_be_is_told_at_the_call(make: Any, said: str) -> None:
+def test_an_impossible_fault_is_refused_at_the_call(make: Any, reason: str) -> None:
     with pytest.raises(BadFault) as told:
         make()
-    assert said in str(told.value)
+    assert reason in str(told.value)
 
 
 @for_each("kind", FAULTS)

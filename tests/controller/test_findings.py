@@ -1,4 +1,4 @@
-"""Findings: each comes with its cause, is told with the place to repair it, and goes with it."""
+"""Findings: each comes with its cause, is shown with the page to fix it, and ends with it."""
 
 import asyncio
 from collections.abc import Callable
@@ -196,17 +196,17 @@ async def does(twin: LoopTwin, steps: list[str]) -> None:
     await asyncio.sleep(0)
 
 
-async def found(twin: LoopTwin) -> dict[str, dict[str, Any]]:
+async def findings_by_id(twin: LoopTwin) -> dict[str, dict[str, Any]]:
     return {finding["id"]: finding for finding in await twin.json("/api/findings")}
 
 
-async def logged(twin: LoopTwin) -> list[str]:
+async def log_lines(twin: LoopTwin) -> list[str]:
     log = await twin.json("/api/log")
     return [entry["text"] for entry in log if entry["cause"] == "finding"]
 
 
-async def journalled(twin: LoopTwin, finding: str) -> list[str]:
-    """Return what the journal has told of a finding."""
+async def journal_of(twin: LoopTwin, finding: str) -> list[str]:
+    """Return what the journal says of a finding."""
     log = await twin.json("/api/log")
     return [entry["what"] for entry in log if entry["detail"] == finding]
 
@@ -214,12 +214,12 @@ async def journalled(twin: LoopTwin, finding: str) -> list[str]:
 @for_each("case", CASES, ids=lambda case: case.id)
 async def test_a_finding_comes_with_its_cause_and_goes_with_its_repair(case: Case) -> None:
     async with await LoopTwin.start() as twin:
-        assert await found(twin) == {}
+        assert await findings_by_id(twin) == {}
         await does(twin, case.made)
-        finding = (await found(twin))[case.id]
+        finding = (await findings_by_id(twin))[case.id]
         assert finding["page"] == case.page
         await does(twin, case.repaired)
-        assert case.id not in await found(twin)
+        assert case.id not in await findings_by_id(twin)
 
 
 def test_every_kind_of_the_engine_is_shown() -> None:
@@ -227,7 +227,7 @@ def test_every_kind_of_the_engine_is_shown() -> None:
     assert {case.id.partition(".")[0] for case in CASES} == SENTENCES.keys() - of_parts
 
 
-async def test_findings_are_told_everywhere() -> None:
+async def test_findings_are_shown_everywhere() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok(sends("eMail 1"))
         twin.controller.troubles["MQTT broker"] = "It refuses."
@@ -241,11 +241,11 @@ async def test_findings_are_told_everywhere() -> None:
         metrics = (await twin.ok("/metrics")).body.decode()
         assert 'leverframe_findings{severity="fault"} 1' in metrics
         assert 'leverframe_findings{severity="attention"} 1' in metrics
-        log = await logged(twin)
+        log = await log_lines(twin)
         assert set(log) == {one["text"] for one in findings}
 
 
-async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
+async def test_a_trouble_is_pushed_immediately_and_so_is_its_end() -> None:
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         stream = await opened(twin)
         await anext(stream)
@@ -256,7 +256,7 @@ async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
         assert content(await anext(stream), "change")["findings"] == []
 
 
-async def test_a_replaced_certificate_is_pushed_and_journalled_at_once(tmp_path: Path) -> None:
+async def test_a_replaced_certificate_is_pushed_and_journalled_immediately(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         controller = twin.controller
@@ -294,25 +294,25 @@ PAGES_OF_PARTS = {
 }
 
 
-async def test_a_module_is_set_up_and_silent_until_it_answers_or_its_bus_tells_why() -> None:
+async def test_a_module_is_silent_until_it_answers_or_its_bus_reports_why() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok("/stm.cgi?modbus_sensor=11&modbusid=112")
-        assert await found(twin) == {}, "nobody asks for its readings"
+        assert await findings_by_id(twin) == {}, "its readings are not requested"
         await twin.ok(f"/stm.cgi?modbusmapping={MAPPED}")
-        assert list(await found(twin)) == ["slot_silent.2"]
+        assert list(await findings_by_id(twin)) == ["slot_silent.2"]
         part = ModuleSlot(2, "SDM120", 1, MODULES["SDM120"], ()).trouble
         twin.controller.troubles[part] = "It does not answer."
-        assert list(await found(twin)) == ["trouble.Modbus slot 2"]
+        assert list(await findings_by_id(twin)) == ["trouble.Modbus slot 2"]
         del twin.controller.troubles[part]
         await twin.ok("/sim.cgi?m1=230")
-        assert await found(twin) == {}
+        assert await findings_by_id(twin) == {}
 
 
 async def test_a_part_in_trouble_leads_to_the_page_that_sets_it_up() -> None:
     async with await LoopTwin.start() as twin:
         for part in PAGES_OF_PARTS:
             twin.controller.troubles[part] = "It refuses."
-        told = await found(twin)
+        told = await findings_by_id(twin)
         assert {part: told[f"trouble.{part}"]["page"] for part in PAGES_OF_PARTS} == PAGES_OF_PARTS
 
 
@@ -332,7 +332,7 @@ async def test_a_trouble_begins_with_what_people_call_its_part() -> None:
         await twin.ok("/stm.cgi?oname=0Pump")
         for part in called:
             twin.controller.troubles[part] = "It refuses."
-        told = await found(twin)
+        told = await findings_by_id(twin)
         texts = {part: told[f"trouble.{part}"]["text"] for part in called}
         assert texts == {part: f"{name}: It refuses." for part, name in called.items()}
         # The pages name a thing by its label, in their language.
@@ -350,7 +350,7 @@ async def test_nothing_is_sent_of_what_is_found_to_have_no_text(
     wanted = rule(source="INPD1", reference=1.0, action=action, mode=mode)
     async with await LoopTwin.start() as twin:
         await does(twin, [said, PHONE, f"/stm.cgi?gsmsms1={texts}", set_rule(1, wanted)])
-        told = set(await found(twin))
+        told = set(await findings_by_id(twin))
         await does(twin, ["/sim.cgi?INPD1=1&advance=2", "/sim.cgi?INPD1=0&advance=2"])
         outbox = await twin.json("/api/outbox")
         channel = "sms" if action == "SMS1" else "email"
@@ -362,12 +362,12 @@ async def test_a_mail_of_the_watchdog_needs_the_text_for_its_beginning() -> None
         await twin.ok(mail_texts("****over***"))
         entry = "wdog1=1*1*3*router*3*1*1*1*1*0*0"
         await does(twin, ["/sim.cgi?ping=router:3", f"/stm.cgi?{entry}&{OTHER_WATCHDOGS}"])
-        assert list(await found(twin)) == ["email_without_text.1"]
+        assert list(await findings_by_id(twin)) == ["email_without_text.1"]
         await twin.ok(mail_texts("gone*******"))
-        assert await found(twin) == {}
+        assert await findings_by_id(twin) == {}
 
 
-async def test_a_clock_that_is_set_is_pushed_at_once() -> None:
+async def test_a_clock_that_is_set_is_pushed_immediately() -> None:
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         (case,) = (one for one in CASES if one.id == "clock_not_set")
         await does(twin, case.made)
@@ -382,16 +382,16 @@ SEEN_SOON = ("sensor_silent", "slot_silent", "pid_", "watchdog_", "clock_")
 
 
 @for_each("case", CASES, ids=lambda case: case.id)
-async def test_the_journal_tells_at_once_when_a_finding_began_and_when_it_was_over(
+async def test_the_journal_records_begin_and_end_of_a_finding_immediately(
     case: Case,
 ) -> None:
     async with await LoopTwin.start() as twin:
         by_state = case.id.startswith(SEEN_SOON)
         pause = [f"/sim.cgi?advance={LOOK_SOON_S}"] if by_state else []
         await does(twin, [*case.made, *pause])
-        assert (await journalled(twin, case.id))[-1:] == ["finding"]
+        assert (await journal_of(twin, case.id))[-1:] == ["finding"]
         await does(twin, [*case.repaired, *pause])
-        assert (await journalled(twin, case.id))[-2:] == ["finding", "finding_over"]
+        assert (await journal_of(twin, case.id))[-2:] == ["finding", "finding_over"]
 
 
 def test_a_quiet_controller_looks_now_and_then() -> None:
@@ -408,7 +408,7 @@ def test_a_quiet_controller_looks_now_and_then() -> None:
         await asyncio.sleep(LOOK_EVERY_S)
         (entry,) = controller.engine.machine.journal.since(0)[-1:]
         assert entry.cause == Cause("finding", "clock_not_set")
-        # Whoever shows the findings was told in the moment of the entry, and nobody before.
+        # Watchers were notified in the moment of the entry, and not before.
         assert called_at == [entry.wall]
         await built.stop()
 
@@ -418,9 +418,9 @@ def test_a_quiet_controller_looks_now_and_then() -> None:
 async def test_since_stays_while_the_finding_stays() -> None:
     async with await LoopTwin.start() as twin:
         await twin.ok(sends("HTTP1"))
-        began = (await found(twin))["http_not_set_up.1"]["since"]
+        began = (await findings_by_id(twin))["http_not_set_up.1"]["since"]
         await does(twin, ["/sim.cgi?advance=600", "/stm.cgi?oname=0Pump"])
-        assert (await found(twin))["http_not_set_up.1"]["since"] == began
+        assert (await findings_by_id(twin))["http_not_set_up.1"]["since"] == began
 
 
 async def test_an_output_that_the_schedule_or_a_timer_switched_is_not_held_by_hand() -> None:
@@ -428,31 +428,31 @@ async def test_an_output_that_the_schedule_or_a_timer_switched_is_not_held_by_ha
         await does(twin, ["/outs.cgi?ortime=05", "/sim.cgi?INPD1=1&advance=1", set_rule(1, LIT)])
         await twin.ok("/sim.cgi?advance=10")
         assert await twin.outputs() == "000000"
-        assert await found(twin) == {}
+        assert await findings_by_id(twin) == {}
 
 
 async def test_names_that_people_gave_stand_in_the_sentence() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, ["/stm.cgi?oname=0Pump", "/sim.cgi?INPD1=1&advance=1"])
         await does(twin, [set_rule(1, LIT), "/inpa.cgi?rulename=0*Watering", "/outs.cgi?out0=0"])
-        finding = (await found(twin))["rule_held.1.OUT0"]
-        assert finding["text"] == "Pump is held by hand, but rule Watering is met."
+        finding = (await findings_by_id(twin))["rule_held.1.OUT0"]
+        assert finding["text"] == "Pump was switched by hand, against rule Watering, which is met."
         assert finding["figures"] == {"rule": "Watering"}
 
 
-async def test_a_sensor_that_was_taken_out_of_the_settings_is_missed_by_nobody() -> None:
+async def test_a_sensor_removed_from_the_settings_is_no_finding() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, CASES[0].made)
         await twin.ok("/stm.cgi?dswrite=1:00:00:00:00:00:00:00:00")
-        assert await found(twin) == {}
+        assert await findings_by_id(twin) == {}
 
 
-async def test_readings_computed_from_a_lost_one_are_not_told_again() -> None:
+async def test_readings_computed_from_a_lost_reading_are_no_findings() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, ["/inpa.cgi?sensor=01", "/sim.cgi?INPA1=1", "/sim.cgi?INPA1=none"])
         state = await twin.state()
         assert {"INPA1", "POWER1", "DIFF1"} <= state["absent_since"].keys()
-        assert list(await found(twin)) == ["sensor_lost.INPA1"]
+        assert list(await findings_by_id(twin)) == ["sensor_lost.INPA1"]
 
 
 @pytest.mark.parametrize(("password", "is_weak"), [("secret", True), ("a garden in May", False)])

@@ -1,4 +1,4 @@
-"""A controller that goes on in another process: as if nothing had been, or refused in words."""
+"""A controller that resumes in another process: unchanged, or refused with a reason."""
 
 import asyncio
 import logging
@@ -19,10 +19,10 @@ from leverframe.controller.hand_over import (
     MAX_AGE_S,
     LiveExport,
     SavedLive,
-    continued_clock,
-    exported_live,
+    export_live,
     hand_over,
-    opened_live,
+    open_live,
+    resume_clock,
     settings_digest,
 )
 from leverframe.controller.hindrance import MOVING
@@ -61,8 +61,8 @@ class Moving:
         return saved
 
     async def arrive(self, saved: SavedLive, after_s: float = 0.0, **changed: Any) -> None:
-        live = replace(opened_live(saved, Profile()), **changed)
-        clock = continued_clock(live, saved, VirtualClock(live.at.wall + after_s))
+        live = replace(open_live(saved, Profile()), **changed)
+        clock = resume_clock(live, saved, VirtualClock(live.at.wall + after_s))
         built = await build(Profile(), self.store, clock, UTC, live=live)
         self.twin = LoopTwin(built.controller, built.web)
 
@@ -78,7 +78,7 @@ class Moving:
         state = await self.twin.state()
         return {
             "state": {**state, "settings_revision": "any", "outbox": "any"},
-            "journal": [line for line in self.journal() if "went on where it was" not in line],
+            "journal": [line for line in self.journal() if "resumed: its node changed" not in line],
             "driven": (controller.board.bench.outputs, controller.board.bench.levels),  # type: ignore[union-attr]
             "due": controller.next_deadline(),
         }
@@ -95,7 +95,7 @@ async def live(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?advance=100")
 
 
-async def test_everything_goes_on_as_if_nothing_had_been() -> None:
+async def test_a_handed_over_controller_behaves_as_one_that_stayed() -> None:
     moved, stayed = await Moving().begin(), await Moving().begin()
     for one in (moved, stayed):
         await live(one.twin)
@@ -106,7 +106,7 @@ async def test_everything_goes_on_as_if_nothing_had_been() -> None:
             await one.twin.ok(f"/outs.cgi?out1={step % 2}")
     there, here = await moved.picture(), await stayed.picture()
     assert there == here
-    assert "start: went on where it was: its node changed, or started again" in moved.journal()
+    assert "start: resumed: its node changed or was restarted" in moved.journal()
 
 
 async def test_a_pulse_has_left_what_was_left_minus_the_time_of_the_move() -> None:
@@ -152,7 +152,7 @@ async def test_who_has_handed_over_does_nothing_any_more() -> None:
         ("/api/state", "GET"),
     ],
 )
-async def test_who_asks_a_controller_that_was_handed_over_is_told_to_ask_again(
+async def test_requests_to_a_handed_over_controller_are_refused_with_a_retry(
     target: str, method: str
 ) -> None:
     moving = await Moving().begin()
@@ -166,7 +166,7 @@ async def test_who_asks_a_controller_that_was_handed_over_is_told_to_ask_again(
     await twin.close()
 
 
-async def test_what_was_done_before_the_controller_left_is_told() -> None:
+async def test_changes_before_the_hand_over_are_confirmed() -> None:
     moving = await Moving().begin()
     twin = moving.twin
     bench = twin.controller.board.bench
@@ -174,7 +174,7 @@ async def test_what_was_done_before_the_controller_left_is_told() -> None:
     for switched_each_second in ("atout=0*1", "atout=6*1", "aout=01"):
         await twin.ok(f"/outs.cgi?{switched_each_second}")
     asked = asyncio.create_task(twin.refused("/sim.cgi?DS1=20&advance=3600&DS1=31", 503))
-    # So much happens in an hour that others have their turn meanwhile.
+    # So much happens in an hour that other tasks have their turn in between.
     await asyncio.sleep(0)
     assert bench.readings["DS1"] == 20
     assert hand_over(twin.controller) is not None
@@ -196,7 +196,7 @@ async def test_what_was_remembered_after_the_last_save_counts() -> None:
     await moving.twin.ok("/outs.cgi?roafs=11")
     await moving.twin.ok("/inpa.cgi?powsave=1&powset=05000")
     digest = settings_digest(controller.profile, controller.engine.settings)
-    saved = exported_live(controller, digest)
+    saved = export_live(controller, digest)
     await moving.twin.ok("/outs.cgi?out1=1")
     await moving.twin.ok("/inpa.cgi?powset=07500")
     controller.engine.energy.count(1, False, Cause("command"))
@@ -211,7 +211,9 @@ async def test_what_was_remembered_after_the_last_save_counts() -> None:
     assert not moving.twin.controller.engine.energy.is_counting(1)
 
 
-async def started_anew(moving: Moving, saved: SavedLive, caplog: Any, **changed: Any) -> str:
+async def start_as_after_power_cut(
+    moving: Moving, saved: SavedLive, caplog: Any, **changed: Any
+) -> str:
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         await moving.arrive(saved, **changed)
@@ -221,17 +223,17 @@ async def started_anew(moving: Moving, saved: SavedLive, caplog: Any, **changed:
     return told
 
 
-async def test_other_settings_and_damage_are_told_and_it_starts(caplog: Any) -> None:
+async def test_other_settings_and_damage_are_logged_and_the_controller_starts(caplog: Any) -> None:
     moving = await Moving().begin()
     await moving.twin.ok("/outs.cgi?pulse0=900")
     saved = await moving.leave()
-    (told,) = (await started_anew(moving, saved, caplog, settings="another"),)
+    (told,) = (await start_as_after_power_cut(moving, saved, caplog, settings="another"),)
     assert told == f"Its settings were changed after its live state was saved. {OLDER}"
-    live = opened_live(saved, Profile())
+    live = open_live(saved, Profile())
     engine = replace(live.engine, guards=live.engine.guards[1:])
-    assert "damaged" in await started_anew(moving, saved, caplog, engine=engine)
+    assert "damaged" in await start_as_after_power_cut(moving, saved, caplog, engine=engine)
     board = replace(live.board, levels=[])
-    assert "other outputs" in await started_anew(moving, saved, caplog, board=board)
+    assert "other outputs" in await start_as_after_power_cut(moving, saved, caplog, board=board)
 
 
 def structs_of(kind: Any, found: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -261,23 +263,23 @@ async def test_what_another_program_or_version_saved_is_refused_in_words() -> No
     moving = await Moving().begin()
     saved = await moving.leave()
     with pytest.raises(UnfitState, match=f"format 99, of another program version; .* {FORMAT}"):
-        opened_live(with_header(saved, format=99), Profile())
-    with pytest.raises(UnfitState, match="of HW 3.5.*, and it is HW 3.9"):
-        opened_live(with_header(saved, profile={"hw": "3.5", "sw": "1.49"}), Profile())
+        open_live(with_header(saved, format=99), Profile())
+    with pytest.raises(UnfitState, match="for HW 3.5.*, but the controller is now HW 3.9"):
+        open_live(with_header(saved, profile={"hw": "3.5", "sw": "1.49"}), Profile())
     with pytest.raises(UnfitState, match="301 s old, too old"):
-        opened_live(replace(saved, age_s=MAX_AGE_S + 1), Profile())
+        open_live(replace(saved, age_s=MAX_AGE_S + 1), Profile())
     for damaged in (b"", zlib.compress(b"{}"), saved.data[:-9], with_header(saved, engine=5).data):
         with pytest.raises(UnfitState, match="Its live state is damaged"):
-            opened_live(replace(saved, data=damaged), Profile())
+            open_live(replace(saved, data=damaged), Profile())
 
 
 async def test_real_pins_do_not_move(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     moving = await Moving().begin()
     saved = await moving.leave()
     monkeypatch.setattr(type(moving.twin.controller.board), "bench", None)
-    assert exported_live(moving.twin.controller, "") is None
-    with pytest.raises(UnfitState, match="real pins do not move"):
-        hand_over_module._go_on(moving.twin.controller, opened_live(saved, Profile()))
+    assert export_live(moving.twin.controller, "") is None
+    with pytest.raises(UnfitState, match="real pins cannot move"):
+        hand_over_module._resume(moving.twin.controller, open_live(saved, Profile()))
 
 
 async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() -> None:
@@ -291,17 +293,17 @@ async def test_a_clock_that_was_set_stays_set_and_another_machines_is_noticed() 
     assert moving.twin.controller.engine.machine.at.wall == pytest.approx(wall + 3600)
 
 
-async def test_the_clock_of_a_process_goes_on_where_another_one_was() -> None:
+async def test_the_clock_of_a_process_resumes_where_another_was() -> None:
     moving = await Moving().begin()
     saved = await moving.leave()
-    live: LiveExport = opened_live(saved, Profile())
+    live: LiveExport = open_live(saved, Profile())
     old = replace(saved, age_s=5.0, as_of=time.monotonic())
-    clock = continued_clock(replace(live, at=Moment(1000.0, 0.0)), old, SystemClock())
+    clock = resume_clock(replace(live, at=Moment(1000.0, 0.0)), old, SystemClock())
     assert 1005.0 <= clock.now() < 1006.0
     assert not clock.was_stepped()
 
 
-def test_settings_are_known_by_what_is_stored_of_them_and_secrets_are_not_told() -> None:
+def test_the_fingerprint_of_settings_covers_stored_values_without_secrets() -> None:
     profile = Profile()
     settings, _ = settings_from_leaves(profile, {"outputs.0.name": "Pump", "pid.target": 20})
     stored = msgspec.json.decode(msgspec.json.encode(dict(leaves(settings))))
@@ -324,13 +326,13 @@ async def test_an_export_holds_no_secret() -> None:
     await twin.close()
 
 
-async def test_what_cannot_be_exported_is_told_and_stops_all_the_same(
+async def test_a_controller_that_cannot_be_exported_is_logged_and_stops(
     monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     def fails(*_: Any) -> SavedLive:
         raise RuntimeError("not today")
 
-    monkeypatch.setattr(hand_over_module, "exported_live", fails)
+    monkeypatch.setattr(hand_over_module, "export_live", fails)
     twin = await LoopTwin.start()
     assert hand_over(twin.controller) is None
     assert "its live state cannot be exported" in caplog.text

@@ -27,7 +27,7 @@ SWITCHING = [
 ]
 
 
-async def hindered(hindrance: Hindrance | None) -> LoopTwin:
+async def make_hindered_twin(hindrance: Hindrance | None) -> LoopTwin:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?sname=same")
     twin.controller.why_refused = lambda: hindrance
@@ -38,7 +38,7 @@ async def hindered(hindrance: Hindrance | None) -> LoopTwin:
 async def test_changes_are_not_stored_while_the_store_is_away(
     method: str, target: str, body: bytes
 ) -> None:
-    async with await hindered(AWAY) as twin:
+    async with await make_hindered_twin(AWAY) as twin:
         before = twin.controller.pending
         answer = await twin.ask(target, method, body)
         assert answer.status == 507, answer.body
@@ -49,7 +49,7 @@ async def test_changes_are_not_stored_while_the_store_is_away(
 
 @pytest.mark.parametrize("target", SWITCHING)
 async def test_nothing_is_switched_while_the_store_is_away(target: str) -> None:
-    async with await hindered(AWAY) as twin:
+    async with await make_hindered_twin(AWAY) as twin:
         engine = twin.controller.engine
         answer = await twin.ask(target)
         assert (answer.status, dict(answer.headers)["Retry-After"]) == (503, "2")
@@ -66,14 +66,14 @@ async def test_nothing_is_decided_by_settings_that_may_be_old(hindrance: Hindran
         await twin.refused("/outs.cgi?out0=1", 503)
 
 
-async def test_a_wrong_command_is_told_as_such_while_the_store_is_away() -> None:
-    async with await hindered(AWAY) as twin:
+async def test_a_wrong_command_is_refused_as_such_while_the_store_is_away() -> None:
+    async with await make_hindered_twin(AWAY) as twin:
         await twin.refused("/outs.cgi?pulse9=1", 400)
 
 
 @pytest.mark.parametrize("hindrance", [LEFT, MOVING])
 async def test_one_that_has_left_decides_nothing(hindrance: Hindrance) -> None:
-    async with await hindered(hindrance) as twin:
+    async with await make_hindered_twin(hindrance) as twin:
         for method, target, body in CHANGES:
             assert (await twin.ask(target, method, body)).status == 503, target
         for target in SWITCHING:
@@ -82,7 +82,7 @@ async def test_one_that_has_left_decides_nothing(hindrance: Hindrance) -> None:
 
 
 async def test_all_is_as_before_when_nothing_hinders() -> None:
-    async with await hindered(None) as twin:
+    async with await make_hindered_twin(None) as twin:
         await twin.ok("/stm.cgi?oname=0Lamp")
         await twin.ok("/outs.cgi?out0=1")
         assert await twin.outputs() == "100000"

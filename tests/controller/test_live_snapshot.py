@@ -69,7 +69,7 @@ async def test_going_back_makes_everything_what_it_was(twin: LoopTwin) -> None:
     assert await picture(twin) == before
 
 
-async def test_from_a_snapshot_everything_goes_on_as_it_did(twin: LoopTwin) -> None:
+async def test_a_restored_snapshot_continues_as_before(twin: LoopTwin) -> None:
     await live(twin)
     snapshot = await take_snapshot(twin.controller)
     futures = []
@@ -81,7 +81,7 @@ async def test_from_a_snapshot_everything_goes_on_as_it_did(twin: LoopTwin) -> N
     assert futures[0] == futures[1]
 
 
-async def test_another_controller_takes_up_a_snapshot_and_lives_by_itself(twin: LoopTwin) -> None:
+async def test_another_controller_resumes_a_snapshot_independently(twin: LoopTwin) -> None:
     await live(twin)
     other = await LoopTwin.start()
     await go_back(other.controller, await take_snapshot(twin.controller))
@@ -106,7 +106,7 @@ async def test_what_is_remembered_is_what_a_restart_after_going_back_finds(twin:
     assert (await twin.state())["OUT0"] == 1
 
 
-async def test_the_audit_trail_tells_of_going_back_and_is_not_cut(twin: LoopTwin) -> None:
+async def test_the_audit_trail_records_a_restore_and_is_not_cut(twin: LoopTwin) -> None:
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/stm.cgi?oname=0Pump")
     await go_back(twin.controller, snapshot)
@@ -188,7 +188,7 @@ async def test_going_back_to_before_an_update_is_going_back_to_that_version() ->
 
 async def test_another_hardware_cannot_take_it_up(twin: LoopTwin) -> None:
     other = await LoopTwin.start(Profile("3.0", "1.58a"))
-    with pytest.raises(NoLiveSnapshot, match=r"of hardware 3\.9.*has hardware 3\.0"):
+    with pytest.raises(NoLiveSnapshot, match=r"for hardware 3\.9.*has hardware 3\.0"):
         await go_back(other.controller, await take_snapshot(twin.controller))
 
 

@@ -9,7 +9,7 @@ from tests.hardware.waiting import until
 STATE = "output.0"
 
 
-async def switched_while_full() -> tuple[LoopTwin, Disk]:
+async def switch_on_full_disk() -> tuple[LoopTwin, Disk]:
     """OUT0 remembers its state, and was switched on while the disk was full."""
     disk = Disk()
     twin = await LoopTwin.start(store=disk)
@@ -38,32 +38,32 @@ async def test_the_answer_and_the_relay_agree_while_the_disk_is_full() -> None:
 
 
 async def test_it_goes_with_the_next_change() -> None:
-    twin, disk = await switched_while_full()
+    twin, disk = await switch_on_full_disk()
     await twin.ok("/stm.cgi?oname=0Lamp")
     assert disk.load().kept[STATE] is True
     assert twin.controller.troubles == {}
 
 
 async def test_it_goes_with_the_next_that_is_remembered() -> None:
-    twin, disk = await switched_while_full()
+    twin, disk = await switch_on_full_disk()
     await twin.ok("/outs.cgi?roafs=11")
     await twin.ok("/outs.cgi?out1=1")
     assert disk.load().kept[STATE] is True
 
 
-async def test_it_is_tried_again_by_itself() -> None:
-    _, disk = await switched_while_full()
+async def test_a_failed_write_is_retried_automatically() -> None:
+    _, disk = await switch_on_full_disk()
     await until(lambda: disk.load().kept[STATE] is True)
 
 
 async def test_it_is_tried_at_the_stop() -> None:
-    twin, disk = await switched_while_full()
+    twin, disk = await switch_on_full_disk()
     await twin.controller.stop()
     assert disk.load().kept[STATE] is True
 
 
 async def test_nothing_is_tried_after_the_stop() -> None:
-    twin, disk = await switched_while_full()
+    twin, disk = await switch_on_full_disk()
     disk.is_full = True
     await twin.controller.stop()
     assert twin.controller.persistent._again is None
@@ -71,7 +71,7 @@ async def test_nothing_is_tried_after_the_stop() -> None:
 
 @pytest.mark.parametrize("state", [0, 1])
 async def test_the_newest_state_counts(state: int) -> None:
-    twin, disk = await switched_while_full()
+    twin, disk = await switch_on_full_disk()
     disk.is_full = True
     await twin.refused("/stm.cgi?oname=0Lamp", 507)
     await twin.ok("/outs.cgi?out0=0")

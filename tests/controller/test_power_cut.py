@@ -11,7 +11,7 @@ from leverframe.testing import LoopTwin
 HEATING = "/inpa.cgi?event=0*10*1*2000*200*0*0*0*0*0*0*0*1*0*0*0"
 
 
-async def heated(path: Path) -> LoopTwin:
+async def make_heated_twin(path: Path) -> LoopTwin:
     """A controller whose heater a rule has switched on."""
     twin = await LoopTwin.start(store=SqliteStore(path))
     for command in ("/outs.cgi?roafs=01", HEATING, "/inpa.cgi?eventon=0*1", "/sim.cgi?DS1=15"):
@@ -27,7 +27,7 @@ async def after_power_cut(path: Path, twin: LoopTwin) -> LoopTwin:
 
 async def test_a_heater_goes_off_after_a_power_cut_when_its_rule_is_not_met(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    again = await after_power_cut(path, await heated(path))
+    again = await after_power_cut(path, await make_heated_twin(path))
     assert await again.outputs() == "100000"
     await again.ok("/sim.cgi?DS1=25")
     assert await again.outputs() == "000000"
@@ -35,7 +35,7 @@ async def test_a_heater_goes_off_after_a_power_cut_when_its_rule_is_not_met(tmp_
 
 
 async def test_a_restart_by_command_keeps_what_rules_have_switched(tmp_path: Path) -> None:
-    twin = await heated(tmp_path / "store.db")
+    twin = await make_heated_twin(tmp_path / "store.db")
     await twin.ok("/sim.cgi?DS1=none")
     await twin.ok("/stm.cgi?devrestart=1")
     assert await twin.outputs() == "100000"

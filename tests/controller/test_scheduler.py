@@ -1,4 +1,4 @@
-"""The clock of a controller: it goes on, whatever happens at a deadline."""
+"""The clock of a controller: it continues, whatever happens at a deadline."""
 
 import asyncio
 from typing import Any
@@ -29,7 +29,7 @@ class Work:
         self._due += 10.0
 
 
-def test_what_fails_at_a_deadline_is_told_and_time_goes_on() -> None:
+def test_a_failure_at_a_deadline_is_logged_and_time_continues() -> None:
     async def scenario() -> None:
         work = Work(10.0)
         work.time.plan()
@@ -46,7 +46,7 @@ def test_what_fails_again_and_again_leaves_the_loop_to_others() -> None:
         work = Work(*(10.0 + n * REST_S for n in range(100)))
         work.time.plan()
         await asyncio.sleep(20.0)
-        # Somebody else's news do not make it sooner.
+        # News of another part do not make it sooner.
         work.time.plan()
         await asyncio.sleep(REST_S / 2)
         work.time.stop()

@@ -1,4 +1,4 @@
-"""A disk that fails: outputs go on, changes are refused with 507, `/health` says so."""
+"""A disk that fails: outputs keep working, changes are refused with 507, `/health` says so."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 
 
-async def test_a_disk_that_fails_is_told_by_health_and_outputs_go_on() -> None:
+async def test_a_failing_disk_is_reported_in_health_and_outputs_keep_working() -> None:
     disk = Disk()
     twin = await LoopTwin.start(store=disk)
     disk.is_full = True
@@ -38,7 +38,7 @@ async def test_health_is_well_again_when_the_disk_is() -> None:
     assert (await twin.json("/health"))["status"] == "ok"
 
 
-async def test_a_disk_that_is_well_again_is_found_so_though_nobody_changes_anything(
+async def test_a_recovered_disk_is_noticed_without_a_change(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(persistent_state, "PAUSE_S", 0.01)
@@ -54,7 +54,7 @@ async def test_a_disk_that_is_well_again_is_found_so_though_nobody_changes_anyth
     assert (await twin.json("/health"))["status"] == "ok"
 
 
-async def test_state_that_cannot_be_remembered_is_told() -> None:
+async def test_state_that_cannot_be_remembered_is_reported() -> None:
     disk = Disk()
     twin = await LoopTwin.start(store=disk)
     await twin.ok("/outs.cgi?roafs=01")
@@ -70,7 +70,7 @@ async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
     await twin.ok("/inpa.cgi?powsave=1&powsel=0*10")
     await twin.ok("/sim.cgi?m1=3.6&advance=10")
     disk.is_full = True
-    # The minute of the energy is over, but nobody has woken the controller yet.
+    # The minute of the energy is over, but nothing has woken the controller yet.
     clock = twin.controller.clock
     assert isinstance(clock, VirtualClock)
     clock.move_to(clock.read().now + 61.0)

@@ -14,7 +14,7 @@ import trustme
 from leverframe.commands.table.user_interface import AUTO_SIGN_IN
 from leverframe.config import read_config
 from leverframe.process.reach import reach_of
-from leverframe.profile import offered
+from leverframe.profile import is_offered
 from tests.boundary_profiles import PROFILES
 from tests.clients.served_twin import LoopThread, served
 from tests.conftest import PROGRAM_FOLDERS
@@ -148,4 +148,4 @@ def test_nobody_behind_the_proxy_is_signed_in_automatically_on_any_profile(
                         answer.read()
                         assert answer.getheader("Set-Cookie") is None, (profile, target)
                         assert answer.status == (200 if target == "/signin" else 401), profile
-    assert switched_on == [profile for profile in PROFILES if offered(AUTO_SIGN_IN, profile)]
+    assert switched_on == [profile for profile in PROFILES if is_offered(AUTO_SIGN_IN, profile)]

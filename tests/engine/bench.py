@@ -1,4 +1,4 @@
-"""A bench for the engine: one controller, a clock that is told the time, and all effects so far.
+"""A bench for the engine: one controller, a clock that is set by hand, and all effects so far.
 
 `Bench({"outputs.0.return_time": 5})` starts a controller with these settings. Tests speak to it by
 settings, actions, readings and seconds, and look at values, effects and the journal.
@@ -43,12 +43,12 @@ class Bench:
         profile: Profile = NEWEST,
         timezone: tzinfo = UTC,
         now: float = START_NOW,
-        kept: Mapping[str, Any] = NOTHING,
+        remembered: Mapping[str, Any] = NOTHING,
     ) -> None:
         self.profile = profile
         self.timezone = timezone
         self.now = now
-        self.kept = dict(kept)
+        self.kept = dict(remembered)
         self._wall_offset = START_WALL - now
         #: What the pins were last driven to, by index.
         self.output_pins: dict[int, bool] = {}
@@ -94,7 +94,7 @@ class Bench:
         self.do(Switch(label, REVERSE))
 
     def connect(self, mqtt: bool) -> None:
-        self._carry_out(self.engine.connected(mqtt, self.at))
+        self._carry_out(self.engine.note_connection(mqtt, self.at))
 
     def answer_ping(self, entry: int, milliseconds: float | None) -> None:
         self._carry_out(self.engine.ping_answered(entry, milliseconds, self.at))
@@ -124,7 +124,7 @@ class Bench:
         self._carry_out(self.engine.tick(self.at))
 
     def restart(self, **readings: Any) -> None:
-        """Off and on again: the same settings, what was kept, and what is known at once."""
+        """Off and on again: the same settings, what was remembered, and the first readings."""
         self._start(self.settings, readings)
 
     def rewind_to(self, other: "Bench") -> None:
@@ -164,7 +164,7 @@ class Bench:
                 self.pwm_pins[effect.index] = effect.level
 
 
-def check_that_both_go_on_alike(bench: Bench, copy: Bench) -> None:
+def check_that_both_continue_alike(bench: Bench, copy: Bench) -> None:
     for one in (bench, copy):
         one.sense(DS1=40.0, INPD1=0)
         one.wait(5000)

@@ -22,7 +22,7 @@ PROFILE = Profile()
 
 
 def entry(time: int = 6 * HOUR, **fields: object) -> ScheduleEntry:
-    """Active, on every day, switching OUT0 on at six unless told otherwise."""
+    """Active, on every day, switching OUT0 on at six by default."""
     chosen: dict[str, object] = {"value": 1, "days": WEEKDAYS, "active": True, **fields}
     return ScheduleEntry(time=time, **chosen)  # type: ignore[arg-type]
 

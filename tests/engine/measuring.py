@@ -30,13 +30,13 @@ class Measuring:
         changes: Mapping[str, Any] = NOTHING,
         *,
         profile: Profile = NEWEST,
-        kept: Mapping[str, Any] = NOTHING,
+        remembered: Mapping[str, Any] = NOTHING,
         sensed_before_start: Mapping[str, Any] = NOTHING,
     ) -> None:
         settings = defaults(profile)
         for path, value in changes.items():
             settings = with_value(settings, path, value)
-        self.machine = Machine(profile, settings, UTC, kept)
+        self.machine = Machine(profile, settings, UTC, remembered)
         self.energy = Energy(self.machine)
         self.inputs = Inputs(self.machine, self.energy.pulse)
         self.differentials = Differentials(self.machine)

@@ -176,7 +176,7 @@ def test_impulse_time_is_measured_only_while_its_flag_is_on() -> None:
 
 
 class BistableModel:
-    """What a bistable input does, told as a story of presses with their times."""
+    """What a bistable input does at a series of presses with their times."""
 
     def __init__(self, bistable_time: int) -> None:
         self.bistable_time = bistable_time

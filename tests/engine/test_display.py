@@ -42,7 +42,7 @@ def test_next_screen_goes_round_the_active_screens() -> None:
     assert bench.effects() == [ShowScreen(2), ShowScreen(0), ShowScreen(2)]
 
 
-def test_next_screen_on_a_single_screen_only_counts_the_time_anew() -> None:
+def test_next_screen_on_a_single_screen_only_restarts_the_time() -> None:
     bench = Bench({"oled.enabled": True, "oled.display_time": 10})
     bench.effects()
     bench.wait(9)

@@ -195,7 +195,7 @@ def test_a_ratio_of_0_pulses_measures_nothing() -> None:
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (None, 0.0)
 
 
-def test_new_settings_measure_anew_and_leave_the_energy() -> None:
+def test_new_settings_restart_the_measurement_and_keep_the_energy() -> None:
     bench = Measuring(MODULE)
     bench.sense({"m1": 2.0, "m2": 3.0})
     bench.wait(HOUR)
@@ -257,14 +257,14 @@ def test_pulses_do_not_count_while_counting_is_off() -> None:
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (1.0, 0.0)
 
 
-def test_a_value_set_while_counting_is_off_shows_at_once() -> None:
+def test_a_value_set_while_counting_is_off_shows_immediately() -> None:
     bench = Measuring()
     bench.energy.count(0, False, BY_TEST)
     bench.energy.set_energy(0, 7.0, BY_TEST)
     assert bench.values["ENERGY1"] == 7.0
 
 
-def test_forgetting_starts_all_counters_anew() -> None:
+def test_forgetting_resets_all_counters() -> None:
     bench = Measuring(MODULE)
     bench.sense({"m1": 1.0})
     bench.energy.set_energy(1, 5.0, BY_TEST)
@@ -310,7 +310,9 @@ def test_energy_is_kept_at_a_clean_stop() -> None:
 
 def test_kept_energy_and_counting_come_back() -> None:
     kept = {"energy.0": 12.5, "energy.3": 1, "counting.3": False}
-    bench = Measuring(REMEMBER | {"power.0.current": "m1", "power.3.current": "m1"}, kept=kept)
+    bench = Measuring(
+        REMEMBER | {"power.0.current": "m1", "power.3.current": "m1"}, remembered=kept
+    )
     assert [bench.values[label] for label in ENERGIES] == [12.5, 0.0, 0.0, 1.0, 0.0, 0.0]
     assert bench.effects(Persist) == []
     bench.sense({"m1": 1.0})
@@ -320,7 +322,7 @@ def test_kept_energy_and_counting_come_back() -> None:
 
 def test_a_kept_power_is_shown_until_it_is_measured_and_counts_nothing() -> None:
     kept = {"energy.0": 1.0, "power.0": 2.5}
-    bench = Measuring(MODULE | REMEMBER, kept=kept)
+    bench = Measuring(MODULE | REMEMBER, remembered=kept)
     assert bench.values["POWER1"] == 2.5
     bench.wait(30)
     assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (2.5, 1.0)
@@ -331,7 +333,7 @@ def test_a_kept_power_is_shown_until_it_is_measured_and_counts_nothing() -> None
 
 
 def test_a_kept_power_whose_source_does_not_come_back_is_absent_after_a_minute() -> None:
-    bench = Measuring(MODULE | REMEMBER, kept={"power.0": 2.5})
+    bench = Measuring(MODULE | REMEMBER, remembered={"power.0": 2.5})
     bench.wait(59)
     assert bench.values["POWER1"] == 2.5
     bench.wait(2)
@@ -339,12 +341,14 @@ def test_a_kept_power_whose_source_does_not_come_back_is_absent_after_a_minute()
 
 
 def test_a_measured_power_comes_before_a_kept_one() -> None:
-    bench = Measuring(MODULE | REMEMBER, kept={"power.0": 2.5}, sensed_before_start={"m1": 1.0})
+    bench = Measuring(
+        MODULE | REMEMBER, remembered={"power.0": 2.5}, sensed_before_start={"m1": 1.0}
+    )
     assert bench.values["POWER1"] == 1.0
 
 
-def test_the_kept_power_of_pulses_goes_on_and_falls_without_new_ones() -> None:
-    bench = Measuring(PULSES | REMEMBER, kept={"power.0": 1.0})
+def test_the_kept_power_of_pulses_continues_and_falls_without_new_pulses() -> None:
+    bench = Measuring(PULSES | REMEMBER, remembered={"power.0": 1.0})
     assert bench.values["POWER1"] == pytest.approx(1.0)
     bench.wait(1)
     pulse(bench)
@@ -352,7 +356,7 @@ def test_the_kept_power_of_pulses_goes_on_and_falls_without_new_ones() -> None:
     bench.wait(1.8)
     pulse(bench)
     assert bench.values["POWER1"] == pytest.approx(2.0)
-    fallen = Measuring(PULSES | REMEMBER, kept={"power.0": 1.0})
+    fallen = Measuring(PULSES | REMEMBER, remembered={"power.0": 1.0})
     fallen.wait(36)
     assert fallen.values["POWER1"] == pytest.approx(0.1, rel=0.1)
 
@@ -367,12 +371,14 @@ def test_energy_and_power_survive_a_restart_of_the_controller() -> None:
 
 
 def test_kept_garbage_starts_at_0() -> None:
-    bench = Measuring(REMEMBER, kept={"energy.0": math.nan, "energy.1": None, "power.0": math.nan})
+    bench = Measuring(
+        REMEMBER, remembered={"energy.0": math.nan, "energy.1": None, "power.0": math.nan}
+    )
     assert (bench.values["ENERGY1"], bench.values["ENERGY2"]) == (0.0, 0.0)
 
 
 def test_without_remembering_energy_starts_at_0_and_is_not_kept() -> None:
-    bench = Measuring(MODULE, kept={"energy.0": 12.5, "counting.0": False})
+    bench = Measuring(MODULE, remembered={"energy.0": 12.5, "counting.0": False})
     assert bench.values["ENERGY1"] == 0.0
     bench.sense({"m1": 1.0})
     bench.wait(HOUR)
@@ -382,18 +388,18 @@ def test_without_remembering_energy_starts_at_0_and_is_not_kept() -> None:
     assert {effect.value for effect in bench.effects(Persist)} == {None}
 
 
-def test_counters_that_nobody_keeps_up_are_forgotten() -> None:
+def test_counters_that_are_not_kept_up_are_forgotten() -> None:
     """Also those of meters that this version does not have."""
     kept = {"energy.0": 12.5, "counting.0": False, "energy.5": 7.0}
-    bench = Measuring(kept=kept, profile=Profile("3.5", "1.40"))
+    bench = Measuring(remembered=kept, profile=Profile("3.5", "1.40"))
     assert bench.effects(Persist) == [Persist(name, None) for name in kept]
-    off = Measuring(REMEMBER, kept=kept)
+    off = Measuring(REMEMBER, remembered=kept)
     off.effects(Persist)
     off.set({"energy_remember": False})
     assert off.effects(Persist) == [Persist(name, None) for name in kept]
 
 
-def test_switching_remembering_on_keeps_at_once_and_off_stops_it() -> None:
+def test_switching_remembering_on_keeps_immediately_and_off_stops_it() -> None:
     bench = Measuring(MODULE)
     bench.sense({"m1": 1.0})
     bench.wait(HOUR)
@@ -408,7 +414,7 @@ def test_switching_remembering_on_keeps_at_once_and_off_stops_it() -> None:
     assert bench.effects(Persist) == []
 
 
-def test_energy_set_or_forgotten_and_counting_are_kept_at_once() -> None:
+def test_energy_set_or_forgotten_and_counting_are_kept_immediately() -> None:
     bench = Measuring(REMEMBER)
     bench.energy.set_energy(2, 5.0, BY_TEST)
     bench.energy.count(2, False, BY_TEST)

@@ -1,8 +1,8 @@
 """What holds whatever happens: any mix of settings, commands, readings, restarts and passing time.
 
-Two benches live through the same story. The second one is also called at moments when nothing is
-due, and goes on as a copy made from its exported state, or from the plain data that another process
-gets; none of this may make a difference to what it does.
+Two benches run the same story. The second one is also called at moments when nothing is due, and
+resumes as a copy made from its exported state, or from the plain data that another process gets;
+none of this may make a difference to what it does.
 """
 
 import os
@@ -19,7 +19,7 @@ from leverframe.engine.actuator import MESSAGES, OTHER_ACTIONS, SWITCHES
 from leverframe.engine.effects import Effect, PingHost
 from leverframe.engine.journal import KEPT_ENTRIES
 from leverframe.engine.labels import DIGITAL_INPUTS, LABELS, ONEWIRE, OUTPUTS, PWMS, STATES
-from leverframe.engine.live_state import exported, imported
+from leverframe.engine.live_state import export_state, import_state
 from leverframe.engine.portable_state import ENCODER, EngineState, engine_from, portable
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Power, Rule, ScheduleEntry, WatchdogEntry
@@ -187,14 +187,14 @@ class AnyStory(RuleBasedStateMachine):
             bench.restart()
 
     @rule()
-    def go_on_from_exported_state(self) -> None:
-        state = exported(self.often_called.engine)
+    def resume_from_exported_state(self) -> None:
+        state = export_state(self.often_called.engine)
         self.often_called.wait(10)
-        self.often_called.engine = imported(state)
+        self.often_called.engine = import_state(state)
         self.often_called.rewind_to(self.bench)
 
     @rule()
-    def go_on_in_another_process(self) -> None:
+    def resume_in_another_process(self) -> None:
         bench = self.often_called
         was, data = bench.engine, ENCODER.encode(portable(bench.engine))
         bench.wait(10)
@@ -272,7 +272,7 @@ class AnyStory(RuleBasedStateMachine):
                 assert left is None
 
     @invariant()
-    def remembered_states_are_kept_and_no_others(self) -> None:
+    def only_remembered_states_are_kept(self) -> None:
         for index, output in enumerate(self.bench.settings.outputs):
             state = bool(self.bench.values[OUTPUTS[index]]) if output.remember else None
             assert self.bench.kept.get(f"output.{index}") is state
@@ -306,7 +306,7 @@ AnyStory.TestCase.settings = examples(60, stateful_step_count=30)
 TestAnyStory = AnyStory.TestCase
 
 
-#: A story in which many things change in one instant, told to whoever can read effects.
+#: A story in which many things change in one instant, as effects that can be read.
 STORY = f"""
 from leverframe.engine.engine import Engine
 from leverframe.engine.actions import Switch
@@ -335,8 +335,8 @@ print(engine.values)
 """
 
 
-def told(hash_seed: str) -> str:
-    """The story as a process of its own tells it; sets of texts have another order in each."""
+def effects_in_new_process(hash_seed: str) -> str:
+    """The effects of the story in a new process; sets of texts have another order in each."""
     return subprocess.run(
         [sys.executable, "-c", STORY],
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
@@ -347,4 +347,4 @@ def told(hash_seed: str) -> str:
 
 
 def test_the_same_story_has_the_same_end_in_every_process() -> None:
-    assert len({told(hash_seed) for hash_seed in ("0", "1", "2", "3")}) == 1
+    assert len({effects_in_new_process(hash_seed) for hash_seed in ("0", "1", "2", "3")}) == 1

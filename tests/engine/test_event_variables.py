@@ -37,7 +37,7 @@ def test_variables_are_0_after_a_restart() -> None:
     assert [bench.values[label] for label in EVENT_VARIABLES] == [0] * 8
 
 
-def test_the_journal_tells_who_changed_a_variable_and_only_changes() -> None:
+def test_the_journal_records_only_changes_of_a_variable_with_their_cause() -> None:
     bench = Bench()
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT1")

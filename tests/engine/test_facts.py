@@ -1,4 +1,4 @@
-"""What the journal tells as data: what, which, from, to, and the cause with its numbers."""
+"""What the journal holds as data: what, which, from, to, and the cause with its numbers."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ def program_text() -> str:
     return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-def test_the_table_has_the_kinds_that_the_program_tells_and_no_others() -> None:
+def test_the_table_has_exactly_the_kinds_that_the_program_records() -> None:
     text = program_text()
     made = set(re.findall(r'\bFact\(\s*"(\w+)"', text))
     assert len(made) > 30
@@ -46,7 +46,7 @@ def test_a_sentence_needs_nothing_but_its_figures() -> None:
         assert str(Fact(kind, "OUT0", figures=figures))
 
 
-def test_a_switching_tells_which_from_and_to() -> None:
+def test_a_switching_records_label_old_and_new_value() -> None:
     bench = Bench()
     bench.switch_on("OUT2")
     entry = last(bench)
@@ -54,7 +54,7 @@ def test_a_switching_tells_which_from_and_to() -> None:
     assert entry.fact == Fact("on", "OUT2", 0, 1)
 
 
-def test_a_rule_tells_the_comparison_that_decided() -> None:
+def test_a_rule_records_the_comparison_that_decided() -> None:
     bench = bench_with(rule(compare="<", reference=18.0, hysteresis=2.0))
     bench.sense(DS1=17.7)
     on = last(bench)
@@ -78,7 +78,7 @@ def test_a_rule_tells_the_comparison_that_decided() -> None:
         ("XOR", {"DS1": 17.0, "T1": 30.0}, ["DS1", "T1"]),
     ],
 )
-def test_a_rule_tells_no_condition_that_changed_nothing(
+def test_a_rule_records_no_condition_without_effect(
     operator: str, readings: dict[str, float], decided: list[str]
 ) -> None:
     both = rule(
@@ -104,7 +104,7 @@ def test_a_rule_with_both_conditions_ends_by_the_one_that_no_longer_holds() -> N
     assert [one.label for one in entry.cause.conditions] == ["T1"]
 
 
-def test_a_condition_that_hysteresis_keeps_met_is_told_with_the_threshold_that_keeps_it() -> None:
+def test_a_condition_kept_met_by_hysteresis_records_that_threshold() -> None:
     both = rule(
         compare=">=",
         reference=20.0,
@@ -133,7 +133,7 @@ def test_what_a_switching_sets_off_names_its_entry() -> None:
     assert second.cause.conditions[0].after == first.number
 
 
-def test_a_return_time_tells_its_length_and_what_it_ends() -> None:
+def test_a_return_time_records_its_length_and_what_it_ends() -> None:
     bench = Bench({"outputs.0.return_time": 600})
     bench.switch_on("OUT0")
     on = last(bench)
@@ -143,7 +143,7 @@ def test_a_return_time_tells_its_length_and_what_it_ends() -> None:
     assert (off.fact.what, off.cause.seconds, off.cause.after) == ("off", 600, on.number)
 
 
-def test_a_pulse_tells_how_long_it_lasts() -> None:
+def test_a_pulse_records_its_duration() -> None:
     bench = Bench()
     bench.do(Pulse(0, 10))
     on = last(bench)
@@ -162,7 +162,7 @@ def test_what_follows_a_delay_names_the_entry_that_announced_it() -> None:
     assert (last(bench).fact.what, last(bench).cause.after) == ("on", waits.number)
 
 
-def test_a_restart_by_the_watchdog_names_the_entry_that_tells_why() -> None:
+def test_a_restart_by_the_watchdog_names_the_entry_with_the_reason() -> None:
     bench = watchdog_with(watchdog_entry())
     let_fail(bench)
     why, switching = bench.engine.machine.journal.entries()[-2:]

@@ -121,7 +121,7 @@ def test_a_reading_that_stays_the_same_changes_nothing() -> None:
     assert not bench.machine.changed
 
 
-def test_labels_nobody_senses_are_passed_over() -> None:
+def test_labels_that_are_not_sensed_are_ignored() -> None:
     bench = Measuring()
     before = dict(bench.values)
     bench.sense({"OUT0": 1, "DIFF1": 3.0, "POWER1": 1.0, "ENERGY1": 5.0, "no such thing": 1})

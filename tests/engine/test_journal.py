@@ -1,4 +1,4 @@
-"""The journal: what an entry tells is made when it is read."""
+"""The journal: the text of an entry is built when it is read."""
 
 import pytest
 
@@ -12,11 +12,11 @@ def test_the_text_of_a_change_is_made_once_when_it_is_read(
 ) -> None:
     made, make = [], change_description._leaf_text
 
-    def noted(path: str, old: object, new: object) -> str:
+    def count_text(path: str, old: object, new: object) -> str:
         made.append(path)
         return make(path, old, new)
 
-    monkeypatch.setattr(change_description, "_leaf_text", noted)
+    monkeypatch.setattr(change_description, "_leaf_text", count_text)
     journal = Journal()
     journal.add(0.0, Cause("command"), ChangeDescription.of([("outputs.0.name", "", "Pump")], {}))
     assert made == []

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from leverframe.engine.actions import ON, Pulse, Switch
 from leverframe.engine.journal import Cause
-from leverframe.engine.lanes import FINEST, Bar, bars_of, lane_rule, planned
-from leverframe.engine.live_state import exported
+from leverframe.engine.lanes import FINEST, Bar, bars_of, foresee, lane_rule
+from leverframe.engine.live_state import export_state
 from leverframe.engine.machine import Value
 from leverframe.engine.samples import Samples, Traced
 from leverframe.engine.settings import Rule, ScheduleEntry
@@ -32,7 +32,7 @@ changes = st.lists(
 ).map(lambda one: sorted(one, key=lambda change: change[0]))
 
 
-def held_at(course: list[tuple[float, Value, Cause]], time: float) -> tuple[Value, Cause | None]:
+def state_at(course: list[tuple[float, Value, Cause]], time: float) -> tuple[Value, Cause | None]:
     """What held, found without bars."""
     held = [(value, cause) for at, value, cause in course if at <= time]
     value, cause = held[-1] if held else (None, None)
@@ -53,7 +53,7 @@ def test_bars_cover_the_time_without_gap_or_overlap_and_name_their_causes(
     for bar in bars:
         if bar.count == 1:
             for time in (bar.begin, (bar.begin + bar.end) / 2):
-                assert (bar.value, bar.cause) == held_at(course, time)
+                assert (bar.value, bar.cause) == state_at(course, time)
         else:
             assert bar.end - bar.begin <= 2 * (LAST - FIRST) * FINEST
 
@@ -66,7 +66,7 @@ def test_a_lane_that_chatters_is_drawn_together_and_a_short_pulse_is_not() -> No
     assert Bar(1500.0, 1500.2, 1) in bars
 
 
-def test_what_nobody_recorded_is_unknown() -> None:
+def test_what_was_not_recorded_is_unknown() -> None:
     assert bars_of([], [], FIRST, LAST) == [Bar(FIRST, LAST, None)]
     assert bars_of([(1500.0, 1)], [(1500.0, HAND)], FIRST, LAST) == [
         Bar(FIRST, 1500.0, None),
@@ -77,7 +77,7 @@ def test_what_nobody_recorded_is_unknown() -> None:
 # --- what the engine records ----------------------------------------------------------------------
 
 
-def recorded(bench: Bench) -> list[Traced]:
+def record_rules(bench: Bench) -> list[Traced]:
     samples = bench.engine.machine.samples = Samples()
     return samples
 
@@ -92,7 +92,7 @@ def texts(samples: list[Traced], label: str) -> list[tuple[float, str]]:
 
 def test_each_switching_is_recorded_with_its_cause() -> None:
     bench = Bench({"rules": (HEAT,), "outputs.1.return_time": 60})
-    samples = recorded(bench)
+    samples = record_rules(bench)
     bench.sense(DS1=19.0)
     bench.switch_on("OUT1")
     bench.wait(100)
@@ -106,19 +106,19 @@ def test_each_switching_is_recorded_with_its_cause() -> None:
 
 def test_each_message_is_recorded_also_when_it_is_the_same_again() -> None:
     bench = Bench({"rules": (MAIL,), "email.on_texts": ("Hot", "", "", "")})
-    samples = recorded(bench)
+    samples = record_rules(bench)
     for celsius in (41.0, 39.0, 41.0):
         bench.sense(DS1=celsius)
         bench.wait(1)
     sent = [(at, told) for at, told in of(samples, MESSAGE_TRACE) if told is not None]
-    # Between the two it was to be told by no text, that is not at all.
+    # Between the two no text was to be shown, that is nothing at all.
     assert [at for at, _ in sent] == [0, 2]
     assert sum(told is None for _, told in of(samples, MESSAGE_TRACE)) == len(sent)
 
 
-def test_places_of_rules_that_moved_are_told() -> None:
+def test_places_of_rules_that_moved_are_listed() -> None:
     bench = Bench({"rules": (HEAT, FAN, MAIL)})
-    samples = recorded(bench)
+    samples = record_rules(bench)
     bench.set(rules=(FAN, MAIL))
     assert [of(samples, trace)[0][1] for trace in RULE_TRACES[:3]] == [ANOTHER_RULE] * 3
     samples.clear()
@@ -133,22 +133,22 @@ def test_return_times_pulses_and_the_schedule_are_planned() -> None:
     lamp = ScheduleEntry("lamp", "OUT2", 1, time=7200, days=("Mon",), active=True)
     bench = Bench({"outputs.0.return_time": 600, "schedule": (lamp,)})
     bench.do(Switch("OUT0", ON), Pulse(1, 30))
-    ahead = planned(exported(bench.engine), bench.at, START_WALL + 3 * HOUR)
+    ahead = foresee(export_state(bench.engine), bench.at, START_WALL + 3 * HOUR)
     assert of(ahead, "OUT0") == [(600, 0)]
     assert of(ahead, "OUT1") == [(30, 0)]
     assert of(ahead, "OUT2") == [(7200, 1)]
     assert texts(ahead, CAUSE_TRACES["OUT2"]) == [(7200, "schedule lamp")]
-    assert planned(exported(bench.engine), bench.at, START_WALL + 10) == []
+    assert foresee(export_state(bench.engine), bench.at, START_WALL + 10) == []
     assert bench.values["OUT0"] == 1
 
 
 def test_looking_ahead_ends_also_where_something_is_always_due() -> None:
     bench = Bench({"outputs.0.on_time": 1, "outputs.0.off_time": 1, "outputs.0.periodic": True})
-    ahead = planned(exported(bench.engine), bench.at, START_WALL + 1000 * HOUR)
+    ahead = foresee(export_state(bench.engine), bench.at, START_WALL + 1000 * HOUR)
     assert 1000 < len(of(ahead, "OUT0")) < 10_000
 
 
-def test_a_rule_is_told_with_the_numbers_at_which_it_turns() -> None:
+def test_a_rule_has_the_numbers_of_its_changes() -> None:
     told = lane_rule(3, HEAT)
     assert (told.number, told.action, told.operator) == (3, "OUT0", "-")
     (condition,) = told.conditions

@@ -86,16 +86,16 @@ def test_an_idle_controller_takes_little_memory() -> None:
     profile = Profile()
     settings = defaults(profile)
 
-    def started() -> Engine:
+    def build_engine() -> Engine:
         engine = Engine(profile, settings)
         engine.start(Moment(0.0, START_WALL))
         return engine
 
-    started()
+    build_engine()
     gc.collect()
     tracemalloc.start()
     try:
-        fleet = [started() for _ in range(50)]
+        fleet = [build_engine() for _ in range(50)]
         used, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""The counter and the pulse rate by themselves."""
+"""The counter and the pulse rate alone."""
 
 import pytest
 from hypothesis import given

@@ -20,7 +20,7 @@ def bench_with_write(write: ModbusWrite = SETPOINT, **fields: object) -> Bench:
     return bench
 
 
-def written(bench: Bench) -> list[float]:
+def values_written_to_module(bench: Bench) -> list[float]:
     return [effect.value for effect in bench.effects(WriteModbus)]
 
 
@@ -31,7 +31,7 @@ def test_a_rule_writes_one_value_when_it_begins_to_act_and_another_when_it_cease
         WriteModbus(2, 100, "int16", "byte", 180.0, "rule 1", is_asked=False)
     ]
     bench.sense(DS1=COOL)
-    assert written(bench) == [215.0]
+    assert values_written_to_module(bench) == [215.0]
 
 
 @pytest.mark.parametrize(("mode", "values"), [(0, [180.0, 215.0]), (1, [180.0]), (2, [215.0])])
@@ -41,14 +41,14 @@ def test_the_mode_of_a_rule_decides_which_of_the_two_are_written(
     bench = bench_with_write(mode=mode)
     bench.sense(DS1=WARM)
     bench.sense(DS1=COOL)
-    assert written(bench) == values
+    assert values_written_to_module(bench) == values
 
 
 def test_a_condition_that_stays_met_writes_once_also_where_it_is_permanent() -> None:
     bench = bench_with_write(permanent=True)
     for reading in (WARM, WARM + 1, WARM + 2):
         bench.sense(DS1=reading)
-    assert written(bench) == [180.0]
+    assert values_written_to_module(bench) == [180.0]
 
 
 def test_what_is_written_stands_in_the_journal_with_its_rule() -> None:
@@ -58,10 +58,10 @@ def test_what_is_written_stands_in_the_journal_with_its_rule() -> None:
     assert (str(entry.cause), entry.text) == ("rule 1", "writes 180 to Modbus slot 2 register 100")
 
 
-def test_a_write_that_is_not_set_up_is_told_and_does_nothing() -> None:
+def test_a_write_that_is_not_set_up_is_reported_and_does_nothing() -> None:
     bench = bench_with_write(ModbusWrite())
     bench.sense(DS1=WARM)
-    assert written(bench) == []
+    assert values_written_to_module(bench) == []
     entry = bench.engine.machine.journal.entries()[-1]
     assert entry.text == "MODBUS WRITE 2 is not set up: nothing is written"
 

@@ -33,7 +33,7 @@ def test_a_reading_and_all_its_consequences_are_one_call() -> None:
 
 
 def test_rules_see_one_snapshot_and_actions_come_afterwards() -> None:
-    # If the first rule's action were seen by the second one at once, the two could not swap.
+    # If the second rule saw the first rule's action immediately, the two could not swap.
     bench = Bench()
     bench.switch_on("EVENT1")
     swap = [
@@ -138,7 +138,7 @@ def test_a_ping_that_was_never_sent_does_not_time_out() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_deadline_set_in_the_past_is_due_at_once_and_time_does_not_run_backwards() -> None:
+def test_a_deadline_set_in_the_past_is_due_immediately_and_time_does_not_run_backwards() -> None:
     bench = Bench()
     bench.engine.machine.timers.set(("outputs", "delay", 1), bench.now - 0.1)
     bench.oversleep(0.1)
@@ -146,7 +146,7 @@ def test_a_deadline_set_in_the_past_is_due_at_once_and_time_does_not_run_backwar
     assert (entry.text, entry.wall) == ("OUT1 on", START_WALL)
 
 
-def test_what_came_before_the_clock_was_set_is_told_by_the_old_clock() -> None:
+def test_events_before_the_clock_was_set_have_times_of_the_old_clock() -> None:
     bench = Bench({"outputs.0.return_time": 5})
     bench.switch_on("OUT0")
     bench.now += 5.25
@@ -174,7 +174,7 @@ def test_what_a_loop_left_over_waits_for_the_next_change_from_outside() -> None:
     assert len(bench.effects(DriveOutput)) == MAX_STEPS
 
 
-def test_a_loop_of_rules_rests_for_a_second_while_the_other_rules_go_on() -> None:
+def test_a_loop_of_rules_rests_for_a_second_while_other_rules_run() -> None:
     bench = Bench(rules(LOOP, rule("INPD1", 1, "OUT1")))
     bench.effects()
     for step in range(30):
@@ -200,7 +200,7 @@ def test_what_changes_while_it_rests_is_judged_afterwards() -> None:
     assert bench.due_in() is None
 
 
-def test_rules_that_are_set_otherwise_are_judged_at_once() -> None:
+def test_changed_rules_are_judged_immediately() -> None:
     bench = Bench(rules(LOOP, rule("OUT0", 1, "OUT1")))
     assert bench.engine.machine.resting
     bench.set(rules__0__enabled=False)

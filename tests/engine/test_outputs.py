@@ -19,7 +19,7 @@ def periodic(on_time: int, off_time: int) -> dict[str, object]:
 
 
 def states_by_second(bench: Bench, seconds: int, label: str = "OUT0") -> str:
-    """The state now and after each of so many seconds, as digits."""
+    """The state now and after each of a number of seconds, as digits."""
     states = str(bench.values[label])
     for _ in range(seconds):
         bench.wait(1)
@@ -30,7 +30,7 @@ def states_by_second(bench: Bench, seconds: int, label: str = "OUT0") -> str:
 # Pulses
 
 
-def test_a_pulse_ends_by_itself_and_leaves_the_return_time_alone() -> None:
+def test_a_pulse_ends_automatically_and_keeps_the_return_time() -> None:
     bench = Bench({"outputs.0.return_time": 2})
     bench.do(Pulse(0, 4))
     assert states_by_second(bench, 6) == "1111000"
@@ -47,7 +47,7 @@ def test_a_pulse_of_an_output_that_is_on_ends_it_then() -> None:
     assert states_by_second(bench, 4) == "11100"
 
 
-def test_a_second_pulse_counts_anew() -> None:
+def test_a_second_pulse_restarts_the_time() -> None:
     bench = Bench()
     bench.do(Pulse(0, 3))
     bench.wait(2)
@@ -78,7 +78,7 @@ def test_a_pulse_is_remembered_as_off() -> None:
     assert bench.effects(Persist)[0] == Persist("output.0", False)
 
 
-def test_what_is_left_of_a_pulse_is_told() -> None:
+def test_the_rest_of_a_pulse_is_shown() -> None:
     bench = Bench({"outputs.0.return_time": 60})
     bench.do(Pulse(0, 5))
     bench.wait(2)
@@ -106,7 +106,7 @@ def test_switching_sets_or_reverses_one_output(
     assert bench.effects() == ([DriveOutput(index, bool(after))] if after != before else [])
 
 
-def test_the_journal_tells_who_switched_what_and_only_changes() -> None:
+def test_the_journal_records_only_changes_of_outputs_with_their_cause() -> None:
     bench = Bench()
     bench.switch_on("OUT2")
     bench.switch_on("OUT2")
@@ -181,7 +181,7 @@ def test_a_new_return_time_counts_from_when_the_output_was_switched_on() -> None
     assert bench.due_in() is None
 
 
-def test_a_return_time_that_has_passed_already_switches_off_at_once() -> None:
+def test_a_return_time_that_has_passed_already_switches_off_immediately() -> None:
     bench = Bench()
     bench.switch_on("OUT0")
     bench.wait(100)
@@ -310,7 +310,7 @@ def test_other_outputs_are_not_kept() -> None:
 
 def test_the_remembered_state_wins_over_on_after_start() -> None:
     changes = {"outputs.0.remember": True, "outputs.0.on_after_start": True}
-    bench = Bench(changes, kept={"output.0": False})
+    bench = Bench(changes, remembered={"output.0": False})
     assert bench.values["OUT0"] == 0
     assert bench.due_in() is None
 
@@ -340,11 +340,11 @@ def test_turning_remember_off_forgets_the_state() -> None:
 
 
 def test_a_state_kept_earlier_is_nothing_to_an_output_that_does_not_remember() -> None:
-    assert Bench(kept={"output.0": True}).values["OUT0"] == 0
+    assert Bench(remembered={"output.0": True}).values["OUT0"] == 0
 
 
-def test_a_state_that_nobody_keeps_up_is_forgotten() -> None:
-    bench = Bench(kept={"output.0": True})
+def test_a_state_that_is_not_kept_up_is_forgotten() -> None:
+    bench = Bench(remembered={"output.0": True})
     bench.switch_on("OUT0")
     bench.switch_off("OUT0")
     assert bench.kept == {"output.0": None}
@@ -352,7 +352,7 @@ def test_a_state_that_nobody_keeps_up_is_forgotten() -> None:
 
 def test_the_return_time_of_a_restored_output_counts_from_the_start() -> None:
     changes = {"outputs.0.remember": True, "outputs.0.return_time": 9}
-    assert Bench(changes, kept={"output.0": True}).due_in() == 9
+    assert Bench(changes, remembered={"output.0": True}).due_in() == 9
 
 
 def test_forgetting_drops_what_was_remembered() -> None:
@@ -402,7 +402,7 @@ def test_an_absence_is_not_made_up_for_by_rattling() -> None:
     assert bench.effects() == [DriveOutput(0, False)]
 
 
-def test_a_new_on_or_off_time_begins_the_cycle_anew() -> None:
+def test_a_new_on_or_off_time_restarts_the_cycle() -> None:
     bench = Bench(periodic(3, 2))
     bench.wait(4)
     assert bench.values["OUT0"] == 0
@@ -454,7 +454,7 @@ def test_periodic_switching_wins_over_the_start_delay_and_the_remembered_state()
         "outputs.0.on_after_start": True,
         "outputs.0.start_delay": 3,
     }
-    bench = Bench(changes, kept={"output.0": False})
+    bench = Bench(changes, remembered={"output.0": False})
     drives = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
     assert drives == [DriveOutput(0, True)]
     assert states_by_second(bench, 4) == "11001"
@@ -472,7 +472,7 @@ def test_periodic_switching_can_be_switched_live_without_its_setting() -> None:
     assert "command test: OUT0 periodic switching on" in bench.history()
 
 
-def test_switching_periodic_on_while_it_is_on_does_not_begin_anew() -> None:
+def test_switching_periodic_on_while_it_is_on_does_not_restart_it() -> None:
     bench = Bench(periodic(3, 2))
     bench.wait(1)
     bench.engine.outputs.set_periodic(0, True, BY_TEST)

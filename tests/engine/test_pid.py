@@ -178,7 +178,7 @@ def test_an_absent_input_holds_the_last_duty_and_says_so() -> None:
     assert bench.history()[-1] == "timer PID regulator: DS1 is absent: PWM2 duty held"
 
 
-def test_regulation_goes_on_without_a_jump_of_i_or_d_when_the_input_is_back() -> None:
+def test_regulation_resumes_without_a_jump_of_i_or_d_when_the_input_is_back() -> None:
     bench = heater(ki=500, kd=10000)
     bench.wait(2)
     bench.sense(DS1=None)
@@ -338,7 +338,7 @@ def test_the_regulator_counts_as_who_moves_an_output_that_a_hand_switched_on() -
     assert bench.engine.machine.journal.count == journal[-1].number
 
 
-def test_whoever_switches_a_regulated_output_off_is_who_moved_it() -> None:
+def test_switching_a_regulated_output_off_counts_as_moving_it() -> None:
     bench = heater(kp=1000)
     bench.switch_on("PWM2")
     bench.switch_off("PWM2")

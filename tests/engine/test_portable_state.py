@@ -1,6 +1,6 @@
-"""The live state of an engine as plain data: complete, told apart by its format, and checked.
+"""The live state of an engine as plain data: complete, identified by its format, and checked.
 
-That an engine made from it goes on exactly as the original is in `test_engine_properties.py`.
+That an engine made from it continues exactly as the original is in `test_engine_properties.py`.
 """
 
 import inspect
@@ -19,7 +19,7 @@ from leverframe.engine.display import Display
 from leverframe.engine.effects import PingHost
 from leverframe.engine.energy import _Meter
 from leverframe.engine.engine import Engine
-from leverframe.engine.findings import held_rules
+from leverframe.engine.findings import rules_overridden_by_hand
 from leverframe.engine.input_journal import _Changes
 from leverframe.engine.inputs import Inputs
 from leverframe.engine.live_rule import LiveRule
@@ -46,7 +46,7 @@ from tests.cases import for_each
 from tests.effort import examples
 from tests.random_settings import random_settings
 
-from .bench import Bench, check_that_both_go_on_alike, with_values
+from .bench import Bench, check_that_both_continue_alike, with_values
 from .test_engine_properties import SETTINGS, actions, readings, some_rules
 
 
@@ -106,7 +106,7 @@ PARTS: dict[type, tuple[type, set[str]]] = {
     _Plan: (portable_state.PlanState, {"cause", "entry"}),
     _Guard: (portable_state.GuardState, {"entry", "index", "key"}),
 }
-#: Parts that have nothing of their own to go on by.
+#: Parts that have no state of their own to resume from.
 STATELESS = {
     *("Actuator", "Differentials", "Energy", "Engine", "EventVariables", "HttpPeriod"),
     *("InputJournal", "PwmOutputs", "RuleMemory", "Schedule", "Watchdog"),
@@ -152,7 +152,7 @@ def test_no_part_of_the_engine_is_forgotten() -> None:
     }
 
 
-def taken_over(bench: Bench, engine: Engine) -> Bench:
+def take_over(bench: Bench, engine: Engine) -> Bench:
     state = msgspec.json.decode(ENCODER.encode(portable(engine)), type=EngineState)
     copy = Bench(profile=bench.profile)
     copy.engine = engine_from(
@@ -163,17 +163,17 @@ def taken_over(bench: Bench, engine: Engine) -> Bench:
 
 
 @for_each("seed", range(8))
-def test_any_settings_of_any_version_go_on_in_another_process(seed: int) -> None:
+def test_any_settings_of_any_version_resume_in_another_process(seed: int) -> None:
     random = Random(seed)
     profile = random.choice(PROFILES)
     bench = Bench(profile=profile, timezone=UTC)
     bench.apply(random_settings(profile, random))
     bench.sense(DS1=20.0, INPD1=1, T1=19.5)
     bench.wait(100)
-    copy = taken_over(bench, bench.engine)
+    copy = take_over(bench, bench.engine)
     bench.effects()
     copy.effects()
-    check_that_both_go_on_alike(bench, copy)
+    check_that_both_continue_alike(bench, copy)
 
 
 def test_what_a_hand_holds_is_held_in_another_process() -> None:
@@ -181,11 +181,11 @@ def test_what_a_hand_holds_is_held_in_another_process() -> None:
     bench = Bench({"rules": (lit,)})
     bench.sense(INPD1=1)
     bench.switch_off("OUT0")
-    assert held_rules(bench.engine) == {1: bench.at.wall}
-    assert held_rules(taken_over(bench, bench.engine).engine) == {1: bench.at.wall}
+    assert rules_overridden_by_hand(bench.engine) == {1: bench.at.wall}
+    assert rules_overridden_by_hand(take_over(bench, bench.engine).engine) == {1: bench.at.wall}
 
 
-#: Settings with which much goes on at once: every one of them is set, and there are rules.
+#: Settings with which much runs at the same time: every one of them is set, and there are rules.
 busy_settings = st.fixed_dictionaries(
     SETTINGS | {"rules": st.lists(some_rules, min_size=2, max_size=5).map(tuple)}
 )
@@ -202,14 +202,14 @@ events = st.lists(
 
 @examples(80)
 @given(changes=busy_settings, before=events, after=events)
-def test_whatever_runs_goes_on_in_another_process_as_it_would_have(
+def test_everything_that_runs_resumes_unchanged_in_another_process(
     changes: dict[str, Any], before: list[Event], after: list[Event]
 ) -> None:
     bench = Bench()
     bench.apply(with_values(bench.settings, changes))
     for event in before:
         event.happen(bench)
-    copy = taken_over(bench, bench.engine)
+    copy = take_over(bench, bench.engine)
     state, again = (
         msgspec.json.decode(ENCODER.encode(portable(one.engine)), type=EngineState)
         for one in (bench, copy)
@@ -225,7 +225,7 @@ def test_whatever_runs_goes_on_in_another_process_as_it_would_have(
     assert copy.history() == bench.history()
 
 
-def test_what_is_derived_from_readings_and_counted_goes_on() -> None:
+def test_derived_and_counted_values_resume() -> None:
     bench = Bench(
         {
             "differentials.0": Differential(first="DS1", second="T1"),
@@ -234,7 +234,7 @@ def test_what_is_derived_from_readings_and_counted_goes_on() -> None:
         }
     )
     bench.sense(DS1=20.0, T1=15.0, m1=1.0, INPD1=1)
-    copy = taken_over(bench, bench.engine)
+    copy = take_over(bench, bench.engine)
     for one in (bench, copy):
         one.sense(DS1=25.0, m1=2.0, INPD1=0)
         one.wait(3600)
@@ -244,7 +244,7 @@ def test_what_is_derived_from_readings_and_counted_goes_on() -> None:
     assert bench.values["ENERGY2"] == 0.001
 
 
-def test_a_few_entries_of_the_journal_are_enough_and_numbers_go_on() -> None:
+def test_a_few_entries_of_the_journal_are_enough_and_numbers_continue() -> None:
     bench = Bench()
     for _ in range(5):
         bench.reverse("OUT0")
@@ -255,14 +255,14 @@ def test_a_few_entries_of_the_journal_are_enough_and_numbers_go_on() -> None:
     assert engine.machine.log(bench.engine.machine.mover("OUT0"), state.journal[1][0][2]) == 6
 
 
-def test_a_ping_whose_answer_nobody_gets_is_sent_again_and_does_not_count_as_failed() -> None:
+def test_a_ping_whose_answer_is_lost_in_the_move_is_repeated_and_does_not_fail() -> None:
     guarded = WatchdogEntry(
         enabled=True, host="router", output="OUT0", failures=1, timeout=2, interval=10, length=5
     )
     bench = Bench({"watchdog.0": guarded})
     bench.wait(guarded.delay)
     assert bench.effects(PingHost)
-    copy = taken_over(bench, bench.engine)
+    copy = take_over(bench, bench.engine)
     copy.effects()
     copy.now += 30
     copy._carry_out(copy.engine.resume(copy.at, {}))
@@ -274,8 +274,8 @@ def test_a_ping_whose_answer_nobody_gets_is_sent_again_and_does_not_count_as_fai
 
 DAMAGE = {
     "a list that is too short": lambda state: state["outputs"][0].pop(),
-    "a label that nobody has": lambda state: state["machine"][10].update(OUT77=1),
-    "a timer that nobody serves": lambda state: state["timers"].append([5.0, ["outputs", "x", 1]]),
+    "an unknown label": lambda state: state["machine"][10].update(OUT77=1),
+    "a timer without a handler": lambda state: state["timers"].append([5.0, ["outputs", "x", 1]]),
     "a screen that there is not": lambda state: state["display"].__setitem__(1, 77),
     "another number of rules": lambda state: state["live_rules"].clear(),
     "an entry of the schedule that is not there": lambda state: state["plans"].update(

@@ -30,7 +30,7 @@ def test_a_heater_that_is_remembered_goes_off_when_its_rule_is_no_longer_met() -
     bench = bench_with(heating(), **{"outputs.0.return_time": 0})
     bench.sense(DS1=COOL)
     power_cut(bench)
-    assert bench.values["OUT0"] == 1, "remembered, and nobody knows better yet"
+    assert bench.values["OUT0"] == 1, "remembered, and nothing newer is known yet"
     bench.wait(2)
     bench.sense(DS1=WARM)
     assert bench.values["OUT0"] == 0
@@ -44,7 +44,7 @@ def test_a_heater_whose_rule_is_not_met_at_the_start_is_never_driven() -> None:
     assert [e for e in bench.effects(DriveOutput) if e.index == 0] == [DriveOutput(0, False)]
 
 
-def test_a_heater_goes_on_within_its_hysteresis() -> None:
+def test_a_heater_resumes_within_its_hysteresis() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     bench.sense(DS1=21.0)
@@ -76,7 +76,7 @@ def test_an_output_that_a_person_switched_is_left_alone() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_rule_whose_output_a_person_switched_meanwhile_begins_anew() -> None:
+def test_a_rule_whose_output_was_switched_by_hand_starts_as_not_met() -> None:
     bench = bench_with(heating())
     bench.sense(DS1=COOL)
     bench.switch_off("OUT0")
@@ -114,7 +114,7 @@ def test_a_heater_whose_sensor_does_not_come_back_goes_off_after_a_minute() -> N
     bench.wait(1)
     assert bench.values["OUT0"] == 0
     assert bench.history()[-2:] == [
-        "rule 1: DS1 not known 60 s after the start: counts as not met",
+        "rule 1: DS1 unknown 60 s after startup: counts as not met",
         "rule 1: OUT0 off",
     ]
     bench.sense(DS1=21.0)
@@ -216,7 +216,7 @@ def test_what_is_stored_follows_the_rule_and_the_flag_of_the_output() -> None:
 def test_a_state_that_is_stored_of_a_disabled_rule_is_forgotten() -> None:
     bench = Bench(
         {"outputs.0.remember": True, "rules": (heating(enabled=False),)},
-        kept={"output.0": True, "rule.0": 1},
+        remembered={"output.0": True, "rule.0": 1},
     )
     assert (bench.values["OUT0"], bench.kept["rule.0"]) == (1, None)
 
@@ -232,7 +232,7 @@ def test_an_output_that_a_rule_switches_periodically_is_remembered_as_off() -> N
     bench.wait(25)
     assert bench.values["OUT0"] == 1
     power_cut(bench)
-    assert bench.values["OUT0"] == 0, "or nobody would switch it off"
+    assert bench.values["OUT0"] == 0, "or nothing would switch it off"
     bench.sense(DS1=WARM)
     assert bench.values["OUT0"] == 1
 

@@ -71,7 +71,7 @@ def test_the_pin_follows_state_duty_mode_and_active_low(
     assert bench.values["PWM2"] == state
 
 
-def test_changing_active_low_or_the_mode_drives_the_pin_at_once() -> None:
+def test_changing_active_low_or_the_mode_drives_the_pin_immediately() -> None:
     bench = Bench({"pwm.0.duty": 30})
     bench.switch_on("PWM0")
     bench.effects()
@@ -112,7 +112,7 @@ def test_pwm_outputs_are_off_after_a_restart() -> None:
 # The duty
 
 
-def test_without_a_change_time_the_duty_is_new_at_once() -> None:
+def test_without_a_change_time_the_duty_is_new_immediately() -> None:
     bench = Bench()
     bench.switch_on("PWM0")
     bench.effects()
@@ -157,7 +157,7 @@ def test_a_new_duty_during_a_move_starts_from_where_it_is_and_takes_the_whole_ti
     assert bench.engine.pwm.duty(0) == 20
 
 
-def test_a_new_change_time_during_a_move_times_the_rest_of_it_anew() -> None:
+def test_a_new_change_time_during_a_move_applies_to_the_rest_of_it() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 100})
     bench.set(pwm__0__duty=100)
     bench.wait(10)
@@ -170,7 +170,7 @@ def test_a_new_change_time_during_a_move_times_the_rest_of_it_anew() -> None:
     assert bench.due_in() is None
 
 
-def test_a_new_change_time_moves_nothing_by_itself() -> None:
+def test_a_new_change_time_alone_moves_nothing() -> None:
     bench = Bench({"pwm.0.duty": 50, "pwm.0.change_time": 0})
     bench.set(pwm__0__change_time=30)
     assert bench.values["PWM0.duty"] == 50
@@ -263,7 +263,7 @@ def test_the_present_duty_is_published_while_it_moves() -> None:
 # Under the regulator
 
 
-def test_the_regulator_sets_the_duty_at_once_and_not_the_setting() -> None:
+def test_the_regulator_sets_the_duty_immediately_and_not_the_setting() -> None:
     bench = Bench({"pwm.0.change_time": 10})
     bench.engine.pwm.set_target(0, 12.5)
     assert bench.values["PWM0.duty"] == 12.5
@@ -303,9 +303,9 @@ def test_a_ramp_never_overshoots(start: float, end: float, lasts: float, elapsed
 
 @given(percents, percents, st.floats(0.001, 3e9), st.floats(0, 1), st.floats(0, 1))
 def test_a_ramp_never_moves_away_from_its_end(
-    start: float, end: float, lasts: float, one: float, other: float
+    start: float, end: float, lasts: float, first: float, other: float
 ) -> None:
-    early, late = sorted((one * lasts, other * lasts))
+    early, late = sorted((first * lasts, other * lasts))
     before, after = ramp(start, end, lasts, early), ramp(start, end, lasts, late)
     assert abs(end - after) <= abs(end - before) + 1e-9
 

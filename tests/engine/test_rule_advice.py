@@ -1,4 +1,4 @@
-"""Advice about rules: what fights, loops or can never act is told, and nothing else is."""
+"""Advice about rules: what fights, loops or can never act is reported, and nothing else is."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ from leverframe.engine.settings import (
     OneWireSensor,
     Rule,
     Settings,
-    numbered_rules,
+    number_rules,
 )
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
@@ -80,7 +80,7 @@ def test_a_rule_that_is_in_order_gets_no_advice(innocent: Rule) -> None:
         digital("MQTT", 1),
     ],
 )
-def test_a_threshold_that_no_value_reaches_is_told(out_of_reach: Rule) -> None:
+def test_advice_on_a_threshold_that_no_value_reaches(out_of_reach: Rule) -> None:
     tree = with_value(defaults(NEWEST), "power.0.current", "INPD1")
     assert kinds(out_of_reach, tree=tree) == [("out_of_range", (1,))]
 
@@ -101,11 +101,11 @@ def test_the_figures_of_advice_are_there_for_other_languages() -> None:
     (told,) = advice(rule(reference=130.0))
     assert told.labels == ("DS1",)
     assert told.figures == {"reference": 130.0, "low": -55.0, "high": 125.0}
-    assert told.text == "Rule 1 never acts: DS1 is between -55 and 125, never as much as 130."
+    assert told.text == "Rule 1 never acts: DS1 is between -55 and 125, never 130 or more."
 
 
 @pytest.mark.parametrize(
-    ("out_of_reach", "told"),
+    ("out_of_reach", "text"),
     [
         (digital("MQTT", 1), "MQTT is always 0, never 1."),
         (rule(compare="<", reference=-55.0), "DS1 is between -55 and 125, never below -55."),
@@ -115,19 +115,19 @@ def test_the_figures_of_advice_are_there_for_other_languages() -> None:
         ),
     ],
 )
-def test_a_range_is_told_in_words(out_of_reach: Rule, told: str) -> None:
+def test_a_range_is_described_in_words(out_of_reach: Rule, text: str) -> None:
     tree = with_value(defaults(NEWEST), "power.0.current", "INPD1")
-    assert [one.text for one in advice(out_of_reach, tree=tree)] == [f"Rule 1 never acts: {told}"]
+    assert [one.text for one in advice(out_of_reach, tree=tree)] == [f"Rule 1 never acts: {text}"]
 
 
-def test_two_conditions_that_exclude_each_other_are_told() -> None:
+def test_advice_on_two_conditions_that_exclude_each_other() -> None:
     both = rule(operator="AND", source2="DS1", compare2="<", reference2=10.0)
     assert kinds(both) == [("contradiction", (1,))]
     # Once it was 20, hysteresis keeps the first condition down to 5.
     assert kinds(replace(both, hysteresis=15.0)) == []
 
 
-def test_a_rule_that_cannot_cease_is_told() -> None:
+def test_advice_on_a_rule_that_cannot_end() -> None:
     assert kinds(rule(reference=-55.0)) == [("always_met", (1,))]
     assert kinds(rule(reference=-50.0, hysteresis=10.0)) == [("never_ceases", (1,))]
 
@@ -145,7 +145,7 @@ def test_a_rule_that_cannot_cease_is_told() -> None:
         ("DIFF1", "differentials.0", None),
     ],
 )
-def test_a_source_that_nothing_measures_is_told_until_it_is_set_up(
+def test_advice_on_an_unmeasured_source_until_it_is_set_up(
     label: str, path: str, value: object
 ) -> None:
     tree = defaults(NEWEST)
@@ -193,7 +193,7 @@ def test_what_is_measured_counts_for_more_than_the_settings() -> None:
     assert advise(tree, offer(), {"DS3"}) == []
 
 
-def test_what_the_version_does_not_have_is_told() -> None:
+def test_advice_on_what_the_version_does_not_have() -> None:
     tree = replace(
         defaults(ELDER), rules=(rule(source="PWM0", reference=1.0, action="ENABLE PID"),)
     )
@@ -201,7 +201,7 @@ def test_what_the_version_does_not_have_is_told() -> None:
     assert [one.kind for one in told] == ["no_source", "no_action"]
 
 
-def test_a_rule_whose_write_leads_nowhere_is_told() -> None:
+def test_advice_on_a_rule_whose_write_has_no_destination() -> None:
     writing = rule(action="MODBUS WRITE 2")
     assert kinds(writing) == [("no_write", (1,))]
     tree = with_value(defaults(NEWEST), "modbus_writes.1.slot", 3)
@@ -226,7 +226,7 @@ def test_a_rule_whose_write_leads_nowhere_is_told() -> None:
         (4, "always_met_dependence"),
     ],
 )
-def test_a_dependence_that_changes_nothing_or_forbids_all_is_told(depends: int, kind: str) -> None:
+def test_advice_on_a_dependence_without_effect_or_that_forbids_all(depends: int, kind: str) -> None:
     others = (
         rule(action="EVENT1", enabled=False),
         rule(action="EVENT2", compare="<", reference=10.0),
@@ -236,7 +236,7 @@ def test_a_dependence_that_changes_nothing_or_forbids_all_is_told(depends: int, 
     assert kinds(rule(depends=depends), *others) == [(kind, (1, number))]
 
 
-def test_rules_that_want_one_output_different_at_once_fight() -> None:
+def test_rules_that_set_one_output_differently_at_the_same_time_fight() -> None:
     warm, door = rule(), digital("INPD1", 1, value=0)
     assert kinds(warm, door) == [("fight", (1, 2)), ("ends_on", (2, 1))]
     assert advice(warm, door)[0].labels == ("OUT0",)
@@ -248,7 +248,7 @@ def test_advice_calls_rules_by_their_names() -> None:
     warm, door = rule(name="Warm"), digital("INPD1", 1, value=0, name="Door")
     first, second = (told.text for told in advice(warm, door))
     assert first.startswith("Rules Warm and Door set")
-    assert second.startswith("When rule Door ceases, it switches OUT0 on, also if rule Warm is")
+    assert second.startswith("When rule Door ends, it switches OUT0 on even if rule Warm is")
 
 
 def test_a_rule_that_waits_for_the_other_not_to_be_met_does_not_fight_it() -> None:
@@ -258,7 +258,7 @@ def test_a_rule_that_waits_for_the_other_not_to_be_met_does_not_fight_it() -> No
     assert kinds(*other_way_round) == [("shared", (1, 2)), ("ends_on", (1, 2))]
 
 
-def test_two_rules_on_one_output_are_told_unless_one_sets_and_one_resets() -> None:
+def test_advice_on_two_rules_on_one_output_unless_one_sets_and_one_resets() -> None:
     assert kinds(rule(), digital("INPD1", 1)) == [("shared", (1, 2))]
     assert kinds(rule(), digital("INPD1", 1, mode=1)) == [("interferes", (1, 2))]
     assert kinds(rule(), digital("INPD1", 1, mode=2)) == [("interferes", (1, 2))]
@@ -267,19 +267,17 @@ def test_two_rules_on_one_output_are_told_unless_one_sets_and_one_resets() -> No
     assert kinds(setting, resetting) == []
 
 
-def test_a_rule_whose_end_switches_on_what_another_one_should_is_told() -> None:
+def test_advice_on_a_rule_whose_end_switches_on_the_output_of_another() -> None:
     warm, door = rule(), digital("INPD1", 1, value=0)
     (told,) = [one for one in advice(warm, door) if one.kind == "ends_on"]
-    assert told.text.startswith(
-        "When rule 2 ceases, it switches OUT0 on, also if rule 1 is not met"
-    )
+    assert told.text.startswith("When rule 2 ends, it switches OUT0 on even if rule 1 is not met")
     assert ("ends_on", (2, 1)) not in kinds(warm, replace(door, mode=1))
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, action="AutoSwitch OUT0"), door)
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, value=0), door)
     assert ("ends_on", (2, 1)) not in kinds(replace(warm, mode=2), door)
 
 
-def test_an_output_that_nothing_switches_off_after_a_power_cut_is_told() -> None:
+def test_advice_on_an_output_that_nothing_switches_off_after_a_power_cut() -> None:
     tree = with_value(defaults(NEWEST), "outputs.0.remember", True)
     alone = rule(mode=1)
     assert kinds(alone, tree=tree) == [("remembered", (1,))]
@@ -289,7 +287,7 @@ def test_an_output_that_nothing_switches_off_after_a_power_cut_is_told() -> None
     resetting = rule(compare="<", reference=10.0, value=0, mode=1)
     assert kinds(alone, resetting, tree=tree) == []
     assert kinds(alone, replace(resetting, enabled=False), tree=tree) == [("remembered", (1,))]
-    # One that ends by itself keeps none behind it from being told.
+    # One that ends on its own keeps no later one from being reported.
     returns = with_value(tree, "outputs.1.remember", True)
     returns = with_value(returns, "outputs.1.return_time", 5)
     assert kinds(rule(action="OUT1", mode=1), alone, tree=returns) == [("remembered", (2,))]
@@ -302,10 +300,10 @@ def test_periodic_switching_and_switching_of_one_output_fight() -> None:
 def test_a_rule_that_undoes_its_own_condition_is_a_loop() -> None:
     flicker = digital("EVENT1", 0, action="EVENT1", value=1)
     assert kinds(flicker) == [("loop", (1,))]
-    assert advice(flicker)[0].text.startswith("Rule 1 sets itself off again and again")
+    assert advice(flicker)[0].text.startswith("Rule 1 keeps triggering itself")
 
 
-def test_a_loop_that_begins_only_once_somebody_switches_something_is_found() -> None:
+def test_a_loop_that_begins_only_after_a_switching_by_hand_is_found() -> None:
     assert kinds(digital("EVENT1", 1, action="EVENT1", value=0)) == [("loop", (1,))]
 
 
@@ -320,7 +318,7 @@ def test_a_loop_goes_through_event_variables_and_only_while_its_other_sources_al
     there = rule(operator="AND", source2="EVENT1", reference2=0.0, action="EVENT2", value=1)
     back = digital("EVENT2", 1, action="EVENT1", value=1)
     assert kinds(there, back) == [("loop", (1, 2))]
-    assert advice(there, back)[0].text.startswith("Rules 1 and 2 set each other off again")
+    assert advice(there, back)[0].text.startswith("Rules 1 and 2 keep triggering each other")
     assert kinds(replace(there, reference=999.0), back) == [("contradiction", (1,))]
 
 
@@ -329,9 +327,9 @@ def test_a_loop_with_delays_says_how_long_a_round_takes() -> None:
     (told,) = advice(blinker)
     assert told.kind == "loop"
     assert told.figures == {"delay_s": 5}
-    assert told.text == "Rule 1 sets itself off again and again by switching OUT0, every 5 s."
+    assert told.text == "Rule 1 keeps triggering itself by switching OUT0, every 5 s."
     (told,) = advice(replace(blinker, on_delay=0, off_delay=0))
-    assert told.text == "Rule 1 sets itself off again and again by switching OUT0."
+    assert told.text == "Rule 1 keeps triggering itself by switching OUT0."
 
 
 def test_a_loop_by_way_of_a_dependence_is_found() -> None:
@@ -380,7 +378,7 @@ def test_advice_never_fails_on_rules_of_any_kind(rules: list[Rule]) -> None:
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from([NEWEST, OLDEST, ELDER, HW30]))
 @examples(40)
 def test_the_command_of_a_rule_sets_that_rule(seed: int, profile: Profile) -> None:
-    for number, stored in numbered_rules(random_settings(profile, Random(seed)).rules):
+    for number, stored in number_rules(random_settings(profile, Random(seed)).rules):
         query = event_query(0, stored, profile)
         assert query is not None
         stage = Stage(profile, defaults(profile), None, AnyHash())

@@ -23,7 +23,7 @@ DAY = (1000.0, 87400.0)
 NEWEST = Profile()
 
 
-def tried(*rules: Rule, index: int = 0, **courses: Course) -> list[tuple[float, bool]]:
+def run_trial(*rules: Rule, index: int = 0, **courses: Course) -> list[tuple[float, bool]]:
     firings, _ = try_rule(rules, index, courses, DAY, NEWEST)
     return [(firing.time, firing.active) for firing in firings]
 
@@ -31,46 +31,46 @@ def tried(*rules: Rule, index: int = 0, **courses: Course) -> list[tuple[float, 
 def test_a_rule_begins_and_ceases_with_its_delays() -> None:
     warm = ((1000.0, 18.0), (2000.0, 21.0), (2001.5, 19.0), (3000.0, 22.0), (4000.0, 18.0))
     heating = rule(on_delay=3, off_delay=5)
-    assert tried(heating, DS1=warm) == [(3003.0, True), (4005.0, False)]
+    assert run_trial(heating, DS1=warm) == [(3003.0, True), (4005.0, False)]
 
 
 def test_a_disabled_rule_is_tried_as_if_it_were_enabled() -> None:
-    assert tried(rule(enabled=False), DS1=[(1000.0, 25.0)]) == [(1000.0, True)]
+    assert run_trial(rule(enabled=False), DS1=[(1000.0, 25.0)]) == [(1000.0, True)]
 
 
 def test_an_absent_value_makes_a_rule_neither_begin_nor_cease() -> None:
-    assert tried(rule(), DS1=[(1000.0, 25.0), (2000.0, None), (3000.0, 10.0)]) == [
+    assert run_trial(rule(), DS1=[(1000.0, 25.0), (2000.0, None), (3000.0, 10.0)]) == [
         (1000.0, True),
         (3000.0, False),
     ]
 
 
 def test_what_is_due_after_the_last_moment_has_not_happened() -> None:
-    assert tried(rule(on_delay=10), DS1=[(87395.0, 25.0)]) == []
+    assert run_trial(rule(on_delay=10), DS1=[(87395.0, 25.0)]) == []
 
 
 def test_what_was_measured_after_the_last_moment_or_of_no_label_changes_nothing() -> None:
     warm = ((1000.0, 25.0), (87401.0, 15.0))
-    assert tried(rule(), DS1=warm, DS99=[(1000.0, 1.0)]) == [(1000.0, True)]
+    assert run_trial(rule(), DS1=warm, DS99=[(1000.0, 1.0)]) == [(1000.0, True)]
 
 
-def test_the_rule_it_depends_on_lives_through_the_same_past() -> None:
+def test_a_trial_simulates_the_rule_it_depends_on_too() -> None:
     needed = rule(source="T1", action="EVENT1")
     dependent = rule(depends=21)
     courses = {"DS1": [(1000.0, 25.0)], "T1": [(1000.0, 10.0), (5000.0, 30.0), (6000.0, 10.0)]}
     rules = (needed, dependent)
     assert sources_of_trial(rules, 1) == {"DS1", "T1"}
-    assert tried(*rules, index=1, **courses) == [(5000.0, True), (6000.0, False)]
+    assert run_trial(*rules, index=1, **courses) == [(5000.0, True), (6000.0, False)]
 
 
-def test_a_rule_is_not_told_what_it_switches_itself() -> None:
+def test_a_trial_ignores_recorded_values_that_the_rule_switches_itself() -> None:
     own = rule(source="OUT0", reference=1.0, operator="AND", source2="DS1", action="OUT0")
     assert sources_of_trial([own], 0) == {"DS1"}
 
 
 def test_a_flickering_rule_does_not_fill_the_answer() -> None:
     flicker = [(1000.0 + step, 25.0 if step % 2 else 15.0) for step in range(3 * MAX_FIRINGS)]
-    assert len(tried(rule(), DS1=flicker)) == MAX_FIRINGS
+    assert len(run_trial(rule(), DS1=flicker)) == MAX_FIRINGS
 
 
 @for_each(("compare", "reference", "level"), [(">=", 1, 1), (">=", 0, 0), ("<", 1, 0), ("<", 0, 0)])

@@ -141,22 +141,22 @@ def test_an_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None
     assert bench.values["OUT0"] == 1
 
 
-def test_what_a_rule_wants_of_an_output_is_told_while_it_is_met() -> None:
+def test_the_wish_of_a_rule_for_an_output_is_known_while_it_is_met() -> None:
     bench = bench_with(rule(), DS1=COOL)
-    assert bench.engine.rules.wanted("OUT0") is None
+    assert bench.engine.rules.wish_for("OUT0") is None
     bench.sense(DS1=WARM)
-    assert bench.engine.rules.wanted("OUT0") == WantedState(1, 1)
+    assert bench.engine.rules.wish_for("OUT0") == WantedState(1, 1)
     bench.sense(DS1=COOL)
-    assert bench.engine.rules.wanted("OUT0") is None
+    assert bench.engine.rules.wish_for("OUT0") is None
 
 
-def test_the_rest_of_a_delay_is_told_to_parts_of_a_second() -> None:
+def test_the_rest_of_a_delay_has_fractions_of_a_second() -> None:
     bench = bench_with(rule(on_delay=10), DS1=WARM)
     bench.wait(9.75)
     assert bench.engine.rules.explain()[0].pending == 0.25
 
 
-def test_rules_that_wait_are_told_with_their_first_absent_source() -> None:
+def test_rules_that_wait_are_listed_with_their_first_absent_source() -> None:
     waits = rule(operator="AND", source2="T1", reference2=20.0)
     bench = bench_with(waits, rule(source="EVENT1", reference=1), replace(waits, enabled=False))
     bench.sense(DS1=WARM, T1=None)
@@ -167,13 +167,13 @@ def test_rules_that_wait_are_told_with_their_first_absent_source() -> None:
     assert bench.engine.rules.absent_sources() == {}
 
 
-def test_a_source_that_nobody_knows_is_absent() -> None:
+def test_an_unknown_source_is_absent() -> None:
     bench = bench_with(rule(source="DS99", operator="OR", source2="DS1", reference2=20.0), DS1=WARM)
     assert bench.values["OUT0"] == 1
     assert bench.engine.rules.explain()[0].blocked_by == "Source DS99 is absent."
 
 
-def test_hysteresis_goes_on_where_it_was_when_a_source_returns() -> None:
+def test_hysteresis_resumes_where_it_was_when_a_source_returns() -> None:
     bench = bench_with(rule(hysteresis=5.0), DS1=WARM)
     bench.sense(DS1=None)
     bench.sense(DS1=16.0)
@@ -319,7 +319,7 @@ def test_an_off_delay_is_dropped_when_the_condition_changes_back() -> None:
     assert bench.values["OUT0"] == 1, "what was not deactivated is not activated again"
 
 
-def test_each_delay_counts_anew() -> None:
+def test_each_delay_counts_from_its_start() -> None:
     bench = bench_with(rule(on_delay=10), DS1=WARM)
     bench.wait(9)
     bench.sense(DS1=COOL)

@@ -1,4 +1,6 @@
-"""Several rules on one output: who is met decides, and only when nobody is, who ended last."""
+"""Several rules on one output: the rule that is met decides; when no rule is met, the rule that
+ended last.
+"""
 
 import pytest
 
@@ -16,7 +18,7 @@ def by(source: str, **fields: object) -> Rule:
     return rule(source=source, reference=1, **fields)
 
 
-def driven(bench: Bench) -> list[bool]:
+def drive_states(bench: Bench) -> list[bool]:
     return [effect.on for effect in bench.effects(DriveOutput)]
 
 
@@ -42,7 +44,7 @@ def test_a_rule_that_begins_beats_one_that_ends_at_the_same_instant(begins_first
     bench.effects()
     bench.sense(DS1=WARM)
     assert bench.values["OUT0"] == 1
-    assert driven(bench) == [], "the relay does not click in between"
+    assert drive_states(bench) == [], "the relay does not click in between"
 
 
 def test_a_rule_whose_on_delay_runs_does_not_decide_yet() -> None:
@@ -75,7 +77,7 @@ def test_of_several_that_are_met_the_newest_decides() -> None:
         assert bench.values["OUT0"] == state
 
 
-def test_what_a_person_switched_meanwhile_stays() -> None:
+def test_what_was_switched_by_hand_in_between_stays() -> None:
     bench = bench_with(by("EVENT1"), by("EVENT2"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -98,7 +100,7 @@ def test_a_rule_that_acts_at_one_moment_decides_nothing_afterwards(mode: int) ->
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
     bench.switch_off("EVENT1")
-    assert bench.values["OUT0"] == 0, "nobody would switch it off later"
+    assert bench.values["OUT0"] == 0, "nothing would switch it off later"
 
 
 def test_two_switches_of_one_light_reverse_it_at_every_change() -> None:
@@ -124,7 +126,7 @@ def test_a_permanent_rule_is_not_interrupted_by_one_that_ends() -> None:
     bench.switch_on("EVENT1")
     bench.effects()
     bench.switch_off("EVENT2")
-    assert driven(bench) == []
+    assert drive_states(bench) == []
 
 
 # Periodic switching
@@ -156,7 +158,7 @@ def test_periodic_switching_that_a_command_ended_is_not_ended_once_more_by_the_r
     assert bench.values["OUT0"] == 1
 
 
-def test_periodic_switching_goes_on_while_one_of_its_rules_is_met() -> None:
+def test_periodic_switching_continues_while_one_of_its_rules_is_met() -> None:
     bench = blinking(by("EVENT1", action="AutoSwitch OUT0"), by("EVENT2", action="AutoSwitch OUT0"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")
@@ -173,7 +175,7 @@ def test_periodic_switching_that_ends_leaves_the_output_to_a_rule_that_is_met() 
     bench.switch_off("EVENT2")
     bench.wait(60)
     assert bench.values["OUT0"] == 1
-    assert driven(bench) == []
+    assert drive_states(bench) == []
 
 
 def test_a_rule_that_ends_does_not_disturb_periodic_switching() -> None:
@@ -186,7 +188,7 @@ def test_a_rule_that_ends_does_not_disturb_periodic_switching() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_the_regulator_goes_on_while_one_of_its_rules_is_met() -> None:
+def test_the_regulator_runs_while_one_of_its_rules_is_met() -> None:
     bench = bench_with(by("EVENT1", action="ENABLE PID"), by("EVENT2", action="ENABLE PID"))
     bench.switch_on("EVENT1")
     bench.switch_on("EVENT2")

@@ -152,7 +152,7 @@ def test_at_the_start_rules_act_on_what_is_met_and_on_nothing_else() -> None:
     assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 0)
 
 
-def test_a_rule_goes_on_after_a_restart_once_its_output_remembers() -> None:
+def test_a_rule_resumes_after_a_restart_if_its_output_remembers() -> None:
     bench = bench_with(rule(), DS1=WARM)
     bench.set(outputs__0__remember=True)
     bench.restart(DS1=COOL)
@@ -207,7 +207,7 @@ def test_permanence_and_dependence_change_without_a_new_action(change: dict[str,
     assert bench.values["OUT0"] == 1
 
 
-def test_a_rule_made_permanent_restores_its_target_at_once() -> None:
+def test_a_rule_made_permanent_restores_its_target_immediately() -> None:
     bench = bench_with(rule(), DS1=WARM)
     bench.switch_off("OUT0")
     bench.set(rules__0__permanent=True)
@@ -242,7 +242,7 @@ def test_an_edit_to_another_source_is_judged_from_scratch() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_an_edit_starts_a_running_delay_anew() -> None:
+def test_an_edit_restarts_a_running_delay() -> None:
     bench = bench_with(rule(on_delay=10, off_delay=10), DS1=WARM)
     bench.wait(5)
     bench.set(rules__0__on_delay=20)
@@ -278,7 +278,7 @@ def test_a_name_stands_for_a_rule_and_changes_nothing_that_it_does() -> None:
     assert explained[1].blocked_by == "Rule Heating keeps OUT0 as it is."
 
 
-def test_a_moved_rule_goes_on_as_it_was() -> None:
+def test_a_moved_rule_keeps_its_state() -> None:
     bench = bench_with(rule(on_delay=10), rule(source="DS2", action="OUT1"), DS1=WARM)
     bench.wait(4)
     bench.set(rules=rules_moved(bench.settings.rules, 0, 1))
@@ -328,7 +328,7 @@ def test_the_threshold_is_the_one_that_applies_now(reading: float | None, thresh
         (rule(depends=2), "Rule 2 must not be met."),
         (rule(depends=23), "Rule 3 must be met, but it is disabled."),
         (rule(depends=29), "Rule 9 must be met, but there is none."),
-        (rule(mode=2), "It acts only when the condition stops being met."),
+        (rule(mode=2), "It acts only when its condition ends."),
         (rule(operator="OR", source2="T1"), "Source T1 is absent."),
         (rule(reference=99.0, depends=2), None),
         (rule(), None),

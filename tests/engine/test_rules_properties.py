@@ -470,13 +470,13 @@ def test_a_condition_with_hysteresis_never_turns_by_less_than_it(
     st.floats(0, 5),
     st.lists(st.floats(10, 30), min_size=1, max_size=10),
 )
-def test_the_comparison_that_a_condition_tells_explains_its_result(
+def test_the_comparison_of_a_condition_explains_its_result(
     compare: str, hysteresis: float, readings: list[float]
 ) -> None:
     condition = Condition("TEMP", compare, 20.0, hysteresis)
     for reading in readings:
         condition.judge(reading)
-        told = condition.decided(reading, 0)
+        told = condition.describe_outcome(reading, 0)
         assert told.threshold in {20.0, round(20.0 - hysteresis, 6), round(20.0 + hysteresis, 6)}
         assert told.is_met is (
             reading >= told.threshold if compare == ">=" else reading < told.threshold

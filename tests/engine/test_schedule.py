@@ -41,7 +41,7 @@ def test_a_one_time_entry_whose_date_is_past_never_runs() -> None:
     assert clock.machine.timers.next_due is None
 
 
-def test_a_periodic_entry_runs_from_midnight_on_its_days_every_so_many_seconds() -> None:
+def test_a_periodic_entry_runs_at_its_period_from_midnight_on_its_days() -> None:
     periodic = entry(7 * HOUR, days=("Tue",), periodic=True)
     clock = Clockwork(at("2025-06-02 12:00"), periodic)
     clock.pass_time(3 * DAY)
@@ -66,7 +66,7 @@ def test_a_periodic_entry_without_days_runs_every_day() -> None:
     assert clock.runs() == ["Tue 03.06. 00:00:00", "Tue 03.06. 12:00:00", "Wed 04.06. 00:00:00"]
 
 
-def test_a_period_longer_than_a_day_begins_anew_at_midnight() -> None:
+def test_a_period_longer_than_a_day_restarts_at_midnight() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(40 * HOUR, periodic=True))
     clock.pass_time(2 * DAY)
     assert clock.runs() == ["Tue 03.06. 00:00:00", "Wed 04.06. 00:00:00"]
@@ -83,7 +83,7 @@ def test_a_period_longer_than_a_day_begins_anew_at_midnight() -> None:
         entry(date="9999-12-31", periodic=True),
     ],
 )
-def test_an_entry_that_never_runs_wakes_nobody(idle: ScheduleEntry) -> None:
+def test_an_entry_that_never_runs_has_no_deadline(idle: ScheduleEntry) -> None:
     clock = Clockwork(at("2025-06-02 12:00"), idle)
     assert clock.machine.timers.next_due is None
 
@@ -161,7 +161,7 @@ def test_an_entry_stepped_over_by_more_than_a_minute_does_not_run() -> None:
     clock.pass_time(HOUR)
     assert clock.runs() == []
     (log,) = clock.machine.journal.entries()
-    assert log.text == "not run: its time is past by more than a minute"
+    assert log.text == "not run: more than a minute late"
 
 
 def test_a_step_over_many_runs_makes_up_for_one_at_most() -> None:
@@ -196,7 +196,7 @@ def test_a_clock_that_was_wrong_by_years_does_not_silence_an_entry() -> None:
     assert clock.runs() == ["Mon 03.06. 06:00:00", "Mon 02.06. 06:00:00"]
 
 
-def test_a_periodic_entry_goes_on_when_the_clock_is_set_back_by_hours() -> None:
+def test_a_periodic_entry_continues_when_the_clock_is_set_back_by_hours() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(10 * MINUTE, periodic=True))
     clock.pass_time(10 * MINUTE)
     clock.set_clock(at("2025-06-02 05:00"))
@@ -214,7 +214,7 @@ def test_a_periodic_entry_does_not_repeat_a_run_when_the_clock_is_set_back_a_lit
 
 def test_a_deadline_that_comes_early_by_the_wall_clock_waits_on() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry())
-    # The wall clock lost ten seconds and nobody said so.
+    # The wall clock lost ten seconds without notice.
     clock.machine.at = Moment(clock.machine.at.now, clock.machine.at.wall - 10)
     clock.pass_time(HOUR)
     assert clock.runs() == []
@@ -230,7 +230,7 @@ def test_another_time_zone_counts_from_the_moment_it_is_set() -> None:
     assert clock.runs(UTC) == ["Mon 02.06. 06:00:00"]
 
 
-def test_the_engine_tells_the_schedule_when_the_clock_was_set() -> None:
+def test_the_engine_notifies_the_schedule_when_the_clock_was_set() -> None:
     bench = Bench({"schedule.0": entry(HOUR)})
     bench.engine.clock_changed(Moment(bench.now, START_WALL + HOUR - 10))
     assert bench.due_in() == 10
@@ -246,7 +246,7 @@ def test_an_entry_saved_at_its_very_time_waits_for_the_next_one() -> None:
     assert clock.runs() == []
 
 
-def test_an_edited_entry_is_planned_anew_and_others_keep_their_plan() -> None:
+def test_an_edited_entry_is_rescheduled_and_the_others_keep_their_times() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry(), entry(7 * HOUR))
     clock.edit(entry(8 * HOUR), entry(7 * HOUR))
     clock.pass_time(5 * HOUR)
@@ -263,7 +263,7 @@ def test_a_disabled_or_removed_entry_does_not_run() -> None:
     assert clock.machine.timers.next_due is None
 
 
-def test_explanations_tell_the_last_and_the_next_run_of_every_entry() -> None:
+def test_explanations_have_the_last_and_the_next_run_of_every_entry() -> None:
     clock = Clockwork(at("2025-06-02 05:00"), entry(), None, entry(active=False))
     clock.pass_time(2 * HOUR)
     first, third = clock.schedule.explain()

@@ -1,4 +1,4 @@
-"""Sources that nothing measures are told apart from those that are set up."""
+"""Sources that nothing measures are distinguished from those that are set up."""
 
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.source_setup import is_set_up

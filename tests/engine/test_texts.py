@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from leverframe.engine.effects import Notify
 from leverframe.engine.labels import DIGITAL, LABELS
 from leverframe.engine.settings import Rule
-from leverframe.engine.texts import CODED, rendered, rendered_line
+from leverframe.engine.texts import CODED, render, render_line
 from leverframe.profile import Profile
 from tests.cases import for_each
 
@@ -35,17 +35,17 @@ VALUES: dict[str, Any] = {"T1": 26.34, "VCC": 12.0, "OUT0": 1, "DS1": None, "m30
     ],
 )
 def test_a_code_becomes_the_value_with_that_many_decimals(text: str, shown: str) -> None:
-    assert rendered(text, VALUES, NEWEST) == shown
+    assert render(text, VALUES, NEWEST) == shown
 
 
 @pytest.mark.parametrize(("value", "shown"), [(-0.04, "0.0"), (-0.0, "0.0"), (-0.06, "-0.1")])
 def test_a_value_that_rounds_to_zero_has_no_sign(value: float, shown: str) -> None:
-    assert rendered("%0141", {"T1": value}, NEWEST) == shown
+    assert render("%0141", {"T1": value}, NEWEST) == shown
 
 
 @for_each("text", ["%", "100 %", "%014", "%9991", "%0971", "%20x", "%abc1", "%%"])
 def test_what_is_no_code_stays_as_it_is(text: str) -> None:
-    assert rendered(text, VALUES, NEWEST) == text
+    assert render(text, VALUES, NEWEST) == text
 
 
 def test_t1_is_14_and_every_label_has_one_number() -> None:
@@ -56,21 +56,21 @@ def test_t1_is_14_and_every_label_has_one_number() -> None:
 
 @pytest.mark.parametrize("profile", [OLD, BEFORE])
 def test_older_versions_have_numbers_of_two_digits(profile: Profile) -> None:
-    assert rendered("%141 %1411", VALUES, profile) == "26.3 26.31"
-    assert rendered("%991", VALUES, profile) == "%991"
+    assert render("%141 %1411", VALUES, profile) == "26.3 26.31"
+    assert render("%991", VALUES, profile) == "%991"
 
 
 def test_a_doubled_marker_leaves_single_percent_signs_alone() -> None:
-    assert rendered("a%20b%0141=%%0141", VALUES, NEWEST, "%%") == "a%20b%0141=26.3"
+    assert render("a%20b%0141=%%0141", VALUES, NEWEST, "%%") == "a%20b%0141=26.3"
 
 
 def test_on_the_display_an_exclamation_mark_is_the_per_cent_sign_it_was_sent_for() -> None:
-    assert rendered_line("load 50 !, !!, !99999", VALUES, NEWEST) == "load 50 %, %%, %99999"
+    assert render_line("load 50 !, !!, !99999", VALUES, NEWEST) == "load 50 %, %%, %99999"
 
 
 def test_on_the_display_a_second_digit_is_the_least_width() -> None:
-    assert rendered_line("!01410|!01417|%01410", VALUES, NEWEST) == "26.3|   26.3|%01410"
-    assert rendered_line("!1415", VALUES, OLD) == " 26.3"
+    assert render_line("!01410|!01417|%01410", VALUES, NEWEST) == "26.3|   26.3|%01410"
+    assert render_line("!1415", VALUES, OLD) == " 26.3"
 
 
 CODES = st.integers(0, len(CODED) - 1).map(lambda number: (f"%{number:03}0", f"<{number}>"))
@@ -82,12 +82,12 @@ UNKNOWN = st.integers(len(CODED), 999).map(lambda number: (f"%{number:03}0", f"%
 def test_every_code_is_replaced_and_everything_else_is_left(pieces: list[tuple[str, str]]) -> None:
     text = "".join(written for written, _ in pieces)
     absent = "".join(re.sub("<.*>", "--", shown) for _, shown in pieces)
-    assert rendered(text, {}, NEWEST) == absent
+    assert render(text, {}, NEWEST) == absent
 
 
 @given(st.sampled_from(LABELS), st.floats(-1e9, 1e9), st.integers(0, 9))
 def test_a_shown_value_reads_back_as_the_value(label: str, value: float, decimals: int) -> None:
-    text = rendered(f"%{CODED.index(label):03}{decimals}", {label: value}, NEWEST)
+    text = render(f"%{CODED.index(label):03}{decimals}", {label: value}, NEWEST)
     if label in DIGITAL:
         assert int(text) == int(value)
     else:

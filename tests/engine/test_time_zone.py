@@ -22,17 +22,17 @@ async def test_the_schedule_goes_by_the_zone_as_soon_as_it_is_chosen() -> None:
     await twin.controller.stop()
 
 
-async def test_the_state_tells_the_zone_by_which_the_controller_goes() -> None:
+async def test_the_state_shows_the_time_zone_of_the_controller() -> None:
     twin = await LoopTwin.start(timezone=ZoneInfo("Asia/Kolkata"))
 
-    async def told() -> str:
+    async def read_zone() -> str:
         return str((await twin.json("/api/state"))["timezone"])
 
-    assert await told() == "Asia/Kolkata"
+    assert await read_zone() == "Asia/Kolkata"
     await twin.ok(f"/stm.cgi?{AT_SEVEN}")
-    assert await told() == "Europe/Warsaw"
+    assert await read_zone() == "Europe/Warsaw"
     await twin.ok("/stm.cgi?timezone=")
-    assert await told() == "Asia/Kolkata"
+    assert await read_zone() == "Asia/Kolkata"
     await twin.controller.stop()
 
 

@@ -10,7 +10,7 @@ B: Key = ("b", 1)
 C: Key = ("c", "x", 2)
 
 
-def drained(timers: Timers, now: float) -> list[Key]:
+def drain(timers: Timers, now: float) -> list[Key]:
     """Take out all keys that are due, as the engine does."""
     keys = []
     while (when := timers.next_due) is not None and when <= now:
@@ -21,7 +21,7 @@ def drained(timers: Timers, now: float) -> list[Key]:
 def test_without_deadlines_nothing_is_next_or_due() -> None:
     timers = Timers()
     assert timers.next_due is None
-    assert drained(timers, 1e18) == []
+    assert drain(timers, 1e18) == []
     assert len(timers) == 0
 
 
@@ -31,7 +31,7 @@ def test_keys_come_due_in_the_order_of_their_deadlines() -> None:
     timers.set(B, 1.0)
     timers.set(C, 2.0)
     assert timers.next_due == 1.0
-    assert drained(timers, 2.5) == [B, C]
+    assert drain(timers, 2.5) == [B, C]
     assert timers.next_due == 3.0
 
 
@@ -39,15 +39,15 @@ def test_keys_of_one_instant_come_in_the_order_they_were_set() -> None:
     timers = Timers()
     for key in (C, A, B):
         timers.set(key, 5.0)
-    assert drained(timers, 5.0) == [C, A, B]
+    assert drain(timers, 5.0) == [C, A, B]
 
 
 def test_a_key_is_due_at_its_deadline_and_not_before() -> None:
     timers = Timers()
     timers.set(A, 5.0)
-    assert drained(timers, 4.999999) == []
-    assert drained(timers, 5.0) == [A]
-    assert drained(timers, 5.0) == []
+    assert drain(timers, 4.999999) == []
+    assert drain(timers, 5.0) == [A]
+    assert drain(timers, 5.0) == []
 
 
 def test_setting_a_key_again_moves_its_deadline() -> None:
@@ -56,9 +56,9 @@ def test_setting_a_key_again_moves_its_deadline() -> None:
     timers.set(A, 9.0)
     assert timers.when(A) == 9.0
     assert len(timers) == 1
-    assert drained(timers, 8.0) == []
+    assert drain(timers, 8.0) == []
     timers.set(A, 2.0)
-    assert drained(timers, 8.0) == [A]
+    assert drain(timers, 8.0) == [A]
 
 
 def test_a_cancelled_key_never_comes_due() -> None:
@@ -68,7 +68,7 @@ def test_a_cancelled_key_never_comes_due() -> None:
     timers.cancel(B)
     assert timers.when(A) is None
     assert timers.next_due is None
-    assert drained(timers, 9.0) == []
+    assert drain(timers, 9.0) == []
 
 
 def test_moving_a_deadline_for_ever_takes_no_memory() -> None:
@@ -99,7 +99,7 @@ def test_timers_act_like_a_plain_dictionary_that_is_searched(script: list[Step])
             plain.pop(key, None)
         else:
             due = {key for key, deadline in plain.items() if deadline <= when}
-            came = drained(timers, when)
+            came = drain(timers, when)
             assert set(came) == due
             assert [plain[key] for key in came] == sorted(plain.pop(key) for key in list(came))
         assert timers.next_due == min(plain.values(), default=None)

@@ -62,7 +62,7 @@ def values_like(path: str, value: Any) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def changed(draw: st.DrawFn, tree: Settings, most: int = 6) -> Settings:
+def change_tree(draw: st.DrawFn, tree: Settings, most: int = 6) -> Settings:
     """The tree after some random changes."""
     if draw(st.booleans()):
         tree = with_value(tree, "rules", (Rule(),) * draw(st.integers(0, MAX_RULES)))
@@ -77,8 +77,8 @@ def changed(draw: st.DrawFn, tree: Settings, most: int = 6) -> Settings:
     return tree
 
 
-trees = st.sampled_from(ALL_HARDWARE).flatmap(lambda profile: changed(defaults(profile)))
-pairs = trees.flatmap(lambda tree: st.tuples(st.just(tree), changed(tree)))
+trees = st.sampled_from(ALL_HARDWARE).flatmap(lambda profile: change_tree(defaults(profile)))
+pairs = trees.flatmap(lambda tree: st.tuples(st.just(tree), change_tree(tree)))
 
 
 def profile_of(tree: Settings) -> Profile:
@@ -174,7 +174,7 @@ def test_the_difference_of_equal_trees_is_nothing() -> None:
     assert list(difference(None, None)) == []
 
 
-def test_an_entry_that_went_is_told_leaf_by_leaf() -> None:
+def test_a_removed_entry_is_reported_leaf_by_leaf() -> None:
     one = with_value(defaults(NEWEST), "rules", (Rule(), Rule(source="DS1")))
     gone = list(difference(one, with_value(one, "rules", (Rule(),))))
     assert [path for path, _, _ in gone] == [f"rules.1.{name}" for name in Rule.__struct_fields__]
@@ -202,7 +202,7 @@ def test_nothing_stored_gives_the_defaults(profile: Profile) -> None:
     assert settings_from_leaves(profile, {}) == (defaults(profile), [])
 
 
-def test_leaves_without_a_place_are_told_and_left_out() -> None:
+def test_leaves_without_a_place_are_reported_and_left_out() -> None:
     small = Profile("3.0", "1.40")
     full = through_json(dict(leaves(defaults(NEWEST))))
     tree, unfit = settings_from_leaves(small, full)

@@ -50,7 +50,7 @@ def state(bench: Bench, index: int = 0) -> tuple[str, int, int]:
 
 
 def ping_times(bench: Bench, seconds: int, *, answered: bool) -> list[float]:
-    """Seconds from the start at which entry 0 pinged during so many seconds."""
+    """Seconds from the start at which entry 0 pinged during a number of seconds."""
     times = []
     for _ in range(seconds):
         bench.wait(1)
@@ -108,7 +108,7 @@ def test_no_answer_within_the_timeout_is_a_failure() -> None:
     assert bench.engine.watchdog.explain()[0].last_answer == "timed out"
 
 
-def test_a_reported_failure_counts_at_once() -> None:
+def test_a_reported_failure_counts_immediately() -> None:
     bench = bench_with(entry())
     bench.wait(5)
     answer(bench, None)
@@ -139,7 +139,7 @@ def test_a_second_answer_to_one_ping_is_ignored() -> None:
     assert state(bench) == ("running", 0, 0)
 
 
-def test_an_answer_that_nobody_waits_for_is_ignored() -> None:
+def test_an_unexpected_answer_is_ignored() -> None:
     bench = bench_with(entry(enabled=False))
     answer(bench)
     answer(bench, None)
@@ -177,7 +177,7 @@ def test_a_pwm_output_can_be_restarted() -> None:
     assert bench.values["PWM3"] == 0
 
 
-def test_the_output_goes_back_to_its_old_state_whatever_happened_meanwhile() -> None:
+def test_the_output_returns_to_its_old_state_after_a_restart() -> None:
     bench = bench_with(entry())
     let_fail(bench)
     bench.reverse("OUT0")
@@ -229,7 +229,7 @@ def test_a_limit_of_zero_never_gives_up() -> None:
     assert state(bench)[2] > 1000
 
 
-def test_an_entry_that_gave_up_begins_anew_when_it_is_enabled_again() -> None:
+def test_an_entry_that_gave_up_restarts_when_it_is_enabled_again() -> None:
     bench = bench_with(entry(limit=1))
     bench.wait(1000)
     bench.set(watchdog__0__enabled=False)
@@ -238,7 +238,7 @@ def test_an_entry_that_gave_up_begins_anew_when_it_is_enabled_again() -> None:
     assert state(bench) == ("waiting", 0, 0)
 
 
-def test_an_edited_entry_starts_anew_and_others_are_untouched() -> None:
+def test_an_edited_entry_restarts_and_the_others_are_untouched() -> None:
     bench = bench_with(entry(), entry(host="other.example", output="OUT1"))
     bench.wait(5 + 2)
     bench.set(watchdog__0__interval=20)
@@ -250,7 +250,7 @@ def test_an_edited_entry_starts_anew_and_others_are_untouched() -> None:
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"host": "x"}, {"output": "OUT1"}])
-def test_an_edit_ends_a_restart_at_once(change: dict[str, object]) -> None:
+def test_an_edit_ends_a_restart_immediately(change: dict[str, object]) -> None:
     bench = bench_with(entry())
     let_fail(bench)
     assert bench.values["OUT0"] == 0
@@ -309,14 +309,14 @@ def test_times_and_limits_of_zero_count_as_one(none_at_all: dict[str, object]) -
     assert 1 < state(bench)[2] < 200
 
 
-def test_a_restart_of_no_length_goes_back_at_once() -> None:
+def test_a_restart_of_no_length_ends_immediately() -> None:
     bench = bench_with(entry(length=0))
     bench.wait(5 + 10 + 2)
     drives = [effect for effect in bench.effects() if isinstance(effect, DriveOutput)]
     assert drives == [DriveOutput(0, False), DriveOutput(0, True)]
 
 
-def test_a_restart_of_the_controller_begins_all_entries_anew() -> None:
+def test_a_restart_of_the_controller_restarts_all_entries() -> None:
     bench = bench_with(entry())
     bench.wait(100)
     bench.restart()
@@ -336,7 +336,7 @@ def test_an_explanation_can_be_sent_as_json() -> None:
     }
 
 
-def test_the_journal_tells_of_a_restart() -> None:
+def test_the_journal_records_a_restart() -> None:
     bench = bench_with(entry())
     let_fail(bench)
     bench.wait(3)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.actions import ON, Action, ChangeClock, Restart, SendTest, Switch
-from leverframe.engine.live_state import exported
+from leverframe.engine.live_state import export_state
 from leverframe.engine.settings import Pid, Rule, ScheduleEntry, WatchdogEntry
 from leverframe.engine.tree import with_value
 from leverframe.engine.what_if import MAX_LISTED, TriedChange, WhatIf, labels_needed, what_if
@@ -21,11 +21,11 @@ HOUR = 3600.0
 HEAT = Rule(source="DS1", compare="<", reference=20, action="OUT0", value=1, enabled=True)
 
 
-def tried(bench: Bench, *actions: Action, for_s: float = HOUR, **more: Any) -> WhatIf:
+def try_changes(bench: Bench, *actions: Action, for_s: float = HOUR, **more: Any) -> WhatIf:
     """Try changes by path, as `outputs__0__return_time=5`, and actions."""
     changes = {path.replace("__", "."): value for path, value in more.pop("set", {}).items()}
     change = TriedChange(with_values(bench.settings, changes), actions)
-    return what_if(exported(bench.engine), bench.at, for_s, change, **{"courses": {}, **more})
+    return what_if(export_state(bench.engine), bench.at, for_s, change, **{"courses": {}, **more})
 
 
 def lines(result: WhatIf) -> list[str]:
@@ -34,7 +34,7 @@ def lines(result: WhatIf) -> list[str]:
 
 
 def test_a_switch_with_a_return_time_is_two_entries_more() -> None:
-    result = tried(Bench({"outputs.0.return_time": 60}), Switch("OUT0", ON))
+    result = try_changes(Bench({"outputs.0.return_time": 60}), Switch("OUT0", ON))
     assert lines(result) == ["+0 what-if: OUT0 on", "+60 timer return time: OUT0 off"]
     told = [one.entry for one in result.differing if one.entry]
     assert [(one.what, one.which, one.cause) for one in told] == [
@@ -49,7 +49,7 @@ def test_a_switch_with_a_return_time_is_two_entries_more() -> None:
 def test_what_is_on_already_counts_as_on() -> None:
     bench = Bench()
     bench.switch_on("OUT3")
-    result = tried(bench, set={"outputs__3__return_time": 60})
+    result = try_changes(bench, set={"outputs__3__return_time": 60})
     assert result.without["OUT3"].on_s == HOUR
     assert result.with_["OUT3"].on_s == 60
 
@@ -57,19 +57,19 @@ def test_what_is_on_already_counts_as_on() -> None:
 def test_the_engine_that_is_tried_stays_as_it_is() -> None:
     bench = Bench()
     before = (dict(bench.values), bench.history(), bench.due_in())
-    tried(bench, Switch("OUT0", ON), set={"outputs__1__periodic": True})
+    try_changes(bench, Switch("OUT0", ON), set={"outputs__1__periodic": True})
     assert (dict(bench.values), bench.history(), bench.due_in()) == before
 
 
 def test_recorded_readings_come_again_and_rules_act_on_them() -> None:
     bench = Bench({"rules": (HEAT,)})
     courses = {"DS1": [(START_WALL, 25.0), (START_WALL + 100, 19.5), (START_WALL + 900, 21.0)]}
-    result = tried(bench, set={"rules__0__reference": 19.0}, courses=courses)
+    result = try_changes(bench, set={"rules__0__reference": 19.0}, courses=courses)
     assert [line for line in lines(result) if "OUT0" in line] == [
         "-100 rule 1: OUT0 on",
         "-900 rule 1: OUT0 off",
     ]
-    needed = labels_needed(exported(bench.engine), TriedChange(bench.settings))
+    needed = labels_needed(export_state(bench.engine), TriedChange(bench.settings))
     assert "DS1" in needed
     assert not needed & {"DS2", "OUT0", "POWER1"}
 
@@ -77,9 +77,9 @@ def test_recorded_readings_come_again_and_rules_act_on_them() -> None:
 def test_what_only_the_change_listens_to_is_needed() -> None:
     bench = Bench()
     change = TriedChange(with_value(bench.settings, "rules", (HEAT,)))
-    assert "DS1" in labels_needed(exported(bench.engine), change)
+    assert "DS1" in labels_needed(export_state(bench.engine), change)
     regulated = TriedChange(with_value(bench.settings, "pid", Pid(source="DS7")))
-    assert "DS7" in labels_needed(exported(bench.engine), regulated)
+    assert "DS7" in labels_needed(export_state(bench.engine), regulated)
 
 
 @pytest.mark.parametrize("hours", [2, pytest.param(6, marks=pytest.mark.thorough)])
@@ -93,7 +93,7 @@ def test_plants_close_the_loop(hours: int) -> None:
         plants.wire(plant_from_text(room), bench.now, pins)
         return plants
 
-    result = tried(
+    result = try_changes(
         bench, set={"rules__0__reference": 15.0}, worlds=(world(), world()), for_s=hours * HOUR
     )
     assert result.without["OUT0"].on_s > 1.3 * result.with_["OUT0"].on_s > hours * HOUR / 24
@@ -109,7 +109,7 @@ def test_a_pwm_output_heats_a_plant_too() -> None:
         return plants
 
     worlds = (world(), world())
-    tried(bench, Switch("PWM0", ON), worlds=worlds, for_s=6 * HOUR)
+    try_changes(bench, Switch("PWM0", ON), worlds=worlds, for_s=6 * HOUR)
     ends = [one.look("DS1", bench.now + 6 * HOUR)["DS1"] for one in worlds]
     assert ends == [5, 25]
 
@@ -117,7 +117,7 @@ def test_a_pwm_output_heats_a_plant_too() -> None:
 def test_messages_pings_restarts_and_the_clock_are_lived_through() -> None:
     watched = WatchdogEntry(enabled=True, host="router", interval=10, failures=1, output="OUT5")
     bench = Bench({"watchdog.0": watched, "outputs.1.on_after_start": True})
-    result = tried(bench, SendTest("email"), Restart(), ChangeClock(int(START_WALL) + 86400))
+    result = try_changes(bench, SendTest("email"), Restart(), ChangeClock(int(START_WALL) + 86400))
     assert "+0 test: sends email 1 (begins)" in lines(result)
     assert any("OUT1 on" in line for line in lines(result))
     assert not any("OUT5" in line for line in lines(result))
@@ -126,7 +126,7 @@ def test_messages_pings_restarts_and_the_clock_are_lived_through() -> None:
 def test_the_schedule_runs_on_the_days_to_come() -> None:
     bench = Bench()
     entry = ScheduleEntry(action="OUT2", value=1, time=6 * 3600, days=("Tue",), active=True)
-    result = tried(bench, set={"schedule__0": entry}, for_s=48 * HOUR)
+    result = try_changes(bench, set={"schedule__0": entry}, for_s=48 * HOUR)
     assert [line for line in lines(result) if "OUT2" in line] == [
         f"+{30 * 3600} schedule 1: OUT2 on"
     ]
@@ -134,7 +134,7 @@ def test_the_schedule_runs_on_the_days_to_come() -> None:
 
 def test_what_differs_beyond_a_bound_is_counted() -> None:
     settings = {"outputs__0__periodic": True, "outputs__0__on_time": 1, "outputs__0__off_time": 1}
-    result = tried(Bench(), set=settings, for_s=2 * HOUR)
+    result = try_changes(Bench(), set=settings, for_s=2 * HOUR)
     assert len(result.differing) == MAX_LISTED
     assert result.not_listed > 6000
 
@@ -153,6 +153,6 @@ def test_without_a_change_both_futures_are_the_same(
         (START_WALL + after, None if value is None else (value > 0 if label == "INPD1" else value))
         for after, value in sorted(course, key=lambda item: item[0])
     ]
-    result = tried(bench, courses={label: values})
+    result = try_changes(bench, courses={label: values})
     assert result.differing == []
     assert result.without == result.with_

@@ -28,59 +28,63 @@ def answer(text: str, kind: str = JSON, status: int = 200) -> RecordedAnswer:
     return RecordedAnswer(status, {"content-type": kind}, RecordedBody(text))
 
 
-def found(one: str, other: str, kind: str = JSON, rules: ComparisonRules = EXACT) -> list[str]:
+def compare(
+    recorded: str, other: str, kind: str = JSON, rules: ComparisonRules = EXACT
+) -> list[str]:
     return [
         f"{x.key}: {x.recorded} -> {x.now}"
-        for x in differences(answer(one, kind), answer(other, kind), rules)
+        for x in differences(answer(recorded, kind), answer(other, kind), rules)
         if not x.varies
     ]
 
 
 def test_keys_in_another_order_are_the_same() -> None:
-    assert found('{"a": 1, "b": {"c": 2, "d": 3}}', '{"b": {"d": 3, "c": 2}, "a": 1}') == []
-    assert found("<r><a>1</a><b>2</b></r>", "<r>\n<b>2</b>\n<a>1</a></r>", XML) == []
+    assert compare('{"a": 1, "b": {"c": 2, "d": 3}}', '{"b": {"d": 3, "c": 2}, "a": 1}') == []
+    assert compare("<r><a>1</a><b>2</b></r>", "<r>\n<b>2</b>\n<a>1</a></r>", XML) == []
 
 
 def test_a_difference_names_its_key_then_and_now() -> None:
-    assert found('{"a": {"ds1": "215"}}', '{"a": {"ds1": "230"}}') == ["a.ds1: 215 -> 230"]
-    assert found("<r><ds1>215</ds1></r>", "<r><ds1>230</ds1></r>", XML) == ["ds1: 215 -> 230"]
-    assert found('{"l": [1, 2]}', '{"l": [1, 3]}') == ["l.1: 2 -> 3"]
-    assert found("<r><a>1</a><a>2</a></r>", "<r><a>1</a><a>3</a></r>", XML) == ["a.1: 2 -> 3"]
-    assert found('<r><a b="1">x</a></r>', '<r><a b="2">x</a></r>', XML) == ["a.@b: 1 -> 2"]
+    assert compare('{"a": {"ds1": "215"}}', '{"a": {"ds1": "230"}}') == ["a.ds1: 215 -> 230"]
+    assert compare("<r><ds1>215</ds1></r>", "<r><ds1>230</ds1></r>", XML) == ["ds1: 215 -> 230"]
+    assert compare('{"l": [1, 2]}', '{"l": [1, 3]}') == ["l.1: 2 -> 3"]
+    assert compare("<r><a>1</a><a>2</a></r>", "<r><a>1</a><a>3</a></r>", XML) == ["a.1: 2 -> 3"]
+    assert compare('<r><a b="1">x</a></r>', '<r><a b="2">x</a></r>', XML) == ["a.@b: 1 -> 2"]
 
 
 def test_a_key_that_one_does_not_have_is_a_difference() -> None:
-    assert found('{"a": 1}', '{"b": ""}') == [f"a: 1 -> {ABSENT}", f'b: {ABSENT} -> ""']
-    assert found('{"a": []}', '{"a": {}}') == ["a: [] -> {}"]
+    assert compare('{"a": 1}', '{"b": ""}') == [f"a: 1 -> {ABSENT}", f'b: {ABSENT} -> ""']
+    assert compare('{"a": []}', '{"a": {}}') == ["a: [] -> {}"]
 
 
 def test_how_a_number_is_written_does_not_matter_but_its_type_does() -> None:
-    assert found('{"a": "21.50", "b": 1}', '{"a": "21.5", "b": 1.0}') == []
-    assert found('{"a": "1"}', '{"a": 1}') == ["a: 1 -> 1"]
-    assert found('{"a": true}', '{"a": 1}') == ["a: true -> 1"]
-    assert found('{"a": null}', '{"a": 0}') == ["a: null -> 0"]
+    assert compare('{"a": "21.50", "b": 1}', '{"a": "21.5", "b": 1.0}') == []
+    assert compare('{"a": "1"}', '{"a": 1}') == ["a: 1 -> 1"]
+    assert compare('{"a": true}', '{"a": 1}') == ["a: true -> 1"]
+    assert compare('{"a": null}', '{"a": 0}') == ["a: null -> 0"]
 
 
 def test_numbers_may_differ_within_the_tolerance() -> None:
     half = ComparisonRules(Tolerance.of("0.5"))
-    assert found('{"a": 21.5, "b": "12.0"}', '{"a": 22.0, "b": "11.5"}', rules=half) == []
-    assert found('{"a": 21.5}', '{"a": 22.1}', rules=half) == ["a: 21.5 -> 22.1"]
+    assert compare('{"a": 21.5, "b": "12.0"}', '{"a": 22.0, "b": "11.5"}', rules=half) == []
+    assert compare('{"a": 21.5}', '{"a": 22.1}', rules=half) == ["a: 21.5 -> 22.1"]
     part = ComparisonRules(Tolerance.of("2%"))
-    assert found('{"a": 100}', '{"a": 102}', rules=part) == []
-    assert found('{"a": 100}', '{"a": 103}', rules=part) == ["a: 100 -> 103"]
+    assert compare('{"a": 100}', '{"a": 102}', rules=part) == []
+    assert compare('{"a": 100}', '{"a": 103}', rules=part) == ["a: 100 -> 103"]
 
 
 def test_states_are_the_same_or_not_whatever_the_tolerance() -> None:
     wide = ComparisonRules(Tolerance.of("50%"))
-    assert found('{"out": "100000"}', '{"out": "100001"}', rules=wide) == ["out: 100000 -> 100001"]
+    assert compare('{"out": "100000"}', '{"out": "100001"}', rules=wide) == [
+        "out: 100000 -> 100001"
+    ]
     wide = ComparisonRules(Tolerance.of("5"))
-    assert found('{"OUT0": 0, "x": "1"}', '{"OUT0": 1, "x": "0"}', rules=wide) == [
+    assert compare('{"OUT0": 0, "x": "1"}', '{"OUT0": 1, "x": "0"}', rules=wide) == [
         "OUT0: 0 -> 1",
         "x: 1 -> 0",
     ]
 
 
-def test_what_always_differs_is_told_and_not_counted() -> None:
+def test_what_always_differs_is_reported_and_not_counted() -> None:
     one, other = answer('{"state": {"time": 1}, "ds1": 5}'), answer('{"state": {"time": 2}}')
     assert differences(one, other, EXACT) == [
         Difference("state.time", "1", "2", varies=True),
@@ -95,13 +99,13 @@ def test_what_always_differs_is_told_and_not_counted() -> None:
 
 
 def test_other_texts_are_compared_by_lines() -> None:
-    assert found("a \nb\n", "a\r\nb", "text/plain") == []
-    assert found("a\nb", "a\nc\nd", "text/plain") == ["body line 2: b -> c"]
-    assert found("a", "a\nd", "text/plain") == [f"body line 2: {ABSENT} -> d"]
-    assert found("<p>a", "<p>b", "text/html") == ["body line 1: <p>a -> <p>b"]
-    assert found("<r><a></r>", "<r><b></r>", XML) == ["body line 1: <r><a></r> -> <r><b></r>"]
-    assert found("{", "[", JSON) == ["body line 1: { -> ["]
-    assert len(found("", "x" * 999, "text/plain")[0]) < 300
+    assert compare("a \nb\n", "a\r\nb", "text/plain") == []
+    assert compare("a\nb", "a\nc\nd", "text/plain") == ["body line 2: b -> c"]
+    assert compare("a", "a\nd", "text/plain") == [f"body line 2: {ABSENT} -> d"]
+    assert compare("<p>a", "<p>b", "text/html") == ["body line 1: <p>a -> <p>b"]
+    assert compare("<r><a></r>", "<r><b></r>", XML) == ["body line 1: <r><a></r> -> <r><b></r>"]
+    assert compare("{", "[", JSON) == ["body line 1: { -> ["]
+    assert len(compare("", "x" * 999, "text/plain")[0]) < 300
 
 
 def test_status_content_type_and_place_count() -> None:
@@ -134,7 +138,7 @@ def test_entities_of_a_document_type_are_not_followed() -> None:
 
 @for_each("text", ["", "-1", "a", "1e9", "%", "1%%", "nan"])
 def test_a_tolerance_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(BadTolerance, match="write it like 0.5 or 2%"):
+    with pytest.raises(BadTolerance, match="write a number such as 0.5 or a percentage such as 2%"):
         Tolerance.of(text)
 
 
@@ -156,9 +160,9 @@ def test_a_document_is_like_itself_and_comparing_works_both_ways(document: Any, 
     assert there == back
 
 
-@given(one=st.floats(-1e6, 1e6), apart=st.floats(0, 100))
-def test_the_tolerance_is_its_limit(one: float, apart: float) -> None:
+@given(first=st.floats(-1e6, 1e6), apart=st.floats(0, 100))
+def test_the_tolerance_is_its_limit(first: float, apart: float) -> None:
     tolerance = Tolerance(absolute=10.0)
-    other = one + apart
-    if one not in (0, 1) and other not in (0, 1) and abs(apart - 10) > 1e-3:
-        assert same_value(one, other, tolerance) is (apart <= 10)
+    other = first + apart
+    if first not in (0, 1) and other not in (0, 1) and abs(apart - 10) > 1e-3:
+        assert same_value(first, other, tolerance) is (apart <= 10)

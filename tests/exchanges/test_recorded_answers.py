@@ -50,7 +50,7 @@ def test_a_damaged_line_is_refused_by_its_number() -> None:
 
 @for_each("line", [b"", b"{}\n", b"\xff\n", b'{"format":"other","unit":"","began":'])
 def test_a_file_that_is_no_recording_is_refused(line: bytes) -> None:
-    with pytest.raises(NoRecording, match=r"x\.jsonl is no recording"):
+    with pytest.raises(NoRecording, match=r"x\.jsonl is not a recording"):
         head_in(line, "x.jsonl")
     head = RecordingHead(FORMAT, "http://u", AT)
     assert head_in(line_of(head), "x") == head

@@ -94,7 +94,7 @@ async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_an
     [
         ('name = "cellar"', 5, "cellar: There is a controller cellar already."),
         ('name = "b"\ntags = "north"', 6, "b.tags must be a list of texts, not 'north'."),
-        ('name = "b"\nhw = "4.0"', 6, "b: Hardware '4.0' is unknown"),
+        ('name = "b"\nhw = "4.0"', 6, "b: Unknown hardware '4.0'"),
         ('name = "b"\nhw = "3.5"\nsw = "9.9"', 7, "b: "),
         ('name = "b"\ntags = ["no tag"]', 6, "'no tag' cannot be a tag"),
         ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is no port"),

@@ -73,7 +73,7 @@ def test_a_condition_is_judged_by_present_values(text: str, expected: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
         ("", "'' is not a condition. Allowed: a label or a name, then >=, <=, ==, !=, >, <, ="),
         ("DS1", "not a condition"),
@@ -89,13 +89,13 @@ def test_a_condition_is_judged_by_present_values(text: str, expected: bool) -> N
         ("(DS1 >= 3", "not a condition"),
         ("DS1 >= 3)", "not a condition"),
         ('"DS1 >= 3', "not a condition"),
-        ("DS3 > none", "none is compared with ==, =, !=, not >"),
-        ("DS9 > 1", "There is no value 'DS9'. Allowed: .*DS1 to DS8, .*OUT0 to OUT5, .*'Pump'"),
+        ("DS3 > none", "none can be compared with ==, =, !=, not with >"),
+        ("DS9 > 1", "Unknown label or name 'DS9'. Allowed: .*DS1 to DS8, .*OUT0 to OUT5, .*'Pump'"),
         ("Twice > 1", "'Twice' is the name of DS4, DS5. Allowed: one of these labels"),
-        ("(" * 11 + "DS1 > 1" + ")" * 11, "at most 10 parentheses"),
-        ("DS1 > 1 or " * 50 + "DS1 > 1", "at most 500 letters, not 557"),
+        ("(" * 11 + "DS1 > 1" + ")" * 11, "at most 10 nested parentheses"),
+        ("DS1 > 1 or " * 50 + "DS1 > 1", "at most 500 characters, not 557"),
     ],
 )
-def test_what_is_no_condition_is_refused_with_what_is_allowed(text: str, said: str) -> None:
-    with pytest.raises(BadCondition, match=said):
+def test_what_is_no_condition_is_refused_with_what_is_allowed(text: str, reason: str) -> None:
+    with pytest.raises(BadCondition, match=reason):
         condition_from_text(text, settings())

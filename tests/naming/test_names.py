@@ -8,7 +8,7 @@ from leverframe.profile import Profile
 NEWEST = Profile()
 
 
-def test_a_label_has_the_name_that_somebody_gave_it() -> None:
+def test_a_label_has_the_name_from_the_settings() -> None:
     settings = with_value(defaults(NEWEST), "weather.h1_name", "Cellar")
     settings = with_value(settings, "pwm.2.name", "Fan")
     assert name_of("H1", settings) == "Cellar"

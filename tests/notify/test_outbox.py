@@ -177,7 +177,7 @@ async def test_a_problem_is_told_once_and_its_end_as_well(
     await office.until_ended()
     assert office.told == [
         "email: cannot deliver to somebody: The server has a cold.",
-        "email: delivers again",
+        "email: delivery resumed",
     ]
     assert office.troubles == {}
 
@@ -260,7 +260,7 @@ async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(b
     assert [row["content"]["text"] for row in office.store.messages().values()] == [
         *("first", "c", "d", "e")
     ]
-    assert office.told[0].startswith("email: 1 messages were dropped so far, the oldest first")
+    assert office.told[0].startswith("email: 1 messages dropped so far, oldest first")
     await office.outbox.close()
 
 

@@ -18,7 +18,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.pages import pages
 from tests.boundary_profiles import NEWEST
-from tests.conformance.requests import accepted
+from tests.conformance.requests import make_good_samples
 from tests.fleet.test_tenant_walk import METHODS, RULES, TEMPLATE
 from tests.process.controller_process import PATIENCE_S, PROGRAM, controller_process
 
@@ -101,8 +101,8 @@ def requests_to_controller() -> list[Sent]:
 
 def commands_to_controller() -> list[Sent]:
     """One request for every row; accounts last, since everybody signs in from then on."""
-    rows = [row for row in TABLE if row.form.items and row.offered(NEWEST)]
-    samples = [next(iter(accepted(row, NEWEST))) for row in rows]
+    rows = [row for row in TABLE if row.form.items and row.is_offered(NEWEST)]
+    samples = [next(iter(make_good_samples(row, NEWEST))) for row in rows]
     asked = [
         Sent(
             one.method,

@@ -124,5 +124,5 @@ def test_a_recording_that_is_none_ends_the_start_with_a_line(tmp_path: Path) -> 
         [*command, "--recorded", str(path)], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 2
-    assert "is no recording of this program; leverframe record makes one" in done.stderr
+    assert "is not a recording; create one with `leverframe record`" in done.stderr
     assert done.stderr.count("\n") == 1

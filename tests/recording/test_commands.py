@@ -228,7 +228,7 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path, typed: Typed) -> None:
             ("record", unit, "--out", f"{new}2", "--port", "-1"): "There is no port -1",
             ("record", unit, "--out", f"{new}3", "--port", "70000"): "There is no port 70000",
             ("record", unit, "--out", f"{new}4", "--port", "x"): "invalid int value",
-            ("replay", str(there), "--against", unit): "is no recording",
+            ("replay", str(there), "--against", unit): "is not a recording",
             ("replay", f"{new}5", "--against", unit): "check the name",
             ("replay", str(there), "--against", unit, "--tolerance", "much"): "like 0.5 or 2%",
         }

@@ -39,7 +39,7 @@ COMMANDS = sorted(
     {
         f"{row.form.path}?{example_request(row, NEWEST).partition('?')[2]}"
         for row in TABLE
-        if row.offered(NEWEST) and row.form.method == "GET" and row.form.items and not row.secret
+        if row.is_offered(NEWEST) and row.form.method == "GET" and row.form.items and not row.secret
         if "upgrade" not in row.line
     }
 )

@@ -21,7 +21,7 @@ from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.routes.sign_in_page import OPEN_FILES
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
-from tests.conformance.requests import accepted
+from tests.conformance.requests import make_good_samples
 from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, OWN_PAGE, USER, signed_up
 
 NOBODY = "nobody"
@@ -67,9 +67,9 @@ def good_requests() -> list[tuple[str, str, str, bytes]]:
     found = []
     for row in TABLE:
         is_file = not row.form.items
-        if is_file or not row.offered(NEWEST) or any(name in row.line for name in LEFT_ALONE):
+        if is_file or not row.is_offered(NEWEST) or any(name in row.line for name in LEFT_ALONE):
             continue
-        for number, sample in enumerate(accepted(row, NEWEST)):
+        for number, sample in enumerate(make_good_samples(row, NEWEST)):
             path, _, query = sample.target.partition("?")
             found.append((sample.method, path, query, sample.body))
             if number == 3:

@@ -190,7 +190,7 @@ async def test_three_hundred_wrong_codes_make_the_right_one_wait(
         "wrong code",
         "wrong code",
         "wrong code",
-        "wrong code; its next one is looked at in 60 s",
+        "wrong code; the next code from this sender is checked in 60 s",
     ]
     assert wrong[0]["detail"] == f"SMS from {SENDER}"
     await phone.wait(60)

@@ -111,7 +111,7 @@ def test_a_body_stands_behind_a_space(folder: Path) -> None:
         ('timezone = "Mars/Base"', "line 1: The timezone 'Mars/Base' is unknown; use a name"),
         ('timezone = "Europe"', "line 1: The timezone 'Europe' is unknown"),
         ('profile = "new"', 'line 1: profile must look like { hw = "3.9", sw = "1.75" }'),
-        ('[profile]\nhw = "4.0"', "line 1: Hardware '4.0' is unknown. Choose one of 3.0"),
+        ('[profile]\nhw = "4.0"', "line 1: Unknown hardware '4.0'. Choose one of 3.0"),
         ('[profile]\nos = "x"', "line 2: os is unknown. Known are hw, sw"),
         ('record = ["DS1",\n"DS9"]', "line 2: 'DS9' cannot be recorded, only the labels"),
         ('record = "DS1"', 'line 1: record must be a list of texts: record = ["...", "..."]'),

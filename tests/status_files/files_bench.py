@@ -47,5 +47,5 @@ class FilesBench(Bench):
         root = ElementTree.fromstring(self.content(path))
         return {element.tag: element.text or "" for element in root}
 
-    def shown(self, path: str) -> dict[str, Any]:
+    def show(self, path: str) -> dict[str, Any]:
         return self.json(path) if path.endswith(".json") else self.xml(path)

@@ -224,7 +224,7 @@ def test_a_name_of_any_characters_leaves_every_file_readable(name: str) -> None:
     bench.apply(with_value(settings, "schedule.0", ScheduleEntry(name=name)))
     assert bench.json("/json/status.json")["oname0"] == name
     for path in PATHS:
-        assert bench.shown(path)
+        assert bench.show(path)
     if name.isascii() and name.isprintable() and "*" not in name:
         assert bench.xml("/xml/sched.xml")["sched0"].split("*")[2] == name
 
@@ -288,4 +288,4 @@ def test_keys_that_count_up_are_described_as_one_range_and_others_by_name() -> N
 @EVERY_FILE
 def test_a_file_of_the_newest_profile_begins_with_the_first_key_described(path: str) -> None:
     first = next(row.key for row in describe() if row.path == path)
-    assert re.split("[-,]", first)[0] == next(iter(FilesBench(profile=NEWEST).shown(path)))
+    assert re.split("[-,]", first)[0] == next(iter(FilesBench(profile=NEWEST).show(path)))

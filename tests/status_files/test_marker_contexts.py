@@ -5,21 +5,21 @@ import string
 from xml.etree import ElementTree
 
 from leverframe.status_files.marker_contexts import READERS
-from leverframe.status_files.markers import filled
+from leverframe.status_files.markers import fill_markers
 from tests.cases import for_each
 
 #: What ends something, begins something, or is more than one letter somewhere.
 HOSTILE = "</script>'\"`${alert(1)}\\ &amp;\n\u2028🚀é-->]]>;=#?%41/../x"
 
 
-def written(page: str, value: str, kind: str = "html") -> str:
-    return filled(page.encode(), READERS[kind](), {"m": value}).decode()
+def write_marker(page: str, value: str, kind: str = "html") -> str:
+    return fill_markers(page.encode(), READERS[kind](), {"m": value}).decode()
 
 
-def written_alone(page: str, value: str, kind: str = "html") -> str:
+def write_alone(page: str, value: str, kind: str = "html") -> str:
     """What stands in place of the marker."""
     before, _, after = page.partition("<--#m-->")
-    result = written(page, value, kind)
+    result = write_marker(page, value, kind)
     assert result.startswith(before)
     assert result.endswith(after)
     return result[len(before) : len(result) - len(after)]
@@ -58,7 +58,7 @@ def written_alone(page: str, value: str, kind: str = "html") -> str:
     ],
 )
 def test_a_value_is_written_as_its_place_in_a_page_needs_it(page: str, expected: str) -> None:
-    assert written_alone(page, "a &b") == expected
+    assert write_alone(page, "a &b") == expected
 
 
 @for_each(
@@ -76,38 +76,38 @@ def test_a_value_is_written_as_its_place_in_a_page_needs_it(page: str, expected:
 def test_a_value_in_a_script_is_part_of_a_string_or_of_an_address(
     script: str, expected: str
 ) -> None:
-    assert written_alone(script, "a &b", "js") == expected
+    assert write_alone(script, "a &b", "js") == expected
 
 
 def test_two_values_in_one_place_are_written_alike() -> None:
-    assert written("<a href=/x?<--#m-->&<--#m-->>", "a b") == "<a href=/x?a%20b&a%20b>"
-    assert written("f('/<--#m-->/<--#m-->')", "a b", "js") == "f('/a%20b/a%20b')"
-    assert written("<i title=<--#m--><--#m-->>", "a b") == "<i title=a&#32;ba&#32;b>"
+    assert write_marker("<a href=/x?<--#m-->&<--#m-->>", "a b") == "<a href=/x?a%20b&a%20b>"
+    assert write_marker("f('/<--#m-->/<--#m-->')", "a b", "js") == "f('/a%20b/a%20b')"
+    assert write_marker("<i title=<--#m--><--#m-->>", "a b") == "<i title=a&#32;ba&#32;b>"
 
 
 @for_each("number", ["0", "215", "-600", "21.5"])
 def test_a_number_stays_a_number(number: str) -> None:
     for page in ("<p><--#m--></p>", "<script>x = <--#m-->;", "<p style='width: <--#m-->px'>"):
-        assert written_alone(page, number) == number
+        assert write_alone(page, number) == number
 
 
 def test_an_unknown_marker_stays_and_disturbs_nothing() -> None:
     page = "<!-- <--#no--> --><a href='<--#no-->/<--#m-->'>"
-    assert written(page, "a b") == page.replace("<--#m-->", "a%20b")
+    assert write_marker(page, "a b") == page.replace("<--#m-->", "a%20b")
 
 
 def test_bytes_that_are_no_utf8_stay_as_they_are() -> None:
     page = b"<p title='\xe9'><--#m--></p>"
-    assert filled(page, READERS["html"](), {"m": "&"}) == b"<p title='\xe9'>&#38;</p>"
+    assert fill_markers(page, READERS["html"](), {"m": "&"}) == b"<p title='\xe9'>&#38;</p>"
 
 
 def test_a_value_keeps_its_letters_in_json_and_xml() -> None:
     everything = HOSTILE + string.punctuation
-    assert json.loads(written('"<--#m-->"', everything, "json")) == everything
-    element = ElementTree.fromstring(written('<a b="<--#m-->"><--#m--></a>', HOSTILE, "svg"))
+    assert json.loads(write_marker('"<--#m-->"', everything, "json")) == everything
+    element = ElementTree.fromstring(write_marker('<a b="<--#m-->"><--#m--></a>', HOSTILE, "svg"))
     shown = HOSTILE.replace("\n", "\ufffd")
     assert (element.text, element.attrib["b"]) == (shown, shown)
 
 
 def test_a_text_file_has_the_value_as_it_is() -> None:
-    assert written("<--#m-->", HOSTILE, "txt") == HOSTILE
+    assert write_marker("<--#m-->", HOSTILE, "txt") == HOSTILE

@@ -1,4 +1,4 @@
-"""The way back: settings that files tell are those that the unit has, or they are not read."""
+"""The way back: settings that files show are those that the unit has, or they are not read."""
 
 from collections.abc import Mapping
 from random import Random
@@ -24,7 +24,7 @@ from tests.random_settings import random_settings
 
 from .files_bench import NEWEST, FilesBench
 
-#: What real units never tell.
+#: What real units never show.
 NEVER_TOLD = ("email", "http", "gsm.code", "snmp", "watchdog", "mqtt", "access.users", "name")
 OLD = Profile("3.0", "1.58a")
 
@@ -36,7 +36,7 @@ def files_with(settings: Settings, profile: Profile) -> dict[str, dict[str, Any]
 
 
 def wrongly_read(settings: Settings, back: ReadBack) -> list[str]:
-    """Return what differs and is not told to be unread or read with loss."""
+    """Return what differs and is not reported as unread or read with loss."""
     return [
         path
         for path, _, _ in difference(settings, back.settings)
@@ -107,21 +107,21 @@ def test_a_value_that_no_unit_writes_is_never_taken_as_read(data: st.DataObject)
     [
         ("/json/outputs.json", {"ortime3": "4294967296"}, "outputs.3.return_time", "not allow"),
         ("/json/outputs.json", {"aout0": "2"}, "outputs.0.periodic", "`aout0` of /json/outputs"),
-        ("/json/outputs.json", {"outnn": "1"}, "output_flags.invert_display", "differently"),
+        ("/json/outputs.json", {"outnn": "1"}, "output_flags.invert_display", "different values"),
         ("/json/status.json", {"tname": "a*b"}, "onewire.7.name", "2 fields instead of 10"),
         ("/json/status.json", {"bit5": "2"}, "variables.bits", "`bit5`"),
         ("/json/status.json", {"postop": "1*2"}, "layout.top", "not allow"),
-        ("/json/status.json", {"lang": "77"}, "ui.language", "no language code"),
+        ("/json/status.json", {"lang": "77"}, "ui.language", "not a language code"),
         ("/json/outputs.json", {"oname1": "<--#oname1-->"}, "outputs.1.name", "a marker"),
         ("/json/outputs.json", {"oname1": "a\ufffd"}, "outputs.1.name", "was lost"),
-        ("/json/inputs.json", {"inpdp": "16"}, "digital_inputs.0.pull_up", "no mask of 4 bits"),
+        ("/json/inputs.json", {"inpdp": "16"}, "digital_inputs.0.pull_up", "not a mask of 4 bits"),
         ("/json/inputs.json", {"sensor5": "19"}, "analog_inputs.5.sensor", "does not allow"),
-        ("/json/dsi2c.json", {"i2csensors": "3"}, "i2c.sps30", "no selection of sensors"),
+        ("/json/dsi2c.json", {"i2csensors": "3"}, "i2c.sps30", "not a selection of sensors"),
         ("/json/dsi2c.json", {"dsid1": "28:FF"}, "onewire.0.id", "does not allow"),
-        ("/json/pwmpid.json", {"pidvalue": "0*99*0*0*0*0*0"}, "pid.source", "no PID input code"),
+        ("/json/pwmpid.json", {"pidvalue": "0*99*0*0*0*0*0"}, "pid.source", "not a PID input code"),
         ("/xml/st.xml", {"userpass": "?*?*?*?"}, "access.admin.name", "not in Base64"),
         ("/xml/eve2.xml", {"ev0": "1*1*0"}, "rules.0", "3 fields instead of 18"),
-        ("/xml/sched.xml", {"sched9": "1*1*x*99*0*0*0*0"}, "schedule.9", "no schedule action"),
+        ("/xml/sched.xml", {"sched9": "1*1*x*99*0*0*0*0"}, "schedule.9", "not a schedule action"),
         ("/xml/sched.xml", {"sched9": "1*1*x*0*0*86400*0*0"}, "schedule.9", "second of the day"),
     ],
 )
@@ -143,14 +143,14 @@ def test_a_mapping_of_modules_is_read_where_the_version_has_one() -> None:
     with_mapping, without = Profile("3.5", "1.40"), Profile("3.5", "1.34")
     bench = FilesBench(profile=with_mapping)
     bench.send("/stm.cgi?modbusmapping=10*212" + "*00" * 28)
-    files = {path: bench.shown(path) for path in files_of(with_mapping)}
+    files = {path: bench.show(path) for path in files_of(with_mapping)}
     back = read_back(with_mapping, files)
     assert back.settings.modbus_mapping[1] == ModbusMapping(2, 12)
     for content in files.values():
         if "modbusMapping" in content:
             content["modbusMapping"] = "10*999" + "*00" * 28
     back = read_back(with_mapping, files)
-    assert "no list of slots" in str(reason_at(back.unread, "modbus_mapping.1.slot"))
+    assert "not a list of slots" in str(reason_at(back.unread, "modbus_mapping.1.slot"))
     assert read_back(without, files_with(defaults(without), without)).settings.modbus_mapping == ()
 
 
@@ -162,10 +162,10 @@ def test_one_entry_that_cannot_be_read_does_not_move_the_others() -> None:
     files["/xml/eve2.xml"]["ev1"] = "1*1*250" + "*0" * 15
     back = read_back(NEWEST, files)
     assert [rule.depends for rule in back.settings.rules] == [0, 0, 2]
-    assert "no rule source code" in back.unread["rules.1"]
+    assert "not a rule source code" in back.unread["rules.1"]
 
 
-def test_a_missing_file_costs_only_what_it_alone_tells() -> None:
+def test_a_missing_file_costs_only_what_it_alone_shows() -> None:
     files: dict[str, Any] = dict(files_with(defaults(NEWEST), NEWEST))
     files["/json/outputs.json"] = "is not there (status 404)"
     del files["/xml/eve2.xml"]
@@ -177,14 +177,14 @@ def test_a_missing_file_costs_only_what_it_alone_tells() -> None:
     assert "/json/outputs.json is not there (status 404)." in back.remarks
 
 
-def test_unknown_and_missing_keys_are_told() -> None:
+def test_unknown_and_missing_keys_are_reported() -> None:
     files = files_with(defaults(NEWEST), NEWEST)
     files["/json/status.json"] |= {f"novelty{number}": "1" for number in range(14)}
     del files["/json/outputs.json"]["ortime2"]
     back = read_back(NEWEST, files)
     assert any("unknown keys: novelty0" in remark for remark in back.remarks)
     assert any(remark.endswith("and 2 more.") for remark in back.remarks)
-    assert "/json/outputs.json does not tell ortime2." in back.remarks
+    assert "/json/outputs.json does not show ortime2." in back.remarks
     assert back.unread["outputs.2.return_time"] == "/json/outputs.json has no `ortime2`"
     del files["/xml/eve2.xml"]["ev7"]
     assert "lacks entry 7" in read_back(NEWEST, files).unread["rules"]
@@ -194,7 +194,7 @@ def test_a_star_in_a_name_is_read_with_loss() -> None:
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?tname=0a%2Ab&tname=1plain")
     bench.send("/post.cgi?sched_save", b"&s4=c%2Ad*0*1*60*0*127*1&&")
-    back = read_back(NEWEST, {path: bench.shown(path) for path in files_of(NEWEST)})
+    back = read_back(NEWEST, {path: bench.show(path) for path in files_of(NEWEST)})
     assert [sensor.name for sensor in back.settings.onewire[:2]] == ["a*b", "plain"]
     assert {path for path in back.lossy if path.startswith("onewire")} == {"onewire.0.name"}
     assert "schedule.4.name" in back.lossy
@@ -204,14 +204,14 @@ def test_a_duty_that_may_move_is_read_with_loss() -> None:
     assert read_back(NEWEST, files_with(defaults(NEWEST), NEWEST)).lossy == {}
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?pwmt=130")
-    back = read_back(NEWEST, {path: bench.shown(path) for path in files_of(NEWEST)})
+    back = read_back(NEWEST, {path: bench.show(path) for path in files_of(NEWEST)})
     assert set(back.lossy) == {"pwm.1.duty"}
 
 
 def test_a_duty_that_is_regulated_is_not_read() -> None:
     bench = FilesBench(profile=NEWEST)
     bench.send("/stm.cgi?pwmd=173&pidvalue=1*10*215*100*10*0*1")
-    files = {path: bench.shown(path) for path in files_of(NEWEST)}
+    files = {path: bench.show(path) for path in files_of(NEWEST)}
     back = read_back(NEWEST, files)
     assert "regulator" in back.unread["pwm.1.duty"]
     assert back.settings.pwm[1].duty == 50

@@ -1,7 +1,7 @@
 """The most read files of one busy controller, per profile, as texts that people can review.
 
 A line holds keys that differ by their number only. After a change that is meant, write the
-snapshots anew with `SNAPSHOTS=write pytest tests/status_files/test_snapshots.py` and read what
+snapshots again with `SNAPSHOTS=write pytest tests/status_files/test_snapshots.py` and read what
 changed.
 """
 
@@ -47,18 +47,18 @@ def busy_controller(profile: Profile) -> FilesBench:
     return bench
 
 
-def rendered(bench: FilesBench) -> str:
-    sections = ("\n".join([path, *lines(bench.shown(path)), ""]) for path in PATHS)
+def render_files(bench: FilesBench) -> str:
+    sections = ("\n".join([path, *lines(bench.show(path)), ""]) for path in PATHS)
     return "\n".join(sections)
 
 
 def lines(shown: dict[str, Any]) -> list[str]:
     pairs = [(key, value) for key, value in shown.items() if not _is_empty_entry(key, value)]
     runs = groupby(pairs, key=lambda pair: pair[0].rstrip("0123456789"))
-    return ["  " + "  ".join(f"{key}={_shortened(value)}" for key, value in run) for _, run in runs]
+    return ["  " + "  ".join(f"{key}={_shorten(value)}" for key, value in run) for _, run in runs]
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = str(value)
     return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}... {len(text)} letters"
 
@@ -70,7 +70,7 @@ def _is_empty_entry(key: str, value: Any) -> bool:
 @for_each("profile", PROFILES, ids=str)
 def test_files_are_as_in_the_snapshot(profile: Profile) -> None:
     snapshot = FOLDER / f"HW{profile.hw}_SW{profile.sw}.txt"
-    now = rendered(busy_controller(profile))
+    now = render_files(busy_controller(profile))
     if os.environ.get("SNAPSHOTS") == "write":
         snapshot.write_text(now, encoding="utf-8")
     assert now == snapshot.read_text(encoding="utf-8")

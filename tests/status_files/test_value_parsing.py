@@ -20,13 +20,13 @@ from .files_bench import PROFILES, FilesBench
 
 ALL, PERIODIC = "/json/all.json", "/json/status_per.json"
 EVERY_PROFILE = pytest.mark.parametrize("profile", PROFILES, ids=str)
-#: Half a step of the scale: those that are told as whole numbers, and all others.
+#: Half a step of the scale: those that are shown as whole numbers, and all others.
 WHOLE_STEP, OTHER_STEP = 0.5, 0.05 + 1e-9
 WHOLE = ("CO2", "PWM0.duty", "PWM1.duty", "PWM2.duty", "PWM3.duty")
 SENSED = ("VCC", "TEMP", "T1", "H1", "P1", "CO2", "PM2.5", "DISTANCE", *ONEWIRE, *ANALOG_INPUTS)
 
 
-def told(bench: FilesBench, profile: Profile) -> dict[str, Any]:
+def parse_files(bench: FilesBench, profile: Profile) -> dict[str, Any]:
     both = {**bench.json(ALL), **bench.json(PERIODIC)}
     return parse_values(ALL, both, profile) | parse_values(PERIODIC, both, profile)
 
@@ -34,7 +34,7 @@ def told(bench: FilesBench, profile: Profile) -> dict[str, Any]:
 @examples(3)
 @EVERY_PROFILE
 @given(data=st.data())
-def test_what_is_told_back_is_what_is_measured(profile: Profile, data: st.DataObject) -> None:
+def test_parsed_values_are_the_measured_values(profile: Profile, data: st.DataObject) -> None:
     tree = {
         **{f"analog_inputs.{index}.sensor": "vin=3.3V/5V" for index in range(6)},
         "differentials.0": Differential("DS1", "DS2", "-"),
@@ -43,7 +43,7 @@ def test_what_is_told_back_is_what_is_measured(profile: Profile, data: st.DataOb
     bench = FilesBench(tree, profile=profile)
     sensed = data.draw(st.lists(st.sampled_from(SENSED), unique=True))
     bench.sense(**{label: data.draw(st.floats(*LIMITS[label])) for label in sensed})
-    found = told(bench, profile)
+    found = parse_files(bench, profile)
     assert set(OUTPUTS) | {"INPD1", "VCC", "DS1", "DIFF1", "PWM0.duty"} <= found.keys()
     for label, value in found.items():
         known = bench.values[label]
@@ -60,21 +60,21 @@ def test_what_is_told_back_is_what_is_measured(profile: Profile, data: st.DataOb
 @for_each(
     ("key", "text", "label", "why"),
     [
-        ("ds1", "abc", "DS1", "no number"),
-        ("ds1", "21.5", "DS1", "no number"),
-        ("ds1", None, "DS1", "no number"),
-        ("ds1", True, "DS1", "no number"),
-        ("ds1", ["1"], "DS1", "no number"),
-        ("ds1", "٢٣", "DS1", "no number"),
-        ("vin", "1e3", "VCC", "no number"),
+        ("ds1", "abc", "DS1", "not a number"),
+        ("ds1", "21.5", "DS1", "not a number"),
+        ("ds1", None, "DS1", "not a number"),
+        ("ds1", True, "DS1", "not a number"),
+        ("ds1", ["1"], "DS1", "not a number"),
+        ("ds1", "٢٣", "DS1", "not a number"),
+        ("vin", "1e3", "VCC", "not a number"),
         ("out0", "2", "OUT0", "neither 0 nor 1"),
-        ("pwm", "16", "PWM0", "no mask"),
-        ("ind", "-1", "INPD1", "no mask"),
+        ("pwm", "16", "PWM0", "not a mask"),
+        ("ind", "-1", "INPD1", "not a mask"),
         ("inpdnn", "x", "INPD1", "`inpdnn`"),
-        ("distanceSensor", "nan", "DISTANCE", "no number"),
-        ("customReadings", "12", "m1", "no list"),
-        ("customReadings", ["x"] * 30, "m1", "no number"),
-        ("customReadings", ["1"] * 3, "m1", "no list"),
+        ("distanceSensor", "nan", "DISTANCE", "not a number"),
+        ("customReadings", "12", "m1", "not a list"),
+        ("customReadings", ["x"] * 30, "m1", "not a number"),
+        ("customReadings", ["1"] * 3, "m1", "not a list"),
     ],
 )
 def test_a_text_that_a_key_cannot_have_is_not_taken_for_a_value(
@@ -119,13 +119,13 @@ def test_readings_of_modules_at_unknown_places_are_not_guessed(
 
 
 @for_each("text", ["", "0*0", "x*0*0", "99*0*0"])
-def test_a_differential_whose_scale_is_not_told_has_no_value(text: str) -> None:
+def test_a_differential_whose_scale_is_unknown_has_no_value(text: str) -> None:
     profile = Profile("3.0", "1.58a")
     file = {**FilesBench({}, profile=profile).json(ALL), "diffsel": text, "diff1": "5"}
     assert isinstance(parse_values(ALL, file, profile)["DIFF1"], Unreadable)
 
 
-def test_the_uptime_is_told_in_seconds_or_not_at_all() -> None:
+def test_the_uptime_is_in_seconds_or_missing() -> None:
     parts = {"uptimeSeconds": "5", "uptimeMinutes": "4", "uptimeHours": "3", "uptimeDays": "2"}
     assert parse_uptime(parts) == 5 + 4 * 60 + 3 * 3600 + 2 * 86400
     for wrong in ("60", "-1", "x"):

@@ -211,7 +211,7 @@ async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
     led = first.happen()
     await first.end()
     second = run_on(tmp_path / "history")
-    second.journal = Journal.resumed(first.journal.count, ())
+    second.journal = Journal.resume(first.journal.count, ())
     second.recorder.resume_after(first.journal.count)
     second.happen(cause=Cause("rule", "1", number=1, after=led))
     told = await second.told()
@@ -219,7 +219,7 @@ async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
     assert [entry["what"] for entry in told] == ["started", "on", "on"]
     assert told[2]["after"] == told[1]["number"]
     elsewhere = run_on(tmp_path / "another")
-    elsewhere.journal = Journal.resumed(600, ())
+    elsewhere.journal = Journal.resume(600, ())
     elsewhere.recorder.resume_after(600)
     elsewhere.happen()
     assert [entry["number"] for entry in await elsewhere.told()] == [601]

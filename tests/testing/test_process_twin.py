@@ -68,7 +68,7 @@ def test_it_can_do_what_all_twins_can() -> None:
         with pytest.raises(TwinNotReached, match="'Pump = on' did not hold within 50min"):
             twin.until("Pump = on", "50min")
         assert twin.now - begin == timedelta(hours=1)
-        with pytest.raises(BadRule, match="There is no value 'DSX'. Allowed: VCC"):
+        with pytest.raises(BadRule, match="Unknown label or name 'DSX'. Allowed: VCC"):
             twin.until("DSX > 1")
         twin.reset()
         assert twin.now.isoformat() == "2026-01-05T00:00:00+00:00"

@@ -138,7 +138,7 @@ def test_the_option_names_the_versions_for_tests_that_name_none(pytester: pytest
     assert all_of_them > 40
     result = run(pytester, "--leverframe-versions=4.0")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--leverframe-versions: Hardware '4.0' is unknown. Choose one*"])
+    result.stderr.fnmatch_lines(["*--leverframe-versions: Unknown hardware '4.0'. Choose one*"])
 
 
 def test_what_a_test_says_itself_counts_for_more_than_its_class(pytester: pytest.Pytester) -> None:

@@ -67,7 +67,9 @@ def test_a_snapshot_can_be_saved_after_the_end_and_loaded_twice(tmp_path: Path) 
 def test_faults_that_are_set_cannot_be_saved(tmp_path: Path) -> None:
     with Twin() as twin, twin.fault(faults.slow("5s")):
         moment = twin.snapshot()
-        with pytest.raises(BadSnapshot, match=r"end them before it is taken: slow\*delay:5s"):
+        with pytest.raises(
+            BadSnapshot, match=r"end these faults before you take it: slow\*delay:5s"
+        ):
             moment.save(tmp_path / "one.snapshot")
     assert not (tmp_path / "one.snapshot").exists()
 
@@ -87,7 +89,7 @@ def test_what_is_no_snapshot_of_this_version_is_refused(tmp_path: Path) -> None:
     for damaged, said in [
         (b"", "not a saved snapshot"),
         (b"PK\x03\x04 a picture", "not a saved snapshot"),
-        (newer, "format 2, of a newer program; this one reads format 1, so take it again"),
+        (newer, "format 2, of a newer program; this one reads format 1, take it again"),
         (whole[:-20], "is damaged: its checksum"),
         (whole[:-1] + bytes((whole[-1] ^ 1,)), "is damaged: its checksum"),
     ]:

@@ -16,7 +16,7 @@ from leverframe.command_line.entry import carry_out
 from leverframe.commands.plan.rule_steps import effect_of
 from leverframe.commands.table.matching import DOCUMENT_ROWS
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, RulePlaces, Settings, numbered_rules
+from leverframe.engine.settings import Rule, RulePlaces, Settings, number_rules
 from leverframe.engine.tree import MISSING, difference, is_confidential, with_value
 from leverframe.profile import Profile
 from leverframe.testing import Twin
@@ -65,7 +65,7 @@ def random_rules(random: Random) -> tuple[Rule, ...]:
 
 def live(rules: RulePlaces) -> Counter[Rule]:
     """Count the enabled rules by what they do."""
-    return Counter(effect_of(rule) for _, rule in numbered_rules(rules) if rule.enabled)
+    return Counter(effect_of(rule) for _, rule in number_rules(rules) if rule.enabled)
 
 
 def kept_on(seen: PulledUnit, wanted: RulePlaces) -> set[Rule]:
@@ -101,10 +101,8 @@ def overwritten_unseen(before: Settings, after: Settings, seen: PulledUnit) -> s
         # A secret that is forgotten with what it belongs to stands for that.
         if old is not MISSING
     }
-    delays = {
-        replace(effect_of(rule), off_delay=0): rule for _, rule in numbered_rules(before.rules)
-    }
-    for number, rule in numbered_rules(after.rules):
+    delays = {replace(effect_of(rule), off_delay=0): rule for _, rule in number_rules(before.rules)}
+    for number, rule in number_rules(after.rules):
         old_rule = delays.get(replace(effect_of(rule), off_delay=0))
         if seen.why_unread(f"rules.{number - 1}.off_delay") is not None and old_rule is not None:
             changed |= (

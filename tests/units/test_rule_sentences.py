@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from leverframe.commands.table.versions import all_profiles
-from leverframe.engine.settings import Rule, numbered_rules
+from leverframe.engine.settings import Rule, number_rules
 from leverframe.units.file_keys import BadEntry
 from leverframe.units.rule_sentences import rule_from_sentence, sentence_of
 from tests.cases import for_each
@@ -71,7 +71,7 @@ def test_every_rule_that_has_a_sentence_is_read_back_from_it() -> None:
     spoken = 0
     for profile in all_profiles()[::8]:
         rules = random_settings(profile, Random(str(profile)), 200).rules
-        for _, rule in numbered_rules(rules):
+        for _, rule in number_rules(rules):
             sentence = sentence_of(rule)
             spoken += sentence is not None
             assert sentence is None or rule_from_sentence(sentence) == rule

@@ -198,7 +198,7 @@ def test_what_was_read_with_loss_is_told_so() -> None:
 
 def test_settings_that_no_version_allows_cannot_be_compared() -> None:
     nonsense = changed(pwm__0__duty=900)
-    with pytest.raises(NotComparable, match="a: The backup holds a value for pwm"):
+    with pytest.raises(NotComparable, match="a: The backup contains a value for pwm"):
         compared(side(nonsense), side(defaults(HW30), "b"))
 
 

@@ -183,8 +183,8 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ('[access.admin]\nname = "user"', "access.admin.name: Two accounts have the same name."),
         ('include = "common.toml"', "include must be a list of files such as"),
         ('include = ["nowhere.toml"]', "nowhere.toml cannot be read: No such file"),
-        ('hardware = "4.0"', "Hardware '4.0' is unknown. Choose one of"),
-        ('hardware = "3.0"\nsoftware = "1.75"', "HW 3.0 never had software 1.75."),
+        ('hardware = "4.0"', "Unknown hardware '4.0'. Choose one of"),
+        ('hardware = "3.0"\nsoftware = "1.75"', "Software 1.75 does not exist for HW 3.0."),
         ("= 3", "is not valid TOML"),
     ],
 )

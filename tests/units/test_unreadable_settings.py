@@ -6,7 +6,7 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, RulePlaces, Settings, numbered_rules
+from leverframe.engine.settings import Rule, RulePlaces, Settings, number_rules
 from leverframe.engine.tree import difference, with_value
 from leverframe.profile import Profile
 from leverframe.testing import Twin
@@ -73,7 +73,7 @@ def two_rules() -> Settings:
 
 
 def off_delays(rules: RulePlaces) -> list[int]:
-    return [rule.off_delay for _, rule in numbered_rules(rules)]
+    return [rule.off_delay for _, rule in number_rules(rules)]
 
 
 def lines_of(plan: UnitPlan) -> list[str]:

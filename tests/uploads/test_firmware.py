@@ -99,7 +99,7 @@ def test_images_for_nothing_or_of_no_version_cannot_be_made() -> None:
 def test_an_image_of_a_version_that_never_existed_is_not_taken() -> None:
     made = build_image(["3.9"], "1.75").replace(b'"1.75"', b'"9.99"')
     for read in (read_image, lambda image: sign_image(image, PRIVATE)):
-        with pytest.raises(BadUpload, match=r"nearest that it had is 1\.75"):
+        with pytest.raises(BadUpload, match=r"newest version for it is 1\.75"):
             read(made)
 
 

@@ -111,11 +111,11 @@ COMPOSED = {
     "7 refuses 77.": ("7 refuses everything: 7.", "7 refuses 7."),
     "7 with slave ID 77": ("7 with slave ID 7", "7 with slave ID 7 at 7"),
     "The command 7 7.": (
-        "The command 7 takes no value.",
+        "The command 7 does not accept a value.",
         "The command 7 has no other form.",
         "The command 7 begins with 7.",
         "The command 7 has 7 fields.",
-        "The command 7 has 7 fields, 7 were given.",
+        "The command 7 has 7 fields; the request has 7.",
     ),
     "the SIM card is not ready: 7.7": ("the SIM card is not ready: 7.",),
     "7 7 last good snapshot (7) is in use: changes made after it are missing.": (
@@ -177,7 +177,7 @@ NOT_TOLD = {
 }
 #: Parts of wholes that are tested as such, and what is said to the log.
 PARTS_OF_OTHERS = (
-    " Another one forgets the password, unless `em4` gives it in the same request.",
+    " A different value deletes the password unless `em4` sets it in the same request.",
     *(" It exists under 7.", " The last good snapshot (7) is in use."),
     "A stream to %s is refused: it has too many already.",
 )

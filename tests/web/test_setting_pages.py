@@ -32,7 +32,7 @@ TEXTS = [
     ("one level of a topic", "walked"),
     ("a topic without", "walked/here"),
     ("such as europe/warsaw", "Europe/Warsaw"),
-    ("host, perhaps", "host.example/walked"),
+    ("host with optional", "host.example/walked"),
     ("eight bytes", "28:FF:64:1E:8C:16:03:5A"),
     ("", "Walked *&=+%'"),
 ]

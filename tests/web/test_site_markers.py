@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, Route
 
 from leverframe.status_files.marker_contexts import READERS
-from leverframe.status_files.markers import filled
+from leverframe.status_files.markers import fill_markers
 from tests.cases import for_each
 from tests.web.conftest import DESKTOP, Look, Tabs
 
@@ -79,7 +79,7 @@ def test_a_hostile_value_stays_text_wherever_a_marker_stands(value: str, page: P
         if path not in ("/", "/a.js"):
             route.fulfill(status=404, body="")
             return
-        body = filled(text.encode(), READERS[kind](), {"m": value})
+        body = fill_markers(text.encode(), READERS[kind](), {"m": value})
         kinds = {"js": "text/javascript", "html": "text/html"}
         route.fulfill(body=body, content_type=f"{kinds[kind]}; charset=utf-8")
 

@@ -1,1 +1,1 @@
-"""The interface document as data, and what turns a request into staged changes. Pure."""
+"""The interface document as data, and the code that turns a request into staged changes. Pure."""

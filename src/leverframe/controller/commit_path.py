@@ -15,7 +15,7 @@ import msgspec
 from leverframe.commands.table.stage import Stage
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.controller.outstanding import Outstanding
-from leverframe.controller.persistent_state import PersistentState, removed_where_none
+from leverframe.controller.persistent_state import PersistentState, remove_empty
 from leverframe.engine.actions import Action
 from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.journal import Cause
@@ -57,8 +57,8 @@ class CommitPath:
     ) -> None:
         """Begin with settings that are on disk.
 
-        `adopted` returns the settings of the engine, `adopt` gives it others; `note_store` is
-        told of every outcome.
+        `adopted` returns the settings of the engine, `adopt` gives it others; `note_store` gets
+        every outcome.
         """
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
@@ -85,7 +85,7 @@ class CommitPath:
         try:
             rows = Rows(leaf_texts(leaves), audit)
             if persisted or also:
-                rows.kept = texts_of(persisted | removed_where_none(also)) | audit
+                rows.kept = texts_of(persisted | remove_empty(also)) | audit
             if blobs or stage.replaces_all:
                 rows.blobs = {**blobs, EARLIER: None} if stage.replaces_all else blobs
             change = Change(

@@ -2,10 +2,10 @@
 
 Requests come in as calls of the command table. They are staged on the newest accepted settings
 (`pending`), queued to be written, and given to the engine once they are on disk, in the order in
-which they were accepted (`commit_path.py`); so what the engine lives by is always on disk. A
-request that changes no setting goes straight to the engine. Effects are carried out here, in order,
-at once: no pin waits for the disk. Whoever asked is answered when what must survive of them,
-messages too, is on disk.
+which they were accepted (`commit_path.py`); so the settings that the engine uses are always on
+disk. A request that changes no setting goes straight to the engine. Effects are carried out here,
+in order, immediately: no pin waits for the disk. The client is answered when what must survive of
+them, messages too, is on disk.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ NO_VALUES: Mapping[str, Value] = MappingProxyType({})
 
 
 class Controller(Hooks):
-    """One controller: an engine that lives by its settings on a board, a store and a clock.
+    """One controller: an engine that uses its settings on a board, a store and a clock.
 
     Needs a running event loop from `start` to `stop`.
     """
@@ -81,7 +81,9 @@ class Controller(Hooks):
         timezone: tzinfo,
         stored: Stored | None = None,
     ) -> None:
-        """Resume from what the store holds; `stored` is that where it has been read already."""
+        """Resume from the content of the store; `stored` is that content if it has already been
+        read.
+        """
         super().__init__()
         self.profile = profile
         self.store = store
@@ -159,6 +161,7 @@ class Controller(Hooks):
             machine.samples.add_all_causes(at.wall, machine.mover)
             self.engine.rules.trace()
 
+    # Published name (docs/reference/library.md).
     def go_on_with(
         self, engine: Engine, bootloader_until: float | None, former: Mapping[str, Value]
     ) -> None:
@@ -184,17 +187,17 @@ class Controller(Hooks):
                 self._power_off()
 
     def stand_still(self) -> None:
-        """Freeze for good, because another process goes on; `stop` comes next."""
+        """Freeze for good, because another process resumes; `stop` comes next."""
         self._let_nothing_wake()
         self._power_off()
         self._let_nothing_wake()
         self._stands_still = True
-        # Whatever still comes in finds nobody.
+        # Later requests reach no controller.
         self.bootloader_until = inf
         self.why_refused = lambda: MOVING
 
     def check_that_it_is_here(self) -> None:
-        """Refuse what comes too late for a controller with which another process goes on."""
+        """Refuse what comes too late for a controller that another process has resumed."""
         if self._stands_still:
             raise ControllerElsewhere(MOVING.reason)
 
@@ -252,9 +255,10 @@ class Controller(Hooks):
         remembered: Mapping[str, Any] | None = None,
         uploads: Iterable[str] = (),
     ) -> list[asyncio.Task[None]]:
-        """Power off and on with settings that are on disk, and where given remember only this.
+        """Power off and on with settings that are on disk; `remembered`, if given, replaces what is
+        remembered.
 
-        What is returned is under way, as of `notify_settings`.
+        Return what is still under way, as `notify_settings` does.
         """
         old = self.engine.settings
         self._restart_with(settings, remembered)
@@ -381,7 +385,7 @@ class Controller(Hooks):
         return further
 
     def _adopt(self, changes: Sequence[Change]) -> None:
-        """Apply changes that are on disk to the engine; several at once if they only set."""
+        """Apply changes that are on disk to the engine; several together if they only set."""
         at, old, last = self.clock.read(), self.engine.settings, changes[-1]
         self._run_overdue_timers(at)
         for change in changes:
@@ -395,7 +399,8 @@ class Controller(Hooks):
         following.beside += self.notify_settings(old, last.settings, uploads)
         for change in changes:
             change.outstanding.beside = following.beside
-        # At once: in a callback, 100 controllers later, nothing of this one would be in the cache.
+        # Immediately: in a callback, 100 controllers later, nothing of this one would be in the
+        # cache.
         self._end_round()
 
     def _run_overdue_timers(self, at: Moment) -> None:
@@ -419,16 +424,16 @@ class Controller(Hooks):
         if self.bootloader_until is None:
             self.carry_out(self.engine.sense(readings, self.clock.read()))
 
-    def connected(self, mqtt: bool) -> None:
+    def note_connection(self, mqtt: bool) -> None:
         if self.bootloader_until is None:
-            self.carry_out(self.engine.connected(mqtt, self.clock.read()))
+            self.carry_out(self.engine.note_connection(mqtt, self.clock.read()))
 
     def ping_answered(self, entry: int, milliseconds: float | None) -> None:
         if self.bootloader_until is None:
             self.carry_out(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
 
     def carry_out(self, emitted: list[Effect], wake: bool = True) -> Outstanding | None:
-        """Carry out effects at once; return what must still reach the disk, if anything must."""
+        """Carry out effects immediately; return what must still reach the disk, if anything."""
         if not emitted and not wake:
             # As nearly always when settings are adopted.
             return None
@@ -462,7 +467,7 @@ class Controller(Hooks):
                 # What the disk refuses is sent from memory: no reason to refuse the request.
                 outstanding.beside.append(messages)
             if persisted:
-                # Tried again until the disk takes it; `/health` tells meanwhile.
+                # Retried until the disk takes it; until then `/health` reports it.
                 outstanding.beside.append(self.persistent.persist(persisted))
         for effect in again:
             self._carry_out[type(effect)](effect)
@@ -473,7 +478,7 @@ class Controller(Hooks):
         self._end_round()
 
     def _end_round(self) -> None:
-        """Do once per round of the event loop what follows from all that happened in it."""
+        """Run the follow-up work of all events in one round of the event loop, once."""
         self._notify_if_changed()
         # Afterwards: a watcher may want to be called at a time of its own.
         self.time.plan_now()
@@ -485,17 +490,18 @@ class Controller(Hooks):
             self._watched_version = version
             self._call_watchers()
 
+    # Published name (docs/reference/library.md).
     def tell_findings(self) -> None:
-        """Notify the watchers at once that a source of findings has changed."""
+        """Notify the watchers immediately that a source of findings has changed."""
         self.findings.check_again()
         self._call_watchers()
 
     def name_or(self, given: str) -> str:
-        """Return what people call it: by its settings, by its node, else the name it was given."""
+        """Return its name: from its settings, from its node, or else the given one."""
         return self.engine.settings.name or self.new_name or given
 
     def take_name(self, name: str) -> None:
-        """Change the name that is used wherever people have not given one themselves."""
+        """Change the name that is used where users have not set one."""
         self.new_name = name
         self.engine.machine.version += 1
         self._notify_if_changed()
@@ -509,7 +515,7 @@ class Controller(Hooks):
 
     def clock_changed(self) -> None:
         """Adapt the engine to a wall clock that was set or stepped."""
-        # The time itself is told, and so is that the clock is set, or no longer.
+        # Report the time itself, and whether the clock is set.
         self.engine.machine.version += 1
         self.carry_out(self.engine.clock_changed(self.clock.read()))
 

@@ -1,9 +1,9 @@
 """The faults that are set on a simulated controller: when each acts, on what, and what it did.
 
-Whoever meets a fault asks here: the HTTP and Modbus servers, the simulated board, the outbox. They
-are told when there is something to ask for, so that a controller without faults never asks. Chance
-comes from a seed, so that the same faults do the same again; all of it goes back in time with
-snapshots. What a fault did is in the journal.
+The parts that a fault affects ask here: the HTTP and Modbus servers, the simulated board, the
+outbox. They are notified when there is something to ask for, so that a controller without faults
+never asks. Chance comes from a seed, so that the same faults do the same again; all of it goes back
+in time with snapshots. What a fault did is in the journal.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from msgspec import Struct
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ONEWIRE, OUTPUTS
-from leverframe.engine.live_state import LiveState, exported, imported
+from leverframe.engine.live_state import LiveState, export_state, import_state
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 from leverframe.hardware import fault_catalogue as catalogue
@@ -38,7 +38,7 @@ class FaultyPort(Protocol):
 
 
 class Unit(Protocol):
-    """What a fault does to the controller itself."""
+    """The effects of a fault on the controller itself."""
 
     def power_off(self, until: float) -> None: ...
 
@@ -74,7 +74,7 @@ class ActiveFault:
         self.acted = 0
         seed = fields.get("seed")
         self.random = Random(number if seed is None else int(seed))
-        #: When it acts by itself next.
+        #: When it acts on its own next.
         self.next: float | None = None
         #: What it remembers: the value that is stuck, answers that are stale.
         self.memory: dict[str, Any] = {}
@@ -135,7 +135,7 @@ class Faults:
         return active
 
     def remove(self, active: ActiveFault) -> None:
-        """End a fault; one that has ended by itself is no mistake."""
+        """End a fault; it is no mistake if the fault has already ended."""
         known = self._faults.get(active.number)
         if known is not None:
             self._end(known)
@@ -199,7 +199,9 @@ class Faults:
     def _follow_channels(self) -> None:
         down = {one["server"] for one in self._on(catalogue.CHANNELS)}
         for server, channels in SERVERS.items():
-            sentence = f"The {server} is down, by a fault that was set." if server in down else None
+            sentence = (
+                f"The {server} is down because of a simulated fault." if server in down else None
+            )
             for channel in channels:
                 self._unit.set_down(channel, sentence)
 
@@ -248,10 +250,10 @@ class Faults:
     # --- snapshots --------------------------------------------------------------------------------
 
     def live_state(self) -> LiveState[Any]:
-        return exported((self._number, self._faults))
+        return export_state((self._number, self._faults))
 
     def resume_from(self, state: LiveState[Any]) -> None:
-        self._number, self._faults = imported(state)
+        self._number, self._faults = import_state(state)
         self._join_board()
         self._follow_channels()
         self._notify_ports()
@@ -294,15 +296,15 @@ class Faults:
 
     # --- what the board asks ----------------------------------------------------------------------
 
-    def sensed(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what the controller gets for what is measured."""
+    def distort(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the readings that the controller gets in place of those that are measured."""
         bound = self._unit.settings().onewire
         ids = {one.id: label for label, one in zip(ONEWIRE, bound, strict=False)}
         changed = dict(readings)
         for active in self._on(catalogue.READINGS):
             for key, value in changed.items():
                 if ids.get(key, key) == active["label"] and not isinstance(value, tuple):
-                    changed[key] = self._distorted(active, value)
+                    changed[key] = self._distort(active, value)
         for active in self._on(catalogue.LEVELS):
             label = active["label"]
             level = changed.get(label)
@@ -311,7 +313,7 @@ class Faults:
                 self._add_edges(active, label, int(level))
         return changed
 
-    def _distorted(self, active: ActiveFault, value: Any) -> Any:
+    def _distort(self, active: ActiveFault, value: Any) -> Any:
         if value is None and active.fault.kind not in ("sensor_85", "sensor_minus_127"):
             return None
         distorted = _DISTORTED[active.fault.kind](active, value, self._unit.read().now)
@@ -323,8 +325,8 @@ class Faults:
                 self._unit.log(active.cause, Fact("fault_reads", active["label"], figures=figures))
         return distorted
 
-    def driven(self, label: str, on: bool) -> bool:
-        """Return what a relay does when it is told to."""
+    def relay_state(self, label: str, on: bool) -> bool:
+        """Return the state that a relay takes when it is switched."""
         result = on
         for active in self._on(catalogue.PINS):
             if active["label"] != label:
@@ -359,7 +361,7 @@ class Faults:
             self._board.deliver({label: level})
 
     def _show_again(self, active: ActiveFault) -> None:
-        """Apply the begin or end of a fault at once."""
+        """Apply the begin or end of a fault immediately."""
         label = active["label"]
         if active.fault.where == catalogue.PINS:
             if active.fault.kind != "relay_bounce":
@@ -368,14 +370,14 @@ class Faults:
             self._board.deliver_again(self._key(label))
 
     def _key(self, label: str) -> str:
-        """Return what a reading is called on the board: its label, or the sensor bound there."""
+        """Return the name of a reading on the board: its label, or the sensor bound there."""
         if label in ONEWIRE:
             bound = self._unit.settings().onewire[ONEWIRE.index(label)].id
             if bound in self._board.onewire_ids:
                 return bound
         return label
 
-    # --- kinds that do something by themselves ----------------------------------------------------
+    # --- kinds that act on their own -------------------------------------------------------------
 
     def _sample(self, active: ActiveFault) -> None:
         if active.memory:

@@ -1,4 +1,4 @@
-"""What faults do to a controller itself: its power, its clock, and who carries its messages."""
+"""The effects of faults on a controller itself: its power, its clock, and its message channels."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 
-#: Told why messages of a channel cannot go, or with None that they can.
+#: Called with the reason why messages of a channel cannot go, or None if they can.
 SetDown = Callable[[str, str | None], None]
 
 

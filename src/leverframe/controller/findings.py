@@ -1,10 +1,10 @@
 """The present findings of a controller: one list, since when each is there, and in words.
 
 What the engine knows of (`engine/findings.py`), what is wrong with parts around it (`troubles`),
-and what such parts find by themselves are looked at together, whenever somebody asks. The journal
-is told by looks of its own: at once where settings, a hand on a rule's output, a part or a lost
-sensor may have made a finding or ended one, soon after any other change, and now and then by the
-controller's clock. Asking changes nothing.
+and what such parts find on their own are evaluated together, whenever a client asks. The journal is
+updated by evaluations of its own: immediately where settings, a hand on a rule's output, a part or
+a lost sensor may have made a finding or ended one, soon after any other change, and now and then by
+the controller's clock. Asking changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,8 +22,8 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.findings import (
     Finding,
     engine_findings,
-    held_rules,
     messages_never_sent,
+    rules_overridden_by_hand,
 )
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
@@ -44,8 +44,8 @@ DEPENDED_ON = attrgetter(
     *("email", "gsm", "http", "mqtt", "snmp"),
 )
 
-#: Settings on which no finding depends, such as names. Nobody looks after a change of them alone:
-#: a look takes a tenth of the time of the whole change.
+#: Settings on which no finding depends, such as names. Findings are not evaluated after a change of
+#: them alone: a look takes a tenth of the time of the whole change.
 _OF_NO_CONCERN = frozenset(("name", "outputs", "oled", "ui", "layout"))
 _of_concern: Callable[[Settings], tuple[Any, ...]] = attrgetter(
     *(name for name in Settings.__struct_fields__ if name not in _OF_NO_CONCERN)
@@ -54,12 +54,12 @@ _of_concern: Callable[[Settings], tuple[Any, ...]] = attrgetter(
 SENTENCES = engine_findings_module.SENTENCES | {
     TROUBLE: "{part}: {sentence}",
     "password_weak": "The password of {account} is easy to guess.",
-    "certificate_ends": "The certificate of this controller ends soon. Days left: {days}.",
-    "certificate_ended": "The certificate of this controller has ended: browsers refuse it.",
+    "certificate_ends": "The certificate of this controller expires soon. Days left: {days}.",
+    "certificate_ended": "The certificate of this controller has expired: browsers reject it.",
 }
-#: Figures that are a rule: told by its name, where it has one.
+#: Figures that are a rule: shown by its name, where it has one.
 _RULES = ("rule", "other")
-#: Kinds that would help somebody to get in.
+#: Kinds that would help an intruder.
 _FOR_ADMIN = frozenset(("password_weak",))
 #: Seconds between two looks while values change, which take a twentieth of the time of a busy
 #: controller; and while nothing does: then only the end of a certificate comes, and waking ten
@@ -68,27 +68,31 @@ LOOK_SOON_S, LOOK_EVERY_S = 10.0, 300.0
 
 
 class FindingReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A finding as it is told to people and programs."""
+    """A finding as pages and programs get it."""
 
-    id: Annotated[str, Meta(description="The same for as long as the finding is there.")]
-    kind: Annotated[str, Meta(description="Which sentence it is.")]
+    id: Annotated[str, Meta(description="Stays the same while the finding exists.")]
+    kind: Annotated[str, Meta(description="The kind of finding; each kind has its own sentence.")]
     severity: Literal["fault", "attention"]
     since: Annotated[float, Meta(description="Seconds since 1970.")]
     text: str
-    label: Annotated[str | None, Meta(description="What it is about, if that has a label.")]
-    figures: Annotated[
-        dict[str, int | float | str], Meta(description="What else stands in the sentence.")
+    label: Annotated[
+        str | None, Meta(description="The label of the thing concerned, if it has one.")
     ]
-    page: Annotated[str, Meta(description="The page that repairs it, as after `#/`.")]
+    figures: Annotated[
+        dict[str, int | float | str], Meta(description="The other values of the sentence.")
+    ]
+    page: Annotated[
+        str, Meta(description="The page where it can be fixed, as in the address after `#/`.")
+    ]
 
     @property
     def is_public(self) -> bool:
-        """Whether people who may only switch are told of it."""
+        """Whether users who may only switch can see it."""
         return self.kind not in _FOR_ADMIN
 
 
 class ObservedTroubles(dict[str, str]):
-    """The sentences by part; whoever shows them is told at once when one comes or goes."""
+    """The sentences by part; `on_change` is called immediately when a sentence comes or goes."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         super().__init__()
@@ -125,7 +129,7 @@ class ObservedTroubles(dict[str, str]):
 
 
 class FindingsState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of earlier looks, as plain data."""
+    """The results of earlier looks, as plain data."""
 
     since: dict[str, float]
     journalled: dict[str, Fact]
@@ -142,7 +146,7 @@ class FindingsWatch:
         self._engine = engine
         self._clock = clock
         self._troubles = troubles
-        #: What parts around the controller find by themselves.
+        #: What parts around the controller find on their own.
         self.sources: list[FindingSource] = []
         #: Since when the findings of the last look are there.
         self._since: dict[str, float] = {}
@@ -161,14 +165,14 @@ class FindingsWatch:
         self._of_settings: tuple[Finding, ...] = ()
 
     def report(self) -> list[FindingReport]:
-        """Look, and list what is found: faults first, then by their age."""
+        """Evaluate and list the findings: faults first, then by their age."""
         at, engine = self._clock.read(), self._engine()
         depended_on = DEPENDED_ON(engine.settings)
         if depended_on != self._depended_on:
             self._depended_on = depended_on
             self._of_settings = tuple(of_settings_alone(engine.settings))
         found = [
-            *(one for one in engine_findings(engine, at) if not self._is_told_by_a_part(one)),
+            *(one for one in engine_findings(engine, at) if not self._is_reported_by_part(one)),
             *self._of_settings,
             *self._of_parts(),
         ]
@@ -177,9 +181,11 @@ class FindingsWatch:
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
 
     def check_if_due(self) -> None:
-        """Look for the journal if that is some time ago, or if there is surely something new."""
+        """Evaluate for the journal if the last time is long ago, or if there is certainly something
+        new.
+        """
         now, engine = self._clock.now(), self._engine()
-        absent, held = engine.machine.absent_since, held_rules(engine)
+        absent, held = engine.machine.absent_since, rules_overridden_by_hand(engine)
         self._is_behind = not (
             now - self._looked_at >= LOOK_SOON_S
             or self._troubles.revision != self._looked_troubles
@@ -195,7 +201,7 @@ class FindingsWatch:
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def _settings_of_concern_changed(self, settings: Settings) -> bool:
-        """Return whether settings that findings depend on are others than at the last question."""
+        """Return whether settings that findings depend on have changed since the last call."""
         if settings is self._seen_settings:
             return False
         former, self._seen_of_concern = self._seen_of_concern, _of_concern(settings)
@@ -212,7 +218,7 @@ class FindingsWatch:
         known = self._journalled.keys()
         self.check_if_due()
         if self._journalled.keys() != known:
-            # Whoever shows the findings is told, too.
+            # The parts that show the findings are notified, too.
             self._engine().machine.version += 1
 
     def check_again(self) -> None:
@@ -238,8 +244,8 @@ class FindingsWatch:
         for source in self.sources:
             yield from source()
 
-    def _is_told_by_a_part(self, finding: Finding) -> bool:
-        """Return whether a part says itself what is wrong, with the reason."""
+    def _is_reported_by_part(self, finding: Finding) -> bool:
+        """Return whether a part reports the problem itself, with the reason."""
         slot = finding.figures.get("slot")
         return (
             finding.kind == "slot_silent"
@@ -274,7 +280,7 @@ class FindingsWatch:
             return
         machine = self._engine().machine
         # The engine of a quiet controller knows only the moment of its last change; virtual time
-        # may have moved on since what is told.
+        # may have moved on since the reported moment.
         wall = machine.at.wall if self._clock.is_virtual else self._clock.wall()
         add = machine.journal.add
         for identity in sorted(facts.keys() - known.keys()):
@@ -309,7 +315,7 @@ def is_of_trouble(cause: Cause) -> bool:
 
 
 def _figure(key: str, figure: int | float | str, settings: Settings) -> int | float | str:
-    """Return a figure as people call what it is."""
+    """Return a figure as the name of what it stands for."""
     if key in _RULES and isinstance(figure, int):
         rule = rule_numbered(settings.rules, figure)
         return (rule.name if rule else "") or figure
@@ -317,7 +323,7 @@ def _figure(key: str, figure: int | float | str, settings: Settings) -> int | fl
 
 
 def of_settings_alone(settings: Settings) -> Iterator[Finding]:
-    """Find what is wrong whatever happens: messages that go nowhere, and rules that fight."""
+    """Find problems of the settings alone: messages without a destination, and rules that fight."""
     yield from messages_never_sent(settings)
     for advice in fights(settings):
         if advice.kind == "fight":

@@ -1,9 +1,9 @@
-"""A running controller as plain data, and a controller in another process that goes on from it.
+"""A running controller as plain data, and a controller in another process that resumes from it.
 
-What moves along is what the controller goes on by: the engine with its timers, the simulated board
-with its readings and plants, the journal, the clock as people have set it. It fits a controller
-with the same settings and version, in a program with the same format; any other starts as after a
-power cut, and the log says why. Time went on meanwhile: what was due is done, late.
+What moves along is what the controller needs to resume: the engine with its timers, the simulated
+board with its readings and plants, the journal, the clock as people have set it. It fits a
+controller with the same settings and version, in a program with the same format; any other starts
+as after a power cut, and the log says why. Time has passed since then: what was due is done, late.
 
 Not moved along: faults that are set, messages that were kept instead of sent, and the list of what
 the board has driven. Real pins do not move at all.
@@ -44,7 +44,7 @@ from leverframe.profile import Profile
 
 log = logging.getLogger(__name__)
 
-#: What is older is of no use: counters would count, and timers run, what nobody has seen.
+#: What is older is of no use: counters would count, and timers run, for what was never observed.
 MAX_AGE_S = 300.0
 #: Many times what an export can have; what is longer is cut, and counts as damaged.
 MAX_BYTES = 4_000_000
@@ -57,7 +57,7 @@ class LiveExport(Struct, frozen=True, forbid_unknown_fields=True):
 
     format: int
     profile: Profile
-    #: What tells these settings from others.
+    #: The fingerprint of these settings.
     settings: str
     at: Moment
     #: How far people have set its clock ahead.
@@ -85,7 +85,7 @@ class _Format(Struct, frozen=True):
 
 
 def hand_over(controller: Controller) -> SavedLive | None:
-    """Freeze a controller, and return what another one goes on from, if it can.
+    """Freeze a controller, and return the state from which another can resume, if there is one.
 
     Everything that was accepted is stored; `stop` comes next.
     """
@@ -95,13 +95,13 @@ def hand_over(controller: Controller) -> SavedLive | None:
         return None
     try:
         digest = settings_digest(controller.profile, controller.engine.settings)
-        return exported_live(controller, digest)
+        return export_live(controller, digest)
     except Exception:
         log.exception("its live state cannot be exported; it starts as after a power cut")
         return None
 
 
-def exported_live(
+def export_live(
     controller: Controller, digest: str, entries: int = KEPT_ENTRIES
 ) -> SavedLive | None:
     """Export a controller as it is now; None where it has a real board."""
@@ -114,7 +114,7 @@ def exported_live(
         digest,
         controller.clock.read(),
         controller.clock.ahead_s,
-        _remembered(controller),
+        _find_remembered(controller),
         portable(controller.engine, entries),
         bench.portable(),
         controller.findings.portable(),
@@ -125,7 +125,7 @@ def exported_live(
 
 
 def settings_digest(profile: Profile, settings: Settings) -> str:
-    """Return a text that tells settings from others; of a secret it tells whether it is set."""
+    """Return a fingerprint of settings; of a secret it covers only whether it is set."""
     leaves = {
         path: bool(value) if is_confidential(path) else _canonical(value)
         for path, _, value in difference(defaults(profile), settings)
@@ -135,7 +135,7 @@ def settings_digest(profile: Profile, settings: Settings) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Return what a leaf is before and after it was stored: a number has one form."""
+    """Return the form that a leaf has before and after it is stored: a number has one form."""
     if value is MISSING:
         return None
     if isinstance(value, tuple | list):
@@ -143,10 +143,10 @@ def _canonical(value: Any) -> Any:
     return float(value) if type(value) is int else value
 
 
-def opened_live(saved: SavedLive, profile: Profile) -> LiveExport:
-    """Read an export; raise UnfitState where it is of no use to a controller of this version."""
+def open_live(saved: SavedLive, profile: Profile) -> LiveExport:
+    """Read an export; raise UnfitState if a controller of this version cannot use it."""
     if saved.seconds_old() > MAX_AGE_S:
-        raise UnfitState(f"Its live state is {saved.seconds_old():.0f} s old, too old to go on.")
+        raise UnfitState(f"Its live state is {saved.seconds_old():.0f} s old, too old to resume.")
     try:
         data = zlib.decompressobj().decompress(saved.data, MAX_BYTES)
         found = msgspec.json.decode(data, type=_Format).format
@@ -159,26 +159,28 @@ def opened_live(saved: SavedLive, profile: Profile) -> LiveExport:
     except (msgspec.MsgspecError, zlib.error) as error:
         raise UnfitState(f"Its live state is damaged: {error}.") from error
     if live.profile != profile:
-        raise UnfitState(f"Its live state is of {live.profile}, and it is {profile} now.")
+        raise UnfitState(
+            f"Its live state is for {live.profile}, but the controller is now {profile}."
+        )
     return live
 
 
 def resumption(
     saved: SavedLive | None, profile: Profile, node: Clock
 ) -> tuple[LiveExport, Clock] | tuple[None, None]:
-    """Read an export and make the clock that goes with it; say why where it is of no use."""
+    """Read an export and create its clock; return the reason if the export cannot be used."""
     if saved is None:
         return None, None
     try:
-        live = opened_live(saved, profile)
+        live = open_live(saved, profile)
     except UnfitState as error:
         _log_refusal(error)
         return None, None
-    return live, continued_clock(live, saved, node)
+    return live, resume_clock(live, saved, node)
 
 
-def continued_clock(live: LiveExport, saved: SavedLive, node: Clock) -> Clock:
-    """Return a clock that shows what the one of the export would show now.
+def resume_clock(live: LiveExport, saved: SavedLive, node: Clock) -> Clock:
+    """Return a clock that shows what the clock of the export would show now.
 
     Where time is moved by hand, a controller comes to the time of the node, if it is not past it.
     """
@@ -190,10 +192,10 @@ def continued_clock(live: LiveExport, saved: SavedLive, node: Clock) -> Clock:
     return clock
 
 
-def went_on(controller: Controller, live: LiveExport) -> bool:
+def try_resume(controller: Controller, live: LiveExport) -> bool:
     """Resume a controller that was not started; where it cannot, log why and return False."""
     try:
-        _go_on(controller, live)
+        _resume(controller, live)
     except UnfitState as error:
         _log_refusal(error)
         return False
@@ -204,14 +206,16 @@ def _log_refusal(error: UnfitState) -> None:
     log.warning("%s It starts as after a power cut.", error)
 
 
-def _go_on(controller: Controller, live: LiveExport) -> None:
+def _resume(controller: Controller, live: LiveExport) -> None:
     bench = controller.board.bench
     if bench is None:
-        raise UnfitState("Its board is not simulated, and real pins do not move.")
+        raise UnfitState(
+            "Its board is not simulated, and real pins cannot move to another process."
+        )
     settings = controller.engine.settings
     if live.settings != settings_digest(controller.profile, settings):
         raise UnfitState("Its settings were changed after its live state was saved.")
-    stored = _remembered(controller)
+    stored = _find_remembered(controller)
     engine = engine_from(
         live.engine, controller.profile, settings, controller.timezone, controller.persistent.values
     )
@@ -237,7 +241,7 @@ def _go_on(controller: Controller, live: LiveExport) -> None:
     controller.carry_out([*emitted, *_newer(engine, live.remembered, stored, at)])
 
 
-def _remembered(controller: Controller) -> _Remembered:
+def _find_remembered(controller: Controller) -> _Remembered:
     kept = controller.persistent.of_engine()
     return {name: value for name, value in kept.items() if value is not None}
 
@@ -245,7 +249,7 @@ def _remembered(controller: Controller) -> _Remembered:
 def _newer(
     engine: Engine, saved: Mapping[str, Any], stored: Mapping[str, Any], at: Moment
 ) -> list[Any]:
-    """Let count what was remembered after the state was saved: somebody was told that it is."""
+    """Apply what was remembered after the state was saved: a client was answered that it counts."""
     actions = list(_actions(saved, stored))
     for name, on in stored.items():
         kind, _, index = name.partition(".")

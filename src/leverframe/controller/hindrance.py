@@ -1,4 +1,4 @@
-"""A node that may do nothing for a controller now, and how it refuses what it is asked for."""
+"""A node that may do nothing for a controller now, and how it refuses requests."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ class Hindrance(msgspec.Struct, frozen=True):
     store_is_away: bool = False
 
     def refuse(self, commands: Sequence[Command], stage: Stage) -> None:
-        """Refuse commands by what they would do; without one the states are only asked for.
+        """Refuse commands by what they would do; a request without a command only reads the states.
 
         That is found out on settings that may be old, so nothing else is decided by them.
         """
@@ -42,4 +42,6 @@ class Hindrance(msgspec.Struct, frozen=True):
             raise ControllerElsewhere(self.reason)
 
 
-MOVING = Hindrance("This controller is moving to another node. Nothing was changed; ask again.")
+MOVING = Hindrance(
+    "This controller is moving to another node. Nothing was changed; repeat the request."
+)

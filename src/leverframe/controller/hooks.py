@@ -1,4 +1,4 @@
-"""What stands around a controller: who takes its effects, who watches it, what parts tell of it.
+"""What stands around a controller: who takes its effects, who watches it, what parts report of it.
 
 The parts fill this in when they are joined to the controller; it knows none of them.
 """
@@ -45,10 +45,10 @@ class LivePart(Protocol):
     live_type: ClassVar[Any]
 
     def live_state(self) -> Any:
-        """Return all that it goes on by, as something that does not change afterwards."""
+        """Return its whole state, as something that does not change afterwards."""
 
     def resume_from(self, state: Any) -> None:
-        """Become what such a state says."""
+        """Restore such a state."""
 
 
 class RequestLog(Protocol):
@@ -64,13 +64,13 @@ class RequestLog(Protocol):
 
 class Hooks:
     def __init__(self) -> None:
-        #: Effects that leave the controller; whoever sends notifications or pings sets these. What
-        #: a notification gives back is done when its messages are on disk.
+        #: Effects that leave the controller; the parts that send notifications or pings set these.
+        #: What a notification gives back is done when its messages are on disk.
         self.on_notify: Callable[[effects.Notify], asyncio.Future[None] | None] = _drop
         self.on_modem: Callable[[effects.SendModem], None] = _drop
         #: What a write gives back is done when the module has taken it, or ends by a refusal.
         self.on_modbus_write: WriteToModules = self._keep_write
-        #: Writes of before anybody took them.
+        #: Writes from before there was a recipient.
         self._early_writes: list[effects.WriteModbus] = []
         self.on_ping: Callable[[effects.PingHost], None] = _drop
         self.on_screen: Callable[[effects.ShowScreen], None] = _drop
@@ -118,7 +118,7 @@ class Hooks:
         self.request_journal: RequestLog | None = None
         #: What is known about newer firmware (`/api/firmware`).
         self.firmware_report: Callable[[], Any] = dict
-        #: The certificate of this controller; None where it does not speak TLS by itself.
+        #: The certificate of this controller; None where it does not speak TLS itself.
         self.certificate_report: Callable[[], Any] = _nothing
         #: Parts around the controller that do something at a time of its clock.
         self.timed: list[DeadlinePart] = []
@@ -129,11 +129,11 @@ class Hooks:
         #: The report of the GSM modem to the administrator, with the answer to the last command.
         self.modem_report: Callable[[], Any] = dict
 
-    def check_settings(self, wanted: Settings, given: Collection[str]) -> None:
+    def check_settings(self, wanted: Settings, paths: Collection[str]) -> None:
         """Let parts refuse the wanted tree where they cannot do what a command asks of them."""
-        if not self.settings_checks.keys().isdisjoint(given):
+        if not self.settings_checks.keys().isdisjoint(paths):
             for path, check in self.settings_checks.items():
-                if path in given:
+                if path in paths:
                     check(wanted)
 
     def notify_settings(

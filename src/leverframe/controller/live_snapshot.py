@@ -1,9 +1,10 @@
-"""Snapshots of a whole controller on virtual time: taken, gone back to, and taken up by another.
+"""Snapshots of a whole controller on virtual time: take and restore them, also in another
+controller.
 
 A snapshot has the settings, the engine with its timers and journal, what is remembered for a
 restart, the simulated board with its plants, the moment, and what the parts beside the controller
 add, such as captured messages. Going back to it changes the store first, as any request does; then
-everything goes on exactly as it did from that moment, also when another controller takes it up.
+everything continues exactly as it did from that moment, also when another controller takes it up.
 
 What people look back on stays as it is: the audit trail, which gets an entry where settings
 change, and the history. So do uploads, sessions, and messages that have left.
@@ -20,7 +21,7 @@ from leverframe.controller.controller import Controller
 from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
-from leverframe.engine.live_state import LiveState, exported, imported
+from leverframe.engine.live_state import LiveState, export_state, import_state
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, difference
@@ -38,7 +39,7 @@ class NoLiveSnapshot(ErrorForPeople):
 
 
 class LiveSnapshot(Struct, frozen=True):
-    """Everything that a controller goes on by, at one moment."""
+    """The whole state of a controller at one moment."""
 
     profile: Profile
     settings: Settings
@@ -62,7 +63,7 @@ async def take_snapshot(controller: Controller) -> LiveSnapshot:
     return LiveSnapshot(
         controller.profile,
         controller.engine.settings,
-        exported(controller.engine),
+        export_state(controller.engine),
         controller.persistent.of_engine(),
         controller.clock.read(),
         controller.bootloader_until,
@@ -82,16 +83,16 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
     _bench(controller)
     if snapshot.profile.hw != controller.profile.hw:
         raise NoLiveSnapshot(
-            f"The snapshot is of hardware {snapshot.profile.hw}, "
-            f"this controller has hardware {controller.profile.hw}."
+            f"The snapshot is for hardware {snapshot.profile.hw}; this controller has hardware "
+            f"{controller.profile.hw}."
         )
     if len(snapshot.parts) != 1 + len(controller.live_parts):
-        raise NoLiveSnapshot("Of the snapshot and this controller only one has recorded answers.")
+        raise NoLiveSnapshot("The snapshot or this controller has recorded answers, but not both.")
     await controller.writer.settled()
     kept = _difference_of_remembered(controller, snapshot.remembered)
     if controller.profile.sw != snapshot.profile.sw:
         kept["profile.sw"] = snapshot.profile.sw
-    await _store(controller, snapshot.settings, kept, partial(_go_on, controller, snapshot))
+    await _store(controller, snapshot.settings, kept, partial(_resume, controller, snapshot))
 
 
 async def start_again(
@@ -105,11 +106,14 @@ async def start_again(
 
 
 async def _store(
-    controller: Controller, settings: Settings, kept: dict[str, Any], then: Callable[[], object]
+    controller: Controller,
+    settings: Settings,
+    remembered: dict[str, Any],
+    then: Callable[[], object],
 ) -> None:
-    """Write what changes, in one step, and go on then."""
+    """Write what changes, in one step, then continue."""
     leaves = list(difference(controller.pending, settings))
-    if not (leaves or kept):
+    if not (leaves or remembered):
         then()
         return
     audit: dict[str, str | None] = {}
@@ -118,7 +122,7 @@ async def _store(
     change = Change(settings, BY_SNAPSHOT, ChangeDescription.of(leaves, {}), audit)
     changes = Changes(
         settings={path: DELETED if new is MISSING else new for path, _, new in leaves},
-        kept=kept,
+        kept=remembered,
         audit=audit,
     )
     written = controller.writer.commit(changes, partial(_on_stored, controller, then), change)
@@ -137,8 +141,8 @@ def _on_stored(
         then()
 
 
-def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
-    """Make the controller what it was; all of it happens within this call."""
+def _resume(controller: Controller, snapshot: LiveSnapshot) -> None:
+    """Restore the controller; all of it happens within this call."""
     board = _bench(controller)
     old, former = controller.engine.settings, controller.engine.values
     controller.clock.go_back(snapshot.moment)
@@ -150,7 +154,7 @@ def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
     board.resume_from(of_board)
     for part, state in zip(controller.live_parts, of_parts, strict=True):
         part.resume_from(state)
-    controller.go_on_with(imported(snapshot.engine), snapshot.bootloader_until, former)
+    controller.go_on_with(import_state(snapshot.engine), snapshot.bootloader_until, former)
     if is_other_version:
         controller.notify_profile()
     if old is not snapshot.settings:
@@ -173,6 +177,7 @@ def _bench(controller: Controller) -> SimulatedBoard:
         raise NoLiveSnapshot("This board is not simulated: what it drives cannot go back in time.")
     if not controller.clock.is_virtual:
         raise NoLiveSnapshot(
-            "Time runs by itself here and does not go back; start with --virtual-time for that."
+            "Time runs in real time here and cannot go back; start with --virtual-time to "
+            "allow that."
         )
     return bench

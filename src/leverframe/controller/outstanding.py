@@ -1,4 +1,4 @@
-"""What is still on its way when a request has been accepted: whoever asked is answered after it."""
+"""What is still on its way when a request has been accepted: the client is answered after it."""
 
 import asyncio
 from typing import Any
@@ -19,8 +19,8 @@ class Outstanding(msgspec.Struct, eq=False):
     async def finish(self) -> None:
         """Wait until all of it has ended; raise StoreUnavailable where the change is not on disk.
 
-        Raise the refusal where a device has not taken what it was to take. Whoever stops waiting
-        takes nothing back.
+        Raise the refusal where a device has not taken what it was to take. To stop waiting takes
+        nothing back.
         """
         if self.write is not None:
             await self.write

@@ -1,4 +1,4 @@
-"""The parts of a controller that can be in trouble: what people call them, and their pages.
+"""The parts of a controller that can have problems: their names for users, and their pages.
 
 A trouble is noted by its part in short, such as `http1` or `1-Wire sensor 28:FF:...`. The names
 here are those of the pages; `words/parts.json` has them in the other languages.
@@ -71,7 +71,7 @@ PARTS = {
 
 
 def part_of(noted: str) -> TroubledPart:
-    """Return what people call a part in trouble, and the page that sets it up."""
+    """Return the name of a part for users, and the page that sets it up."""
     if noted in LABELS:
         return TroubledPart(noted, page_of(noted))
     for pattern, part in PARTS.items():

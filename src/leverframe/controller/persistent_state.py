@@ -12,8 +12,8 @@ from typing import Any
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.writer import Commit, Writer
 
-#: Between tries on a disk of its own: whoever looks sees within a second that it is well again,
-#: also on a busy machine, where to write and to tell takes most of that second.
+#: Between retries on a disk of its own: a recovery is visible within a second, also on a busy
+#: machine, where the write and the report take most of that second.
 PAUSE_S = 0.25
 #: Where many controllers write together, each pause is twice the one before.
 LONGEST_PAUSE_S = 60.0
@@ -70,7 +70,7 @@ class PersistentState:
         self._missing.difference_update(names)
 
     def write_missing(self) -> None:
-        """Retry at once what did not reach the disk."""
+        """Retry immediately what did not reach the disk."""
         if self._again is not None:
             self._again.cancel()
             self._again = None
@@ -86,7 +86,7 @@ class PersistentState:
         return self._writer.commit(Changes(kept=self._rows(names)), self._on_committed)
 
     def _rows(self, names: Iterable[str]) -> dict[str, Any]:
-        return removed_where_none({name: self.values[name] for name in names})
+        return remove_empty({name: self.values[name] for name in names})
 
     def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
         self._note_store(error)
@@ -99,7 +99,7 @@ class PersistentState:
         self._write_later()
 
     def note_refusal(self) -> None:
-        """Try the disk, which has refused what somebody else wanted written."""
+        """Try the disk, which has refused what another part wanted to write."""
         self.values[REFUSALS] = self.values.get(REFUSALS, 0) + 1
         self._missing.add(REFUSALS)
         self._write_later()
@@ -114,6 +114,6 @@ class PersistentState:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
 
-def removed_where_none(values: Mapping[str, Any]) -> dict[str, Any]:
+def remove_empty(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values for the store: what is None is nothing any more."""
     return {name: DELETED if value is None else value for name, value in values.items()}

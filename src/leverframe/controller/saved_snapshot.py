@@ -19,7 +19,7 @@ from leverframe.controller.faults import Faults
 from leverframe.controller.live_snapshot import LiveSnapshot
 from leverframe.engine import portable_state
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.live_state import exported, imported
+from leverframe.engine.live_state import export_state, import_state
 from leverframe.engine.moment import Moment
 from leverframe.engine.portable_state import EngineState, UnfitState, engine_from, portable
 from leverframe.engine.tree import MISSING, difference, settings_from_leaves
@@ -40,7 +40,7 @@ _ELSEWHERE = "take it again with this version"
 
 
 class BadSnapshot(ErrorForPeople, ValueError):
-    """A snapshot that cannot be saved, or bytes that are none that can be read: one sentence."""
+    """A snapshot that cannot be saved, or bytes that are no readable snapshot: one sentence."""
 
 
 class SavedSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +87,7 @@ def encode_snapshot(snapshot: LiveSnapshot) -> bytes:
         snapshot.remembered,
         snapshot.moment,
         snapshot.bootloader_until,
-        portable(imported(snapshot.engine)),
+        portable(import_state(snapshot.engine)),
         board.portable(),
         board.hosts.live_state(),
         board.messages,
@@ -103,11 +103,11 @@ def encode_snapshot(snapshot: LiveSnapshot) -> bytes:
 def _plain(name: str, state: Any) -> Any:
     if name != Faults.live_name:
         return state
-    number, faults = imported(state)
+    number, faults = import_state(state)
     if faults:
         texts = ", ".join(one.fault.text for one in faults.values())
         raise BadSnapshot(
-            f"A snapshot with faults cannot be saved; end them before it is taken: {texts}."
+            f"A snapshot with faults cannot be saved; end these faults before you take it: {texts}."
         )
     return number
 
@@ -121,7 +121,7 @@ def decode_snapshot(data: bytes) -> SavedSnapshot:
         _refuse_format(f"format {found}", f"format {FORMAT}", is_newer=found > FORMAT)
     content = data[_HEAD_BYTES:]
     if sha256(content).digest() != data[len(MAGIC) + 1 : _HEAD_BYTES]:
-        raise BadSnapshot("The saved snapshot is damaged: its checksum is another one.")
+        raise BadSnapshot("The saved snapshot is damaged: its checksum does not match.")
     try:
         unpacked = zlib.decompressobj().decompress(content, MAX_CONTENT_BYTES)
         formats = msgspec.msgpack.decode(unpacked, type=_Formats)
@@ -137,13 +137,12 @@ def decode_snapshot(data: bytes) -> SavedSnapshot:
 def _refuse_format(found: str, known: str, *, is_newer: bool) -> None:
     age = "a newer" if is_newer else "an older"
     raise BadSnapshot(
-        f"The saved snapshot has {found}, of {age} program; this one reads {known}, so"
-        f" {_ELSEWHERE}."
+        f"The saved snapshot has {found}, of {age} program; this one reads {known}; {_ELSEWHERE}."
     )
 
 
 def revive_snapshot(saved: SavedSnapshot, controller: Controller) -> LiveSnapshot:
-    """Return what a controller goes back to, from what was saved of this one or another one."""
+    """Return the snapshot to restore, from the bytes that this or another controller saved."""
     try:
         settings, unknown = settings_from_leaves(saved.profile, saved.settings)
         if unknown:
@@ -161,7 +160,7 @@ def revive_snapshot(saved: SavedSnapshot, controller: Controller) -> LiveSnapsho
     return LiveSnapshot(
         saved.profile,
         settings,
-        exported(engine),
+        export_state(engine),
         saved.remembered,
         saved.moment,
         saved.bootloader_until,
@@ -178,4 +177,4 @@ def _state_of(part: Any, saved: SavedSnapshot) -> Any:
     if raw is None:
         return part.live_state()
     state = msgspec.msgpack.decode(raw, type=part.live_type)
-    return exported((state, {})) if part.live_name == Faults.live_name else state
+    return export_state((state, {})) if part.live_name == Faults.live_name else state

@@ -1,4 +1,4 @@
-"""The course of time for a controller: woken by the event loop, or moved on a virtual clock."""
+"""The time of a controller: woken by the event loop, or moved on a virtual clock."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -8,7 +8,8 @@ from leverframe.clock import Clock
 from leverframe.engine.moment import Moment
 from leverframe.loop_shares import bulk_turns
 
-#: How long time stands still after a fault: what failed may be due still, and would fail at once.
+#: How long time stands still after a fault: what failed may still be due, and would fail
+#: immediately.
 REST_S = 1.0
 #: What is due so much later than the moment to which time is moved is due at that moment: sums of
 #: parts of a second, and seconds since 1970, are no more exact.
@@ -46,7 +47,7 @@ class Scheduler:
         self.plan_now()
 
     def plan_now(self) -> None:
-        """Plan what `plan` does in this very moment."""
+        """Do now what `plan` does later."""
         if self._is_moved:
             return
         deadline = self._next_deadline()
@@ -56,7 +57,7 @@ class Scheduler:
         self._wake_at = deadline
         if deadline is not None:
             delay = max(0.0, max(deadline, self._not_before) - self._clock.now())
-            self._wake = asyncio.get_running_loop().call_later(delay, self._woken)
+            self._wake = asyncio.get_running_loop().call_later(delay, self._on_wake)
 
     def stop(self) -> None:
         self._sleep_on()
@@ -69,7 +70,7 @@ class Scheduler:
             self._wake.cancel()
         self._wake = self._wake_at = None
 
-    def _woken(self) -> None:
+    def _on_wake(self) -> None:
         self._wake = self._wake_at = None
         try:
             self._tick(self._clock.read())

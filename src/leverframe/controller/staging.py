@@ -50,5 +50,5 @@ def _check_alone(stage: Stage) -> None:
     if any(isinstance(action, WriteToModule) for action in stage.actions):
         raise Malformed(
             "A write to a Modbus module must be the only command of its request, because the "
-            "module may refuse it when the others are done."
+            "module may refuse it after other commands have taken effect."
         )

@@ -19,7 +19,7 @@ from leverframe.storage.writer import Commit
 async def install(controller: Controller, sw: str, site: bytes | None, cause: Cause) -> None:
     """Change to another software version, perhaps with a web site; commit in one step first."""
     profile = Profile(controller.profile.hw, sw)
-    changes, lost = await _converted(controller, profile)
+    changes, lost = await _convert(controller, profile)
     settings = controller.pending
     if changes.replace_settings:
         settings, _ = settings_from_leaves(profile, changes.settings)
@@ -37,7 +37,7 @@ async def install(controller: Controller, sw: str, site: bytes | None, cause: Ca
     await change.outstanding.finish()
 
 
-async def _converted(controller: Controller, profile: Profile) -> tuple[Changes, int]:
+async def _convert(controller: Controller, profile: Profile) -> tuple[Changes, int]:
     """Convert the settings to another version, and count those that are left out."""
     while True:
         present = controller.pending

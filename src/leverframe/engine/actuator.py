@@ -226,27 +226,27 @@ def is_overridden(machine: Machine, action: str) -> bool:
 _CarryOut = TypeVar("_CarryOut")
 
 
-def _numbered(names: tuple[str, ...], carry_out: _CarryOut) -> dict[str, tuple[_CarryOut, int]]:
+def _by_name(names: tuple[str, ...], carry_out: _CarryOut) -> dict[str, tuple[_CarryOut, int]]:
     return {name: (carry_out, index) for index, name in enumerate(names)}
 
 
 #: What can be set to a value or reversed: the part that does it, and the index of the target. The
 #: most frequent actions, so no `_Order` is built for them.
 SWITCHES: dict[str, tuple[Callable[[Actuator], _Switchable], int]] = {
-    **_numbered(OUTPUTS, attrgetter("_outputs")),
-    **_numbered(PWMS, attrgetter("_pwm")),
-    **_numbered(EVENT_VARIABLES, attrgetter("_variables")),
+    **_by_name(OUTPUTS, attrgetter("_outputs")),
+    **_by_name(PWMS, attrgetter("_pwm")),
+    **_by_name(EVENT_VARIABLES, attrgetter("_variables")),
 }
 
 #: Actions that do something else to the machine: the method, and the index of the target.
 OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
-    **_numbered(AUTO_SWITCH, Actuator._switch_periodic),
-    **_numbered(PULSES, Actuator._pulse),
-    **_numbered(tuple(f"RESET {label}" for label in ENERGIES), Actuator._reset_energy),
-    **_numbered(tuple(f"COUNT {label}" for label in ENERGIES), Actuator._count_energy),
-    **_numbered(tuple(f"OLED - SET SCREEN {n}" for n in range(1, 5)), Actuator._set_screen),
+    **_by_name(AUTO_SWITCH, Actuator._switch_periodic),
+    **_by_name(PULSES, Actuator._pulse),
+    **_by_name(tuple(f"RESET {label}" for label in ENERGIES), Actuator._reset_energy),
+    **_by_name(tuple(f"COUNT {label}" for label in ENERGIES), Actuator._count_energy),
+    **_by_name(tuple(f"OLED - SET SCREEN {n}" for n in range(1, 5)), Actuator._set_screen),
     "OLED ON/NEXT SCREEN": (Actuator._next_screen, 0),
-    **_numbered(MODBUS_WRITES, Actuator._write_to_module),
+    **_by_name(MODBUS_WRITES, Actuator._write_to_module),
     ENABLE_PID: (Actuator._enable_pid, 0),
     "RESTART": (Actuator._restart, 0),
 }

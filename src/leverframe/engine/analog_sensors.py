@@ -10,7 +10,7 @@ with the multiplier. For alternating currents and voltages Vin is the effective 
 from collections.abc import Callable
 from math import sqrt
 
-from leverframe.engine.readings import computed
+from leverframe.engine.readings import round_result
 from leverframe.engine.settings import AnalogInput
 
 Function = Callable[[float], float | None]
@@ -138,7 +138,7 @@ def convert(sensor: str, millivolts: float, gain: int = 1) -> float | None:
     value = function(millivolts)
     if value is None:
         return None
-    return computed(value / gain if sensor == PLAIN_VOLTAGE else value)
+    return round_result(value / gain if sensor == PLAIN_VOLTAGE else value)
 
 
 def analog_value(setting: AnalogInput, volts: float) -> float | None:

@@ -63,8 +63,8 @@ def _leaf_text(path: str, old: Any, new: Any) -> str:
     if new is MISSING:
         return f"{path} removed"
     if old is MISSING:
-        return f"{path} set to {_shown(new)}"
-    return f"{path} changed from {_shown(old)} to {_shown(new)}"
+        return f"{path} set to {_value_text(new)}"
+    return f"{path} changed from {_value_text(old)} to {_value_text(new)}"
 
 
 def _leaf_figures(path: str, old: Any, new: Any) -> dict[str, Any]:
@@ -73,12 +73,12 @@ def _leaf_figures(path: str, old: Any, new: Any) -> dict[str, Any]:
         return {"path": path}
     values = {"old": old, "new": new}
     return {"path": path} | {
-        name: value if isinstance(value, _SHORT) else _shown(value)
+        name: value if isinstance(value, _SHORT) else _value_text(value)
         for name, value in values.items()
         if value is not MISSING
     }
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}..."

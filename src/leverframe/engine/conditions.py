@@ -65,7 +65,7 @@ class Condition:
             return self.reference
         return self._below if self._at_least else self._above
 
-    def decided(self, value: Value, after: int) -> Decided:
+    def describe_outcome(self, value: Value, after: int) -> Decided:
         """Return the last judgement in numbers; `after` is the entry that gave the value."""
         threshold = self.reference
         if value is not None and not self._digital:

@@ -11,7 +11,7 @@ from operator import add, mul, sub, truediv
 
 from leverframe.engine.labels import DIFFERENTIALS
 from leverframe.engine.machine import Machine
-from leverframe.engine.readings import computed
+from leverframe.engine.readings import round_result
 from leverframe.engine.settings import Settings
 from leverframe.engine.timers import Key
 
@@ -93,4 +93,4 @@ class Differentials:
         first, second = values.get(setting.first), values.get(setting.second)
         if first is None or second is None or (second == 0 and setting.operator == "/"):
             return None
-        return computed(OPERATORS[setting.operator](first, second))
+        return round_result(OPERATORS[setting.operator](first, second))

@@ -76,17 +76,17 @@ class DigitalInputs:
         if after < before and self._started:
             self._fall(index)
         if self._show(index) and self._started and not self._is_counted(label):
-            self._journal.changed(index)
+            self._journal.record_change(index)
 
     def on_timer(self, key: Key) -> None:
-        """Reset an input whose bistable time is over, or tell of changes that were counted."""
+        """Reset an input whose bistable time is over, or report the changes that were counted."""
         index = int(key[2])
         if key[1] == "told":
             self._journal.on_timer(index)
             return
         self._flipped[index] = 0
         if self._show(index):
-            self._journal.changed(index)
+            self._journal.record_change(index)
 
     def pin(self, label: str) -> int | None:
         return self._pins[_INDEX[label]]
@@ -140,7 +140,7 @@ class DigitalInputs:
             self._machine.version += 1
 
     def _is_counted(self, label: str) -> bool:
-        """Return True if a meter counts the pulses of an input: its counter tells of them."""
+        """Return True if a meter counts the pulses of an input: its counter reports them."""
         return any(power.current == label for power in self._machine.settings.power)
 
     def _show(self, index: int) -> bool:

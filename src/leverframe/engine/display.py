@@ -18,7 +18,7 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Machine
 from leverframe.engine.settings import Oled, Settings
-from leverframe.engine.texts import rendered_line
+from leverframe.engine.texts import render_line
 from leverframe.engine.timers import Key
 
 _DARK: Key = ("display", "dark")
@@ -75,7 +75,7 @@ class Display:
             return None
         machine = self._machine
         return tuple(
-            rendered_line(text, machine.values, machine.profile)
+            render_line(text, machine.values, machine.profile)
             for text in machine.settings.oled.screens[self.shown].lines
         )
 

@@ -80,7 +80,7 @@ class WriteModbus(Struct, frozen=True):
     value: float
     #: The cause: "rule 3", "command 127.0.0.1".
     reason: str
-    #: Somebody waits for what comes of it; else it is tried again for a while.
+    #: A client waits for the outcome; otherwise the write is retried for a while.
     is_asked: bool
 
     @property

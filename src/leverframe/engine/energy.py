@@ -8,7 +8,7 @@ absent or negative counts nothing. Counters never fall unless they are set or re
 Counters are shown once a second while something flows and cost nothing otherwise. With
 `energy_remember` they and the powers are stored once a minute while they change, and survive a
 restart. A power that was restored is shown until it is measured again, for a minute at most, and
-counts nothing: nobody knows what flowed meanwhile.
+counts nothing: what flowed in the meantime is unknown.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, ENERGIES, POWERS
 from leverframe.engine.machine import Machine
 from leverframe.engine.metering import Counter, PulseRate
-from leverframe.engine.readings import DECIMALS, computed
+from leverframe.engine.readings import DECIMALS, round_result
 from leverframe.engine.settings import Power, Settings
 from leverframe.engine.timers import Key
 
@@ -203,7 +203,7 @@ class Energy:
 
     def set_energy(self, index: int, value: float, cause: Cause) -> None:
         if not isfinite(value):
-            raise ValueError(f"{ENERGIES[index]} cannot be set to {value}: give a finite number.")
+            raise ValueError(f"{ENERGIES[index]} cannot be set to {value}: use a finite number.")
         label = ENERGIES[index]
         old = self._machine.values[label]
         self._meters[index].counter.set(value, self._machine.at.now)
@@ -274,7 +274,7 @@ class Energy:
         number = self._number(meter)
         shown, rate = None, 0.0
         if number is not None:
-            shown = computed(number * meter.shown_factor)
+            shown = round_result(number * meter.shown_factor)
             rate = number * meter.counted_factor if meter.counting else 0.0
             meter.restored_power = None
         else:

@@ -2,8 +2,8 @@
 
 Nothing here waits. The controller calls `apply` for a request, `sense` for what the board measured
 and `tick` when `next_deadline` has come, and carries out the effects in the order it gets them.
-After a restart it makes a new engine from the same settings and the values that were persisted;
-one that moves to another process is made from its live state, and goes on (`portable_state.py`).
+After a restart it makes a new engine from the same settings and the values that were persisted; one
+that moves to another process is made from its live state, and resumes (`portable_state.py`).
 
 What happens in one instant, in this order:
 
@@ -13,16 +13,17 @@ What happens in one instant, in this order:
 4. actions of those rules, in the order of the rules;
 5. steps 2-4 again while actions changed something, at most `MAX_STEPS` times. Rules that keep
    setting each other off are logged as "rule loop". What is left rests for `REST_S`: until then no
-   rule looks at it, nor at another change of the same labels; all other rules go on. It is taken up
-   by the next call after that which changes something, or by a deadline if one of them changed
-   meanwhile. So loops neither chatter by themselves, nor take the time of other controllers;
+   rule looks at it, nor at another change of the same labels; all other rules keep running. It is
+   taken up by the next call after that which changes something, or by a deadline if one of them has
+   changed since then. So loops neither chatter on their own, nor take the time of other
+   controllers;
 6. timers whose deadline is this instant, one after the other, each followed by steps 2-5.
 
 Deadlines before the moment of a call are served first, each at its own moment, so that nothing
-drifts because calls come a little late. After a longer absence (`MAX_LATE_S`) they are served
-late: what was missed in between is not made up for in a burst, or relays would chatter and pings
-would time out that were never sent. A simulated clock that jumps has to jump from `next_deadline`
-to `next_deadline`. A deadline that a feature sets in the past is due at once.
+drifts because calls come a little late. After a longer absence (`MAX_LATE_S`) they are served late:
+what was missed in between is not made up for in a burst, or relays would chatter and pings would
+time out that were never sent. A simulated clock that jumps has to jump from `next_deadline` to
+`next_deadline`. A deadline that a feature sets in the past is due immediately.
 """
 
 from collections.abc import Iterable, Mapping
@@ -189,14 +190,14 @@ class Engine:
         for feature in self._features.values():
             feature.start()
         self._note_listeners()
-        return _driven_once(self._settled())
+        return _drop_repeated_drives(self._settle_and_finish())
 
     def resume(self, at: Moment, readings: Mapping[str, Any]) -> list[Effect]:
         """Resume after an absence, in another process; the first call there instead of `start`."""
         self.watchdog.ask_again(at.now)
         self._live_until(at)
         self.inputs.sense(readings)
-        return self._settled()
+        return self._settle_and_finish()
 
     def apply(
         self, settings: Settings, actions: Iterable[Action], at: Moment, cause: Cause
@@ -218,7 +219,7 @@ class Engine:
         """Take what the board measured."""
         self._live_until(at)
         self.inputs.sense(readings)
-        return self._settled()
+        return self._settle_and_finish()
 
     def tick(self, at: Moment) -> list[Effect]:
         """Serve all deadlines that are due."""
@@ -229,7 +230,7 @@ class Engine:
         """Take the outcome of a `PingHost` effect; None is no answer in time."""
         self._live_until(at)
         self.watchdog.ping_answered(entry, milliseconds)
-        return self._settled()
+        return self._settle_and_finish()
 
     def clock_changed(self, at: Moment) -> list[Effect]:
         """Plan the schedule again after the wall clock was set; `at` shows the new time."""
@@ -238,19 +239,19 @@ class Engine:
         self.machine.at = at
         self.schedule.clock_changed()
         self.event_variables.clock_changed()
-        return self._settled()
+        return self._settle_and_finish()
 
-    def connected(self, mqtt: bool, at: Moment) -> list[Effect]:
+    def note_connection(self, mqtt: bool, at: Moment) -> list[Effect]:
         """Note that the connection to the MQTT broker was made or lost."""
         self._live_until(at)
         self.machine.put("MQTT", int(mqtt))
-        return self._settled()
+        return self._settle_and_finish()
 
     def stop(self, at: Moment) -> list[Effect]:
         """Store what is otherwise stored periodically; the last call before a clean end."""
         self._live_until(at)
         self.energy.save()
-        return self._settled()
+        return self._settle_and_finish()
 
     def lose_power(self, at: Moment) -> list[Effect]:
         """Drop the pins out, as without power; the next call is that of another engine."""
@@ -271,7 +272,7 @@ class Engine:
             self._fire()
         machine.at = at
 
-    def _settled(self) -> list[Effect]:
+    def _settle_and_finish(self) -> list[Effect]:
         """Derive readings and run rules after a change, then finish."""
         self._settle()
         return self._finish()
@@ -402,7 +403,7 @@ class Engine:
         self.machine.emit(EnterBootloader())
 
 
-def _driven_once(effects: list[Effect]) -> list[Effect]:
+def _drop_repeated_drives(effects: list[Effect]) -> list[Effect]:
     """Leave out what drives an output that is driven again: a relay must not click twice."""
     last = {effect.index: effect for effect in effects if isinstance(effect, DriveOutput)}
     kept = [effect for effect in effects if not isinstance(effect, DriveOutput)]

@@ -1,8 +1,8 @@
-"""What the journal can tell: every kind of entry, once, with its sentence in English.
+"""What the journal can say: every kind of entry, once, with its sentence in English.
 
 A fact has the kind (`what`), the label that it is about (`which`), the values before and after, and
-the other figures of its sentence. The sentence is made only when somebody reads it: most entries
-are never read. The pages say the same in five languages (`web/words/journal.json`).
+the other figures of its sentence. The sentence is built only when it is read: most entries are
+never read. The pages say the same in five languages (`web/words/journal.json`).
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ _OF_ENGINE = {
     "rule_waits_to_end": "no longer met: {which} follows in {seconds} s",
     "rule_delay_dropped": "delay dropped: {which} stays as it is",
     "rule_leaves": "no longer met: {which} is left to rule {rule}, which is met",
-    "rule_unconfirmed": "{labels} not known {seconds} s after the start: counts as not met",
+    "rule_unconfirmed": "{labels} unknown {seconds} s after startup: counts as not met",
     "rules_stopped": "stopped after {steps} steps, unsettled: {labels}",
     "schedule_never_runs": "never runs: the calendar has no {date}",
-    "schedule_missed": "not run: its time is past by more than a minute",
+    "schedule_missed": "not run: more than a minute late",
     "watchdog_restarts": "{host} failed {failures} times: {which} restarts for {seconds} s",
     "watchdog_gives_up": "gives up on {host} after {restarts} restarts",
     "pid_on": "PID regulator on",
@@ -55,28 +55,28 @@ _OF_OTHERS = {
     "wrong_password": "wrong password for {account!r}",
     "wrong_password_nobody": "wrong password for an account that does not exist",
     "wrong_code": "wrong code",
-    "wrong_code_waits": "wrong code; its next one is looked at in {seconds} s",
+    "wrong_code_waits": "wrong code; the next code from this sender is checked in {seconds} s",
     "command_skipped": "skipped {command}: {problem}",
     "firmware_refused": "firmware refused: {problem}",
     "message_delayed": "cannot deliver to {target}: {problem}",
     "message_refused": "{problem}",
     "message_given_up": "gave up on a message to {target}: {problem}",
-    "messages_again": "delivers again",
-    "messages_dropped": "{count} messages were dropped so far, the oldest first, because {waiting} "
-    "are waiting. {problem}",
-    "mqtt_left_behind": "The broker at {place} keeps {count} announcements of this controller, "
-    "which were not withdrawn because there was no connection. Home Assistant goes on showing them "
-    "until the controller is connected there once more, or the retained messages below {topic}/ "
-    "are deleted on that broker.",
+    "messages_again": "delivery resumed",
+    "messages_dropped": "{count} messages dropped so far, oldest first, because {waiting} are "
+    "waiting. {problem}",
+    "mqtt_left_behind": "The broker at {place} keeps {count} announcements of this controller "
+    "that could not be withdrawn without a connection. Home Assistant shows them until the "
+    "controller connects there again, or until the retained messages below {topic}/ are deleted on "
+    "that broker.",
     "module_written": "{value:.10g} to {target}: written and read back",
     "module_not_written": "{value:.10g} to {target}: {problem}",
     "started": "started, version {version}",
-    "went_on": "went on where it was: its node changed, or started again",
-    "journal_gap": "{count} entries came faster than they could be kept",
+    "went_on": "resumed: its node changed or was restarted",
+    "journal_gap": "{count} entries lost: they came faster than they could be recorded",
     "message_sent": "sent to {target}",
-    "message_captured": "kept instead of sent to {target}",
+    "message_captured": "captured instead of sent to {target}",
     "finding": "{text}",
-    "finding_over": "over: {text}",
+    "finding_over": "resolved: {text}",
 }
 #: Of the test bench: what is made to happen, and the faults that are injected.
 _OF_BENCH = {
@@ -85,7 +85,7 @@ _OF_BENCH = {
     "fault_ends": "ended; it acted {times}",
     "fault_acts": "acts on {on}",
     "fault_reads": "{which} reads {shown} instead of {value}",
-    "fault_relay": "{which} is told to be {told} and is {does}",
+    "fault_relay": "{which} was switched {told} but is {does}",
     "fault_edges": "{which} changes to {level} with {count} further edges",
     "fault_power_goes": "the controller is off for {seconds:g} s",
     "fault_power_comes": "the controller starts",

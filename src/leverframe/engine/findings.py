@@ -1,8 +1,8 @@
 """Findings: what is not as it should be, from the settings and the state alone.
 
-A finding names a difference between what somebody wished and what is: an output that a hand keeps
-from what its rule wants, mail to be sent without a server, a sensor that fell silent. Parts around
-the engine have findings of their own (`controller/findings.py`).
+A finding names a difference between what was wanted and what is: an output that a hand keeps from
+what its rule wants, mail to be sent without a server, a sensor that fell silent. Parts around the
+engine have findings of their own (`controller/findings.py`).
 
 A finding is data: its kind is the sentence, in every language, and `label` and `figures` are what
 stands in it. All of these are found by looking: nothing is added to what the engine does.
@@ -20,7 +20,7 @@ from leverframe.engine.moment import SET_CLOCK, Moment
 from leverframe.engine.settings import (
     Settings,
     module_mapping,
-    numbered_rules,
+    number_rules,
     rule_numbered,
 )
 from leverframe.engine.source_setup import is_set_up, sources_of
@@ -36,17 +36,17 @@ _MOMENTS = {
 #: Kind -> its sentence. `{name}` is what people call the label.
 SENTENCES = {
     "sensor_lost": "{name} no longer responds.",
-    "sensor_silent": "{name} is set up, but has never answered.",
-    "slot_silent": "The module in Modbus slot {slot} is set up, but has never answered.",
-    "rule_waits": "Rule {rule} waits for {name}, which has never been seen.",
-    "rule_held": "{name} is held by hand, but rule {rule} is met.",
+    "sensor_silent": "{name} is set up but has not answered yet.",
+    "slot_silent": "The module in Modbus slot {slot} is set up but has not answered yet.",
+    "rule_waits": "Rule {rule} waits for {name}, which has had no value yet.",
+    "rule_held": "{name} was switched by hand, against rule {rule}, which is met.",
     "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
-    "rules_endless": "Rules set each other off without end, once a second at most: {labels}.",
+    "rules_endless": "Rules trigger each other endlessly, at most once a second: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
     "pid_input_missing": "The PID regulator keeps its last duty cycle because {name} has no value.",
-    "watchdog_restarts": "Watchdog {number} restarts {name}, because {host} does not answer.",
+    "watchdog_restarts": "Watchdog {number} is restarting {name} because {host} does not answer.",
     "watchdog_gave_up": "Watchdog {number} has given up: {host} does not answer.",
-    "watchdog_fails": "Watchdog {number}: pings to {host} without answer: {failures}.",
+    "watchdog_fails": "Watchdog {number}: unanswered pings to {host}: {failures}.",
     "clock_not_set": "The clock is not set, so the schedule acts at wrong times.",
     "email_not_set_up": "Mail cannot be sent: no server or recipient is set.",
     "http_not_set_up": "HTTP request {slot} cannot be sent: it has no address.",
@@ -58,7 +58,7 @@ SENTENCES = {
 }
 
 
-#: Figures that tell findings of one kind apart; the others may change.
+#: Figures that distinguish findings of one kind; the others may change.
 _TELLING_APART = ("rule", "other", "number", "slot", "part", "account")
 
 
@@ -68,13 +68,13 @@ class Finding(Struct, frozen=True):
     page: str
     label: str | None = None
     figures: dict[str, int | float | str] = {}
-    #: Wall time; None where only the first look tells.
+    #: Wall time; None where only the first look can show it.
     since: float | None = None
     is_fault: bool = False
 
     @property
     def id(self) -> str:
-        """The same for as long as the finding is there."""
+        """Stays the same while the finding exists."""
         which = [str(self.figures[name]) for name in _TELLING_APART if name in self.figures]
         return ".".join((self.kind, *which, *([self.label] if self.label else ())))
 
@@ -100,7 +100,7 @@ def page_of(label: str) -> str:
 def _silent_sensors(engine: Engine) -> Iterator[Finding]:
     machine = engine.machine
     for label, since in machine.absent_since.items():
-        # A sensor that was taken out of the settings is missed by nobody.
+        # A sensor that was removed from the settings is not missed.
         if is_set_up(label, engine.settings) and not _is_without_source(label, engine):
             yield Finding("sensor_lost", page_of(label), label, since=since)
     for label in engine.inputs.bound_onewire:
@@ -135,7 +135,7 @@ def _silent_slots(engine: Engine) -> Iterator[Finding]:
 
 def _rules(engine: Engine) -> Iterator[Finding]:
     waiting = engine.rules.absent_sources()
-    held = held_rules(engine)
+    held = rules_overridden_by_hand(engine)
     for number in sorted({*waiting, *held}):
         page = f"rules?edit={number}"
         figures: dict[str, int | float | str] = {"rule": number}
@@ -153,14 +153,14 @@ def _endless_rules(engine: Engine) -> Iterator[Finding]:
         yield Finding("rules_endless", "rules", None, {"labels": ", ".join(sorted(unsettled))})
 
 
-def held_rules(engine: Engine) -> dict[int, float]:
+def rules_overridden_by_hand(engine: Engine) -> dict[int, float]:
     """Return the rules whose output a hand keeps otherwise, and since when."""
     machine, rules = engine.machine, engine.rules
     targets = rules.targets
     held: dict[int, float] = {}
     for label in machine.by_hand:
         if label in targets:
-            wanted = rules.wanted(label)
+            wanted = rules.wish_for(label)
             if wanted is not None and machine.values[label] != wanted.state:
                 held[wanted.rule] = machine.switched[label][0]
     return held
@@ -199,14 +199,14 @@ def _watchdog(engine: Engine) -> Iterator[Finding]:
 
 def messages_never_sent(settings: Settings) -> Iterator[Finding]:
     """Find what is to be sent while nothing says where to, or what."""
-    wanted = sorted(_wanted_messages(settings))
+    wanted = sorted(_messages_to_send(settings))
     ways = {_way(channel, slot) for channel, slot, _ in wanted}
     without_way = {way for way in ways if not _is_set_up(*way, settings)}
     for channel, slot in sorted(without_way):
         is_one_of_many = slot and channel != "email"
         figures: dict[str, int | float | str] = {"slot": slot} if is_one_of_many else {}
         yield Finding(f"{channel}_not_set_up", _page_of(channel), None, figures)
-    # What has nowhere to go is told once.
+    # A message without a destination is reported once.
     unsaid = {
         (channel, slot)
         for channel, slot, moments in wanted
@@ -226,11 +226,11 @@ def _page_of(channel: str) -> str:
     return f"messages?open={'gsm' if channel == 'sms' else channel}"
 
 
-def _wanted_messages(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]]]:
+def _messages_to_send(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]]]:
     """Return channel and slot of each message, and whether its sender begins or ends to act."""
     wanted = {
         (*MESSAGES[rule.action], _MOMENTS.get(rule.mode, _MOMENTS[BOTH_WAYS]))
-        for _, rule in numbered_rules(settings.rules)
+        for _, rule in number_rules(settings.rules)
         if rule.enabled and rule.action in MESSAGES
     }
     if any(entry.enabled and entry.email for entry in settings.watchdog):

@@ -1,4 +1,4 @@
-"""The period of HTTP1: its address is requested every so many seconds.
+"""The period of HTTP1: its address is requested at an interval in seconds.
 
 A new period, or an address where there was none, counts from the moment it is set. The outcome of
 the previous request does not matter; the outbox keeps them in order.

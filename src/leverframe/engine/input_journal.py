@@ -1,8 +1,9 @@
-"""What the journal tells of digital inputs: that a contact opened or closed.
+"""What the journal says of digital inputs: that a contact opened or closed.
 
 People want to read when the door opened. A contact that bounces or counts would push everything
-else out of the journal, so only the first few changes in a row are told one by one; the others are
-counted and told together, at pauses that grow. After a quiet time each change is told again.
+else out of the journal, so only the first few changes in a row are reported one by one; later
+changes are counted and reported together, at growing intervals. After a quiet time each change is
+reported again.
 """
 
 from leverframe.engine.facts import Fact
@@ -11,11 +12,11 @@ from leverframe.engine.labels import DIGITAL_INPUTS
 from leverframe.engine.machine import Machine
 from leverframe.engine.timers import Key
 
-#: Changes in a row that are told one by one.
-MAX_TOLD = 10
-#: A pause of so many seconds between two changes ends the row.
+#: Changes in a row that are reported one by one.
+MAX_SINGLE = 10
+#: A pause of this many seconds between two changes ends the row.
 QUIET_S = 600.0
-#: Seconds until those that were counted are told; they double from the first pause to the longest.
+#: Seconds until the counted changes are reported; they double from the first pause to the longest.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 60.0, 1800.0
 
 BY_INPUT = Cause("input")
@@ -42,7 +43,7 @@ class InputJournal:
         #: By the place of the input; only of those that have changed.
         self._rows: dict[int, _Changes] = {}
 
-    def changed(self, index: int) -> None:
+    def record_change(self, index: int) -> None:
         """Enter the new value of an input in the journal, now or together with the next ones."""
         now = self._machine.at.now
         row = self._rows.get(index)
@@ -53,7 +54,7 @@ class InputJournal:
         if row is None:
             row = self._rows[index] = _Changes()
         row.changed_at = now
-        if row.told < MAX_TOLD:
+        if row.told < MAX_SINGLE:
             row.told += 1
             self._add_entry(
                 index, Fact(self._state(index), DIGITAL_INPUTS[index], *self._change(index))
@@ -61,7 +62,7 @@ class InputJournal:
             return
         if row.counted == 0:
             row.counted_from = now
-            self._machine.timers.set(_told_key(index), now + row.pause_s)
+            self._machine.timers.set(_report_key(index), now + row.pause_s)
         row.counted += 1
 
     def on_timer(self, index: int) -> None:
@@ -76,7 +77,7 @@ class InputJournal:
             figures = {"count": row.counted, "seconds": seconds}
             what = _OFTEN[self._state(index)]
             self._add_entry(index, Fact(what, DIGITAL_INPUTS[index], figures=figures))
-            self._machine.timers.cancel(_told_key(index))
+            self._machine.timers.cancel(_report_key(index))
             row.counted = 0
 
     def _add_entry(self, index: int, fact: Fact) -> None:
@@ -93,5 +94,5 @@ class InputJournal:
         return "opened" if is_high != is_negated else "closed"
 
 
-def _told_key(index: int) -> Key:
+def _report_key(index: int) -> Key:
     return "inputs", "told", index

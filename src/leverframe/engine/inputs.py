@@ -16,7 +16,7 @@ from leverframe.engine.digital_inputs import DigitalInputs
 from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, LIGHTING, ONEWIRE
 from leverframe.engine.machine import Machine
 from leverframe.engine.onewire import OneWire
-from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS, computed, sensed, within
+from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS, round_result, valid_reading, within
 from leverframe.engine.settings import Settings
 from leverframe.engine.timers import Key
 
@@ -40,7 +40,7 @@ def dew_point(celsius: float | None, humidity_pct: float | None) -> float | None
         return None
     # Not the logarithm of the quotient, which underflows to 0 for the very smallest numbers.
     gamma = log(humidity_pct) - log(100.0) + MAGNUS_A * celsius / (MAGNUS_B_C + celsius)
-    return computed(MAGNUS_B_C * gamma / (MAGNUS_A - gamma))
+    return round_result(MAGNUS_B_C * gamma / (MAGNUS_A - gamma))
 
 
 def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> float | None:
@@ -49,7 +49,7 @@ def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> fl
     sea_level_k = station_k + LAPSE_K_PER_M * altitude_m
     if sea_level_k <= 0.0:
         return None  # deeper than the formula goes
-    return computed(hpa * (sea_level_k / station_k) ** BAROMETRIC_EXPONENT)
+    return round_result(hpa * (sea_level_k / station_k) ** BAROMETRIC_EXPONENT)
 
 
 # --- the inputs -----------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Inputs:
         self._machine.put("DEWPOINT", dew_point(values["T1"], values["H1"]))
 
     def raw(self, label: str) -> float | int | None:
-        """Return what was sensed, before any setting was applied."""
+        """Return the sensed values, before any setting was applied."""
         if label in self._raw:
             return self._raw[label]
         return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
@@ -140,7 +140,7 @@ class Inputs:
         return self._onewire.next_id()
 
     def _take_number(self, label: str, value: Any) -> None:
-        raw = sensed(label, value)
+        raw = valid_reading(label, value)
         if raw != self._raw[label]:
             self._raw[label] = raw
             self._show(label)
@@ -185,7 +185,7 @@ class Inputs:
     def _humidity(self, humidity_pct: float) -> float:
         return min(max(humidity_pct, 0.0), 100.0)
 
-    def _reduced_pressure(self, hpa: float) -> float | None:
+    def _sea_level_pressure(self, hpa: float) -> float | None:
         altitude_m = self._machine.settings.weather.altitude
         return sea_level_pressure(hpa, altitude_m, self._machine.values["T1"])
 
@@ -198,7 +198,7 @@ def _analog(index: int) -> Callable[[Inputs, float], float | None]:
 _CONVERTERS: dict[str, Callable[[Inputs, float], float | None]] = {
     **{label: _analog(index) for index, label in enumerate(ANALOG_INPUTS)},
     "H1": Inputs._humidity,
-    "P1": Inputs._reduced_pressure,
+    "P1": Inputs._sea_level_pressure,
 }
 _TEXTS = {"i2c": "i2c_found", "barcode": "barcode"}
 _SLOTS = {f"slot{slot}": slot for slot in (1, 2, 3)}

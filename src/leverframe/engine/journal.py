@@ -18,7 +18,7 @@ from msgspec import Meta, field
 from leverframe.engine.facts import Fact
 
 KEPT_ENTRIES = 500
-#: Kinds of causes of the engine itself: whoever set these up wants what they do.
+#: Kinds of causes of the engine itself: they were set up on purpose.
 OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer", "input"))
 
 
@@ -54,7 +54,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return f"{self.kind} {self.detail}".rstrip()
 
 
-#: What nobody has switched since then is as the start left it.
+#: What has not been switched since then is as the start left it.
 BY_START = Cause("start")
 
 
@@ -68,7 +68,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class EntryReport(msgspec.Struct, frozen=True):
-    """An entry as it is told to pages and programs, and stored."""
+    """An entry as pages and programs get it, and as it is stored."""
 
     number: int
     time: Annotated[float, Meta(description="Seconds since 1970.")]
@@ -76,16 +76,16 @@ class EntryReport(msgspec.Struct, frozen=True):
     detail: str
     text: str
     what: Annotated[str, Meta(description="The kind of the entry.")]
-    which: Annotated[str | None, Meta(description="The label that it is about.")]
+    which: Annotated[str | None, Meta(description="The label concerned.")]
     old: Annotated[float | None, Meta(description="The value before.")] = field(name="from")
     new: Annotated[float | None, Meta(description="The value after.")] = field(name="to")
-    figures: Annotated[dict[str, Any], Meta(description="What else stands in the sentence.")]
+    figures: Annotated[dict[str, Any], Meta(description="The other values of the sentence.")]
     by: Annotated[
         Cause,
         Meta(
-            description="The cause with what decided: the number and name of a rule, an entry of "
-            "the schedule or of the watchdog, its comparisons, seconds, who asked and from where. "
-            "Fields that say nothing are left out."
+            description="The cause with its details: the number and name of a rule, an entry of "
+            "the schedule or of the watchdog, its comparisons, seconds, and the "
+            "account and address of a request. Empty fields are omitted."
         ),
     ]
     after: Annotated[int | None, Meta(description="The number of the entry that led to this one.")]
@@ -110,7 +110,7 @@ def report_of(entry: Entry) -> EntryReport:
 
 
 class JournalContent(Protocol):
-    """What happened; a fact is made of it only when it is read."""
+    """What happened; the fact is built only when it is read."""
 
     def as_fact(self) -> Fact: ...
 
@@ -144,8 +144,8 @@ class Journal:
         return [(wall, cause, content.as_fact()) for wall, cause, content in chosen]
 
     @classmethod
-    def resumed(cls, count: int, entries: Iterable[_Row]) -> "Journal":
-        """Return a journal that goes on after so many entries, of which these are the newest."""
+    def resume(cls, count: int, entries: Iterable[_Row]) -> "Journal":
+        """Return a journal that continues after `count` entries, of which these are the newest."""
         journal = cls()
         journal._number = count
         journal._entries.extend(entries)

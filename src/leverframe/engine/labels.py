@@ -46,7 +46,7 @@ LABELS = (*READINGS, *STATES)
 DIGITAL = frozenset(STATES)
 
 
-def joined_labels(labels: Iterable[str]) -> list[str]:
+def shorten_labels(labels: Iterable[str]) -> list[str]:
     """Shorten a list for people: labels that are only counted are one entry, `DS1 to DS8`."""
     joined = []
     for _, group in groupby(labels, key=lambda label: label.rstrip("0123456789")):

@@ -1,8 +1,8 @@
 """Lanes of the timeline: what was switched, met or open, as bars in time with their causes.
 
 The bars of a lane cover the whole time that is asked for, one after the other: also what was off
-and what nobody knows is a bar. A bar begins where the value or its cause changed, and names the
-cause of its beginning.
+and what is unknown is a bar. A bar begins where the value or its cause changed, and names the cause
+of its beginning.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from leverframe.engine.conditions import Condition
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
-from leverframe.engine.live_state import LiveState, imported
+from leverframe.engine.live_state import LiveState, import_state
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, turns_of
@@ -24,12 +24,12 @@ from leverframe.engine.timeline import Course
 
 #: Bars of a lane are not finer than this share of the time shown; finer ones are drawn together.
 FINEST = 1 / 1000
-#: What lies ahead is looked at for so many steps of the engine at most.
+#: The number of steps of the engine for which the future is computed, at most.
 MAX_STEPS_AHEAD = 5000
 #: What is certain to come: all else depends on what will be measured.
 _PLANNING = frozenset(("outputs", "rules", "schedule"))
 
-#: Moments, ascending, and who switched then; None where nobody knows.
+#: Moments, ascending, and who switched then; None where that is unknown.
 Causes = Sequence[tuple[float, Cause | None]]
 
 
@@ -52,7 +52,7 @@ class _Held(Struct, frozen=True):
 
 def bars_of(values: Course, causes: Causes, first: float, last: float) -> list[Bar]:
     """Return the bars of a lane from one moment to another."""
-    held = list(_held(values, causes, first, last))
+    held = list(_spans(values, causes, first, last))
     ends = [one.time for one in held[1:]] + [last]
     fine = [
         Bar(one.time, end, one.value, one.cause)
@@ -62,7 +62,7 @@ def bars_of(values: Course, causes: Causes, first: float, last: float) -> list[B
     return _drawable(fine, (last - first) * FINEST)
 
 
-def _held(values: Course, causes: Causes, first: float, last: float) -> Iterator[_Held]:
+def _spans(values: Course, causes: Causes, first: float, last: float) -> Iterator[_Held]:
     """Yield what held at the beginning, then every change of the value or its cause."""
     held = _Held(first, None, None)
     for time, together in _by_time(values, causes):
@@ -75,7 +75,7 @@ def _held(values: Course, causes: Causes, first: float, last: float) -> Iterator
             else:
                 now = replace(now, cause=change)
         if now.value is None:
-            # Nobody knows what held, so nobody caused it.
+            # What held is unknown, so it has no cause.
             now = replace(now, cause=None)
         if (now.value, now.cause) == (held.value, held.cause):
             continue
@@ -133,9 +133,9 @@ def _one(bars: Sequence[Bar]) -> Bar:
     )
 
 
-def planned(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
-    """Return what is certain to happen up to a wall time, while nothing new is measured."""
-    engine = imported(state)
+def foresee(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
+    """Return the certain future up to a wall time, while nothing new is measured."""
+    engine = import_state(state)
     machine = engine.machine
     ahead = machine.samples = Samples()
     machine.timers.cancel_others(_PLANNING)
@@ -159,7 +159,7 @@ class LaneCondition(Struct, frozen=True):
 
 
 class LaneRule(Struct, frozen=True):
-    """What a rule is, as far as the timeline tells it."""
+    """What a rule is, as far as the timeline shows it."""
 
     number: int
     name: str

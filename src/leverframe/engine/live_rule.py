@@ -21,7 +21,7 @@ from leverframe.engine.machine import Value
 from leverframe.engine.settings import MAX_RULES, Rule, RulePlaces, rule_numbered
 from leverframe.engine.timers import Key
 
-#: Actions that have a value and delays; all others act at once.
+#: Actions that have a value and delays; all others act immediately.
 SWITCHED = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
 #: Actions with a lasting result, which a permanent rule can keep; a message is sent once.
 LASTING = SWITCHED.union(OVERRIDING)
@@ -181,7 +181,7 @@ class LiveRule:
         self.held = held
         self.met = self.combined = self.unconfirmed = True
         if self.second is None or self.rule.operator == "AND":
-            # Otherwise there is no telling which of the two held.
+            # Otherwise it is unknown which of the two held.
             for condition in self.conditions():
                 condition.result = True
 
@@ -215,7 +215,7 @@ def carry_over(
     spare = list(former)
     same = [_take(spare, [live.rule is rule for live in spare]) for _, rule in rules]
     kept = [
-        live or _take(spare, [_goes_on(live.rule, rule) for live in spare])
+        live or _take(spare, [_can_resume(live.rule, rule) for live in spare])
         for live, (_, rule) in zip(same, rules, strict=True)
     ]
     edited = {live.number: live for live in spare}
@@ -237,12 +237,12 @@ def _take(lives: list[LiveRule], matches: Iterable[bool]) -> LiveRule | None:
     return None
 
 
-def _goes_on(old: Rule, new: Rule) -> bool:
+def _can_resume(old: Rule, new: Rule) -> bool:
     """Return True if the rules differ only in what affects neither results nor delays."""
     return old == replace(new, depends=old.depends, permanent=old.permanent, name=old.name)
 
 
-def moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
+def list_moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
     """List the places at which there is another rule now: it was moved there, or none is left."""
     return [
         place
@@ -255,11 +255,11 @@ def _has_left(old: Rule, new: Rule | None, former: RulePlaces, rules: RulePlaces
     """Return True if the rule at a place is not the former one, nor an edit of it."""
     if new is None:
         return True
-    return not _goes_on(old, new) and (_is_among(new, former) or _is_among(old, rules))
+    return not _can_resume(old, new) and (_is_among(new, former) or _is_among(old, rules))
 
 
 def _is_among(rule: Rule, others: RulePlaces) -> bool:
-    return any(other is not None and _goes_on(other, rule) for other in others)
+    return any(other is not None and _can_resume(other, rule) for other in others)
 
 
 def _is_edit(old: Rule, new: Rule) -> bool:

@@ -1,11 +1,11 @@
-"""Live state as data: everything that an engine, or a part beside it, will go on by.
+"""Live state as data: everything that an engine, or a part beside it, needs to continue.
 
-`exported` takes a picture that nothing changes afterwards; `imported` makes a copy from it that
-goes on exactly as the original would have, as often as one likes. Both keep what is immutable and
+`export_state` takes a picture that nothing changes afterwards; `import_state` makes any number of
+copies from it that continue exactly as the original would have. Both keep what is immutable and
 compared by identity, such as the settings, and copy all the rest. The bytes of a picture never
 leave the process and are never read from outside.
 
-Whoever adds to the engine what cannot be copied, such as a lambda, fails the tests of this.
+Its tests fail if the engine contains something that cannot be copied, such as a lambda.
 """
 
 import io
@@ -36,7 +36,7 @@ _SHARED = frozenset(
 
 
 class LiveState(Struct, Generic[Part], frozen=True):
-    """The picture of a part, from which it can be made again."""
+    """The picture of a part, from which it can be restored."""
 
     picture: bytes
     #: What the picture refers to by position.
@@ -72,7 +72,7 @@ class _Importer(pickle.Unpickler):
         return part.copy() if type(part) is Journal else part
 
 
-def exported(part: Part) -> LiveState[Part]:
+def export_state(part: Part) -> LiveState[Part]:
     """Take a picture of an engine, or of plain state of another part."""
     picture = io.BytesIO()
     exporter = _Exporter(picture)
@@ -80,7 +80,7 @@ def exported(part: Part) -> LiveState[Part]:
     return LiveState(picture.getvalue(), tuple(exporter.shared))
 
 
-def imported(state: LiveState[Part]) -> Part:
-    """Make a copy that goes on exactly as the original did from that moment on."""
+def import_state(state: LiveState[Part]) -> Part:
+    """Make a copy that continues exactly as the original did from that moment on."""
     copy: Part = _Importer(state).load()
     return copy

@@ -91,7 +91,7 @@ class Machine:
         #: Who switched an output, PWM output or event variable last, or that a contact changed:
         #: wall time, cause, and the number of the entry in the journal.
         self.switched: dict[str, tuple[float, Cause, int]] = {}
-        #: Those of them that the engine did not switch by itself.
+        #: Those of them that the engine did not switch on its own.
         self.by_hand: set[str] = set()
         #: The same for PWM outputs that are on and whose duty the regulator moves.
         self.regulated: dict[str, tuple[float, Cause, int]] = {}
@@ -105,7 +105,7 @@ class Machine:
         self.timezone = (name and zone_named(name)) or self.configured_timezone
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """Leave out what somebody else records into; whoever takes the copy records anew."""
+        """Leave out what another part records into; the user of the copy starts a new recording."""
         slots = {name: getattr(self, name) for name in self.__slots__}
         return None, slots | {"samples": None}
 
@@ -176,7 +176,7 @@ class Machine:
             self.samples.add_cause(wall, label, cause)
 
     def log_regulation(self, label: str, fact: Fact) -> None:
-        """Note that the regulator moves from now on what somebody has switched on."""
+        """Note that the regulator moves from now on what was switched on."""
         wall, cause = self.at.wall, Cause(*BY_REGULATOR, after=self.entry_of(label))
         self.regulated[label] = wall, cause, self.journal.add(wall, cause, fact)
         self._trace_cause(label)
@@ -186,7 +186,7 @@ class Machine:
             self._trace_cause(label)
 
     def mover(self, label: str) -> Cause:
-        """Return who moved what is switched last; the start where nobody has since then."""
+        """Return the last cause that switched it; the start if it was not switched since then."""
         _, cause, _ = self.regulated.get(label) or self.switched.get(label) or _AS_STARTED
         return cause
 
@@ -195,7 +195,7 @@ class Machine:
             self.samples.add_cause(self.at.wall, label, self.mover(label))
 
     def entry_of(self, label: str) -> int:
-        """Return the number of the entry that tells of the last switching; 0 for none."""
+        """Return the number of the entry about the last switching; 0 for none."""
         switched = self.switched.get(label)
         return 0 if switched is None else switched[2]
 

@@ -15,7 +15,7 @@ LOOK_EVERY_S, LOOK_EVERY_PART = 1.0, 0.01
 
 
 class Counter:
-    """An energy that grows with time at a rate, and by pulses; by itself it never falls.
+    """An energy that grows with time at a rate, and by pulses; it never falls on its own.
 
     It is computed from the moment the rate was last set, not summed up from small steps, so it
     does not matter how often it is read.
@@ -65,7 +65,7 @@ class PulseRate:
         self._waits_since: float | None = None
 
     def resume(self, per_hour: float, pulses_per_unit: int, now: float) -> None:
-        """Begin with a power that was measured earlier; the next two pulses measure it anew."""
+        """Begin with a power that was measured earlier; the next two pulses measure it again."""
         self._interval_s = HOUR_S / (pulses_per_unit * per_hour)
         self._waits_since = now
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from leverframe.engine.labels import ONEWIRE
 from leverframe.engine.machine import Machine
-from leverframe.engine.readings import computed, sensed
+from leverframe.engine.readings import round_result, valid_reading
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
 
 _ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
@@ -42,7 +42,7 @@ class OneWire:
                 self._show(index)
 
     def take_label(self, label: str, value: Any) -> None:
-        raw = sensed(label, value)
+        raw = valid_reading(label, value)
         if raw != self._by_label[label]:
             self._by_label[label] = raw
             self._show(_INDEX[label])
@@ -52,7 +52,7 @@ class OneWire:
         sensor_id = text.upper()
         if not _ID.fullmatch(sensor_id):
             return
-        raw = sensed(ONEWIRE[0], value)
+        raw = valid_reading(ONEWIRE[0], value)
         if raw == self._by_id.get(sensor_id):
             return
         if raw is None:
@@ -106,4 +106,4 @@ class OneWire:
         label = ONEWIRE[index]
         raw = self.raw(label)
         offset = self._machine.settings.onewire[index].offset
-        self._machine.put(label, None if raw is None else computed(raw + offset))
+        self._machine.put(label, None if raw is None else round_result(raw + offset))

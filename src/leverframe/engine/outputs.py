@@ -3,16 +3,16 @@
 Where the interface document is silent:
 
 - Return time counts from the last time the output was switched on, whatever the cause. A changed
-  setting counts from that same moment; if the new time has passed already the output goes off at
-  once.
-- Periodic switching starts with the on time, and anew when a time changes. A time of 0 leaves its
+  setting counts from that same moment; if the new time has already passed, the output goes off
+  immediately.
+- Periodic switching starts with the on time, and again when a time changes. A time of 0 leaves its
   phase out, so the output stays in the other one; with both at 0 nothing is switched. A switching
   from elsewhere lasts until the next phase. A command that ends periodic switching leaves the
   output as it is; a rule that ends it switches the output off (see `actuator.py`).
 - While a rule or the schedule has periodic switching run that is not set, the output is remembered
-  as off: after a power cut nobody would end the phase that it was in.
-- A pulse ends by itself, or by whatever else switches the output; a return time does not shorten or
-  prolong it. It is remembered as off, as well.
+  as off: after a power cut nothing would end the phase that it was in.
+- A pulse ends on its own, or when something else switches the output; a return time does not
+  shorten or prolong it. It is remembered as off, as well.
 - At a start the first of these decides: periodic switching, the remembered state, on after start.
   Switching an output during its start delay drops the delay.
 - The return time of an output that is on after the start counts from the start.
@@ -45,7 +45,7 @@ _TOLD = tuple(switchings(label) for label in OUTPUTS)
 _BY_PERIODIC_SWITCHING = Cause("timer", "periodic switching")
 
 
-def kept_name(index: int) -> str:
+def storage_name(index: int) -> str:
     """Return the name under which a remembered state is stored."""
     return f"output.{index}"
 
@@ -94,7 +94,7 @@ class Outputs:
         self._set(index, after_switching(value, is_on), cause)
 
     def pulse(self, index: int, seconds: int, cause: Cause) -> None:
-        """Switch an output on for so many seconds from now on."""
+        """Switch an output on for a number of seconds from now."""
         machine = self._machine
         self._set(index, True, cause, Fact("pulse", OUTPUTS[index], 0, 1, {"seconds": seconds}))
         machine.timers.cancel(_RETURN[index])
@@ -126,7 +126,7 @@ class Outputs:
     def remember_as(self, index: int, on: bool) -> None:
         """Store a state other than the present one, until the output is switched again."""
         if self._machine.settings.outputs[index].remember:
-            self._machine.emit(Persist(kept_name(index), on))
+            self._machine.emit(Persist(storage_name(index), on))
 
     def forget(self) -> None:
         """Delete the stored states of outputs that do not remember theirs, and store the others."""
@@ -140,10 +140,10 @@ class Outputs:
 
     def _start_one(self, index: int, output: Output) -> None:
         machine = self._machine
-        kept = machine.persisted.get(kept_name(index))
+        kept = machine.persisted.get(storage_name(index))
         if kept is not None and not output.remember:
             # It would go stale, and be taken for current once the output remembers again.
-            machine.emit(Persist(kept_name(index), None))
+            machine.emit(Persist(storage_name(index), None))
             kept = None
         on = bool(kept)
         if kept is None and output.on_after_start:
@@ -231,7 +231,7 @@ class Outputs:
         is_pulsed = self._machine.timers.when(_PULSE[index]) is not None
         state = self.is_on(index) and not is_pulsed and not self._is_periodic_live(index)
         remember = self._machine.settings.outputs[index].remember
-        self._machine.emit(Persist(kept_name(index), state if remember else None))
+        self._machine.emit(Persist(storage_name(index), state if remember else None))
 
     def _is_periodic_live(self, index: int) -> bool:
         """Return True if periodic switching runs that is not set, so that a start ends it."""

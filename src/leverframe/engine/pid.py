@@ -9,8 +9,8 @@ The coefficients are the integers of the settings divided by 100.
 
 Where the interface document is silent:
 
-- The first sample is taken at once when the regulator is enabled and leaves the duty as it is: I
-  starts with what P lacks. So does a new input, output or coefficient. Without Ki there is no I
+- The first sample is taken immediately when the regulator is enabled and leaves the duty as it is:
+  I starts with what P lacks. So does a new input, output or coefficient. Without Ki there is no I
   that could carry the present duty, and the duty is P and D alone from the first sample on.
 - While the input is absent the last duty is held and nothing is summed up.
 - The regulator sets the duty only. Switching the PWM output on is up to others.

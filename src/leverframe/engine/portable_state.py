@@ -1,12 +1,13 @@
-"""The live state of an engine as plain data, which another process can go on from.
+"""The live state of an engine as plain data, from which another process can resume.
 
-`portable` names everything that an engine will go on by and that does not follow from its settings:
-values, timers, ramps, delays, counters, the journal. `engine_from` makes an engine of it that goes
-on exactly as the first one would have; what does not fit is refused before anything is done with
-it. Monotonic times stay as they are: whoever goes on continues the clock, too.
+`portable` names everything that an engine needs to resume and that does not follow from its
+settings: values, timers, ramps, delays, counters, the journal. `engine_from` makes an engine of it
+that continues exactly as the first one would have; what does not fit is refused before anything is
+done with it. Monotonic times stay as they are: the process that resumes continues the clock, too.
 
 The structs below are the format. They name the slots of the parts of the engine, without the
-underscore. Who changes them, or what they mean, raises `FORMAT`; a test tells who forgets either.
+underscore. Who changes them, or what they mean, raises `FORMAT`; a test fails if either is
+forgotten.
 """
 
 from collections import deque
@@ -28,7 +29,7 @@ from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.rules import RESTED
 from leverframe.engine.schedule import _Plan
-from leverframe.engine.settings import Settings, numbered_rules
+from leverframe.engine.settings import Settings, number_rules
 from leverframe.engine.timers import Key
 from leverframe.engine.watchdog import _Guard
 from leverframe.errors import ErrorForPeople
@@ -211,9 +212,9 @@ _WITH_CONTAINERS = frozenset((MachineState, PidState, InputsState, OneWireState,
 
 
 def portable(engine: Engine, entries: int = KEPT_ENTRIES) -> EngineState:
-    """Return the state of an engine, with so many entries of its journal, for `ENCODER` alone.
+    """Return the state of an engine, with the newest entries of its journal, for `ENCODER` alone.
 
-    It is to be encoded at once: it refers to what the engine changes.
+    Encode it immediately: it refers to what the engine changes.
     """
     machine, inputs = engine.machine, engine.inputs
     meters, lives = engine.energy._meters, engine.rules._live
@@ -250,7 +251,7 @@ def changes_of(engine: Engine) -> tuple[int, ...]:
 
 
 def _encode_hook(value: Any) -> Any:
-    """Encode the figures of facts, which msgspec does not know by itself."""
+    """Encode the figures of facts, which msgspec does not know on its own."""
     if isinstance(value, MappingProxyType):
         return dict(value)
     raise NotImplementedError(type(value))
@@ -267,7 +268,7 @@ def engine_from(
     timezone: tzinfo,
     persisted: Persisted,
 ) -> Engine:
-    """Make an engine that goes on from a state; raise UnfitState where it does not fit.
+    """Make an engine that resumes from a state; raise UnfitState where it does not fit.
 
     The settings and what is persisted are those that the other engine had.
     """
@@ -315,7 +316,7 @@ def _fill(engine: Engine, state: EngineState) -> None:
     machine.by_hand = {
         label for label, (_, cause, _) in machine.switched.items() if cause.kind not in OWN_CAUSES
     }
-    machine.journal = Journal.resumed(*state.journal)
+    machine.journal = Journal.resume(*state.journal)
     known = set(_keys_of(engine, state))
     for when, key in state.timers:
         if key not in known:
@@ -327,7 +328,7 @@ def _fill(engine: Engine, state: EngineState) -> None:
 
 def _fill_rules(engine: Engine, state: EngineState) -> None:
     rules = engine.rules
-    of_rules = zip(numbered_rules(engine.settings.rules), state.live_rules, strict=True)
+    of_rules = zip(number_rules(engine.settings.rules), state.live_rules, strict=True)
     rules._live = [LiveRule(rule, one.key, number) for (number, rule), one in of_rules]
     rules._link()
     _restore_all(rules._live, state.live_rules)
@@ -369,7 +370,7 @@ def _keys_of(engine: Engine, state: EngineState) -> Iterator[Key]:
 # --- slots ----------------------------------------------------------------------------------------
 
 
-#: What reads the slots that a struct names, all at once: this is done every second.
+#: Reads all slots that a struct names in one call: this is done every second.
 _READERS: dict[type[_State], Callable[[Any], tuple[Any, ...]]] = {}
 
 

@@ -12,9 +12,9 @@ Where the interface document is silent:
   present duty, so that 0 ends it.
 - The regulator (see `pid.py`) sets the duty directly. When it releases the output, the duty moves
   to 0 over the change time and stays there until a duty is set: a heater must not go to a duty that
-  somebody set long ago, nor stay at the one that happened to be right.
-- While the regulator moves the duty of an output that is on, it counts as who moved the output
-  last, whoever switched it on.
+  was set long ago, nor stay at the one that happened to be right.
+- While the regulator moves the duty of an output that is on, it counts as the last mover of the
+  output, no matter what switched it on.
 - Mode ON/OFF drives the pin fully while the state is on. Active low inverts the pin, not the state.
 """
 
@@ -102,12 +102,12 @@ class PwmOutputs:
         for index, (before, after) in enumerate(zip(old.pwm, settings.pwm, strict=True)):
             if before is after:
                 continue
-            if self._moves_anew(index, before, after):
+            if self._restarts_ramp(index, before, after):
                 self._channels[index].parked &= after.duty == before.duty
                 self._move_to_wanted_duty(index)
             self._follow(index)
 
-    def _moves_anew(self, index: int, before: Pwm, after: Pwm) -> bool:
+    def _restarts_ramp(self, index: int, before: Pwm, after: Pwm) -> bool:
         channel = self._channels[index]
         if channel.regulated:
             return False
@@ -136,7 +136,7 @@ class PwmOutputs:
         return self._channels[index].duty(self._machine.at.now)
 
     def set_target(self, index: int, duty: float) -> None:
-        """Hold a duty for the regulator, at once, until `release`."""
+        """Hold a duty for the regulator, immediately, until `release`."""
         channel = self._channels[index]
         if not channel.regulated:
             channel.regulated, channel.parked = True, False
@@ -156,7 +156,7 @@ class PwmOutputs:
             self._move_to_wanted_duty(index)
 
     def follow_setting(self, index: int) -> None:
-        """Move the duty to the one that is set, if the regulator has left it at 0."""
+        """Move the duty to the set duty, if the regulator has left it at 0."""
         if self._channels[index].parked:
             self._channels[index].parked = False
             self._move_to_wanted_duty(index)

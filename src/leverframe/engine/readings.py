@@ -43,7 +43,7 @@ _NUMBERS = (float, int)
 DECIMALS = 9
 
 
-def sensed(label: str, value: Any) -> float | None:
+def valid_reading(label: str, value: Any) -> float | None:
     """Return what the board delivered for a label of `LIMITS`, or None if it is no valid number."""
     return within(LIMITS[label], value)
 
@@ -51,8 +51,8 @@ def sensed(label: str, value: Any) -> float | None:
 def within(limits: tuple[float, float], value: Any) -> float | None:
     """Return a number that is within its limits as a float, and None for anything else."""
     low, high = limits
-    # The exact type also keeps out bool; NaN fails the comparison.
-    # Adding 0.0 makes minus zero, which nobody wants to read, zero.
+    # The exact type also keeps out bool; NaN fails the comparison. Adding 0.0 turns minus zero,
+    # which would look odd, into zero.
     return float(value) + 0.0 if type(value) in _NUMBERS and low <= value <= high else None
 
 
@@ -63,6 +63,6 @@ def level(value: Any) -> int | None:
     return 0 if value == 0 else None
 
 
-def computed(value: float) -> float | None:
+def round_result(value: float) -> float | None:
     """Round the result of a formula, never to minus zero; None if it is not finite."""
     return round(value, DECIMALS) + 0.0 if isfinite(value) else None

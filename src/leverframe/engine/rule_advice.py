@@ -25,7 +25,7 @@ from leverframe.engine.settings import (
     Rule,
     Settings,
     has_module,
-    numbered_rules,
+    number_rules,
     rule_label,
     rule_numbered,
 )
@@ -37,7 +37,7 @@ _TARGETS = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
 
 
 class Advice(Struct, frozen=True):
-    #: Which sentence it is.
+    #: The kind of finding; each kind has its own sentence.
     kind: str
     #: The rules it is about; the first one is where it shows.
     rules: tuple[int, ...]
@@ -62,11 +62,11 @@ def advise(settings: Settings, offer: Offer, measured: Container[str] = ()) -> l
     return [
         *(
             advice
-            for number, rule in numbered_rules(settings.rules)
+            for number, rule in number_rules(settings.rules)
             for advice in _of_one(number, rule, settings, offer, measured)
         ),
         *fights(settings),
-        *_remembered(settings),
+        *_advise_on_remembered(settings),
         *_loops(settings, offer.profile),
     ]
 
@@ -119,15 +119,16 @@ def _impossible(number: int, rule: Rule, settings: Settings) -> Advice | None:
         return None
     conditions, who = conditions_of(rule), rule_label(settings.rules, number)
     if len(conditions) == 2:
-        text = f"Rule {who} never acts: its two conditions never hold together as they must."
+        text = f"Rule {who} never acts: its two conditions never hold together as required."
         return _advice("contradiction", number, *(one.label for one in conditions), text=text)
     (condition,) = conditions
     low, high = range_of(condition.label, settings)
     figures = {"reference": condition.reference, "low": low, "high": high}
-    asked = {"<": "below ", ">=": "as much as "}.get(condition.compare, "")
+    reference = f"{condition.reference:g}"
+    limits = {"<": f"below {reference}", ">=": f"{reference} or more"}
+    wanted = limits.get(condition.compare, reference)
     text = (
-        f"Rule {who} never acts: {condition.label} is {_span_in_words(low, high)}, never "
-        f"{asked}{condition.reference:g}."
+        f"Rule {who} never acts: {condition.label} is {_span_in_words(low, high)}, never {wanted}."
     )
     return _advice("out_of_range", number, condition.label, text=text, figures=figures)
 
@@ -144,12 +145,12 @@ def _unending(number: int, rule: Rule, settings: Settings) -> Iterator[Advice]:
     courses, who = Courses([rule], settings), rule_label(settings.rules, number)
     labels = dict.fromkeys(condition.label for condition in conditions_of(rule))
     if (False,) not in courses.results():
-        text = f"Rule {who} is always met: no value of {', '.join(labels)} makes it cease."
+        text = f"Rule {who} is always met, whatever the value of {', '.join(labels)}."
         yield _advice("always_met", number, *labels, text=text)
     elif courses.never_cease():
         text = (
-            f"Rule {who} never ceases once it is met: its hysteresis reaches beyond "
-            f"what {', '.join(labels)} can be."
+            f"Rule {who} stays met forever once it is met: its hysteresis reaches beyond the "
+            f"range of {', '.join(labels)}."
         )
         yield _advice("never_ceases", number, *labels, text=text)
 
@@ -162,9 +163,12 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
     who, whom = (rule_label(settings.rules, one) for one in (number, other))
     if other == number:
         kind, text = (
-            ("own_dependence", f"Rule {who} depends on itself, which changes nothing.")
+            ("own_dependence", f"Rule {who} depends on itself, which has no effect.")
             if must_be_met
-            else ("never_own_dependence", f"Rule {who} never acts: it must not be met itself.")
+            else (
+                "never_own_dependence",
+                f"Rule {who} never acts: it requires itself not to be met.",
+            )
         )
     elif needed is None:
         kind, text = _idle(who, f"rule {whom}, which does not exist", must_be_met, "missing")
@@ -179,11 +183,11 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
     yield Advice(kind, (number, other), (), {}, text)
 
 
-def _idle(who: str, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
+def _idle(rule: str, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
     """Return kind and sentence for a dependence on a rule that is never judged."""
     if must_be_met:
-        return f"never_{how}_dependence", f"Rule {who} never acts: it depends on {which}."
-    return f"{how}_dependence", f"Rule {who} depends on {which}; that changes nothing."
+        return f"never_{how}_dependence", f"Rule {rule} never acts: it depends on {which}."
+    return f"{how}_dependence", f"Rule {rule} depends on {which}, so the dependence has no effect."
 
 
 def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> bool:
@@ -198,7 +202,7 @@ def fights(settings: Settings) -> Iterator[Advice]:
     """
     enabled = [
         (number, rule)
-        for number, rule in numbered_rules(settings.rules)
+        for number, rule in number_rules(settings.rules)
         if rule.enabled and _target(rule) in _TARGETS
     ]
     for (number, rule), (other_number, other) in combinations(enabled, 2):
@@ -214,19 +218,19 @@ def _fight(
     if _wish_differently(rule, other) and _both_met(numbers, rule, other, settings):
         text = (
             f"Rules {first} and {second} set {target} to different states when both are met. "
-            "The one that is met later wins."
+            "The rule that is met later wins."
         )
         yield Advice("fight", numbers, (target,), {}, text)
     elif _decides(rule) and _decides(other):
         text = (
-            f"Rules {first} and {second} both switch {target}: the one that is met decides, and "
-            "when neither is, the one that ceased last."
+            f"Rules {first} and {second} both switch {target}: the rule that is met decides; "
+            "when neither is met, the rule that ended last."
         )
         yield Advice("shared", numbers, (target,), {}, text)
     elif BOTH_WAYS in (rule.mode, other.mode):
         text = (
-            f"Rules {first} and {second} both switch {target}: when one begins or ceases, it "
-            "changes what the other has set."
+            f"Rules {first} and {second} both switch {target}: when either rule begins or "
+            "ends, it overrides the other."
         )
         yield Advice("interferes", numbers, (target,), {}, text)
     yield from _ends_on(numbers, rule, other, settings)
@@ -247,16 +251,16 @@ def _ends_on(
     if rule.action == other.action and rule.action in SWITCHED and switches_off and switches_on:
         ends, wants = (rule_label(settings.rules, one) for one in numbers)
         text = (
-            f"When rule {ends} ceases, it switches {rule.action} on, also if rule {wants} is not "
-            f"met. Safer: rule {ends} switches an event variable, and rule {wants} depends on rule "
-            f"{ends} not being met."
+            f"When rule {ends} ends, it switches {rule.action} on even if rule {wants} is not "
+            f"met. Safer: let rule {ends} switch an event variable, and let rule {wants} "
+            f"depend on rule {ends} not being met."
         )
         yield Advice("ends_on", numbers, (rule.action,), {}, text)
 
 
-def _remembered(settings: Settings) -> Iterator[Advice]:
+def _advise_on_remembered(settings: Settings) -> Iterator[Advice]:
     """Yield advice on remembered outputs that a rule switches on and nothing switches off."""
-    rules = numbered_rules(settings.rules)
+    rules = number_rules(settings.rules)
     for number, rule in rules:
         if not rule.enabled or rule.action not in OUTPUTS:
             continue
@@ -268,7 +272,7 @@ def _remembered(settings: Settings) -> Iterator[Advice]:
             who = rule_label(settings.rules, number)
             text = (
                 f"{rule.action} remembers its state, and rule {who} acts only when it begins: "
-                f"after a power cut {rule.action} is on again, whether rule {who} is met or not."
+                f"after a power cut {rule.action} is on again even if rule {who} is not met."
             )
             yield _advice("remembered", number, rule.action, text=text)
 
@@ -293,7 +297,7 @@ def _wish_differently(rule: Rule, other: Rule) -> bool:
 
 
 def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings) -> bool:
-    """Return True if their conditions and dependence on each other let both be met at once."""
+    """Return True if their conditions and dependence on each other let both be met together."""
     if (True, True) not in Courses([rule, other], settings).results():
         return False
     for one, counterpart in ((rule, numbers[1]), (other, numbers[0])):
@@ -305,20 +309,20 @@ def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Setti
 
 def _loops(settings: Settings, profile: Profile) -> Iterator[Advice]:
     for numbers in loops(settings, profile):
-        rules = [rule for number, rule in numbered_rules(settings.rules) if number in numbers]
+        rules = [rule for number, rule in number_rules(settings.rules) if number in numbers]
         labels = tuple(dict.fromkeys(rule.action for rule in rules))
         delay_s = sum(rule.on_delay + rule.off_delay for rule in rules)
-        who = _listed([rule_label(settings.rules, number) for number in numbers])
+        who = _join_rules([rule_label(settings.rules, number) for number in numbers])
         pace = f", every {delay_s} s" if delay_s else ""
-        text = f"{who} off again and again by switching {', '.join(labels)}{pace}."
+        text = f"{who} by switching {', '.join(labels)}{pace}."
         yield Advice("loop", numbers, labels, {"delay_s": delay_s}, text)
 
 
-def _listed(labels: list[str]) -> str:
+def _join_rules(labels: list[str]) -> str:
     *most, last = labels
     if not most:
-        return f"Rule {last} sets itself"
-    return f"Rules {', '.join(most)} and {last} set each other"
+        return f"Rule {last} keeps triggering itself"
+    return f"Rules {', '.join(most)} and {last} keep triggering each other"
 
 
 def _advice(

@@ -112,12 +112,12 @@ class Courses:
     def _results(self, state: State) -> Results:
         left = iter(state)
         return tuple(
-            _combined(rule, [next(left) for _ in group])
+            _combine(rule, [next(left) for _ in group])
             for rule, group in zip(self._rules, self._groups, strict=True)
         )
 
 
-def _combined(rule: Rule, results: list[bool]) -> bool:
+def _combine(rule: Rule, results: list[bool]) -> bool:
     if len(results) == 1:
         return results[0]
     return bool(COMBINE[rule.operator](*results))

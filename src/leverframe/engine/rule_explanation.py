@@ -1,4 +1,4 @@
-"""The explanation of why a rule acts or does not, in values and words for people.
+"""The explanation of why a rule acts or does not, in values and words for users.
 
 `obstacle` names what keeps a rule from acting although people may expect it to, `blocked_by` says
 the same as a sentence. Both are None when the rule acts as its conditions say.
@@ -43,7 +43,7 @@ OBSTACLES = {
     "missing": "Rule {rule} must be met, but there is none.",
     "needed_disabled": "Rule {rule} must be met, but it is disabled.",
     "must_be_met": "Rule {rule} must be met.",
-    "only_when_it_stops": "It acts only when the condition stops being met.",
+    "only_when_it_stops": "It acts only when its condition ends.",
     "kept": "Rule {rule} keeps {label} as it is.",
 }
 
@@ -71,7 +71,7 @@ def explain_rule(
     live: LiveRule, machine: Machine, holder: LiveRule | None, now: float
 ) -> RuleExplanation:
     """Explain a rule; `holder` is the rule that permanently keeps its target, if there is one."""
-    shown = live if live.rule.enabled else _judged_anew(live, machine)
+    shown = live if live.rule.enabled else _judge_copy(live, machine)
     when = machine.timers.when(live.key)
     obstacle = _obstacle(live, machine, holder)
     return RuleExplanation(
@@ -88,7 +88,7 @@ def explain_rule(
     )
 
 
-def _judged_anew(live: LiveRule, machine: Machine) -> LiveRule:
+def _judge_copy(live: LiveRule, machine: Machine) -> LiveRule:
     """Judge a copy of a disabled rule, which is never judged itself, to show its results."""
     shown = LiveRule(live.rule, live.key, live.number)
     shown.judge(machine.values)

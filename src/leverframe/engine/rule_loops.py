@@ -16,7 +16,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.live_rule import SWITCHED, dependence
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, values_of
-from leverframe.engine.settings import Rule, RulePlaces, Settings, numbered_rules
+from leverframe.engine.settings import Rule, RulePlaces, Settings, number_rules
 from leverframe.engine.source_setup import range_of
 from leverframe.profile import Profile
 
@@ -37,7 +37,7 @@ def loops(settings: Settings, profile: Profile) -> Iterator[tuple[int, ...]]:
 
 def _rings(rules: RulePlaces) -> Iterator[tuple[int, ...]]:
     """Yield the rules that lead back to themselves, those of one ring together."""
-    reached = _reached(rules)
+    reached = _map_reachable(rules)
     reported: set[int] = set()
     for number, others in reached.items():
         if number in others and number not in reported:
@@ -46,10 +46,10 @@ def _rings(rules: RulePlaces) -> Iterator[tuple[int, ...]]:
             yield ring
 
 
-def _reached(rules: RulePlaces) -> dict[int, set[int]]:
+def _map_reachable(rules: RulePlaces) -> dict[int, set[int]]:
     """Map every enabled rule's number to those that it leads to, also by way of others."""
-    numbered = {number: rule for number, rule in numbered_rules(rules) if rule.enabled}
-    watched = {number: _watched(rule, numbered) for number, rule in numbered.items()}
+    numbered = {number: rule for number, rule in number_rules(rules) if rule.enabled}
+    watched = {number: _source_labels(rule, numbered) for number, rule in numbered.items()}
     reached = {
         number: {
             other
@@ -65,15 +65,15 @@ def _reached(rules: RulePlaces) -> dict[int, set[int]]:
     return reached
 
 
-def _watched(rule: Rule, numbered: dict[int, Rule]) -> set[str]:
-    """Return the labels that a rule and the one that it depends on look at."""
+def _source_labels(rule: Rule, numbered: dict[int, Rule]) -> set[str]:
+    """Return the source labels of a rule and of the rule that it depends on."""
     needed = numbered.get(dependence(rule)[0])
     rules = (rule,) if needed is None else (rule, needed)
     return {condition.label for one in rules for condition in conditions_of(one)}
 
 
 def _never_rests(numbers: tuple[int, ...], settings: Settings, profile: Profile) -> bool:
-    ring = [rule for number, rule in numbered_rules(settings.rules) if number in numbers]
+    ring = [rule for number, rule in number_rules(settings.rules) if number in numbers]
     needed = {dependence(rule)[0] for rule in ring}
     trial = _trial(settings, {*numbers, *needed}, defaults(profile))
     switched = {rule.action for rule in ring}
@@ -96,7 +96,7 @@ def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator
     """Yield all combinations of values of the sources that the rules do not switch themselves."""
     conditions = [
         condition
-        for _, rule in numbered_rules(trial.rules)
+        for _, rule in number_rules(trial.rules)
         if rule.enabled
         for condition in conditions_of(rule)
     ]
@@ -110,7 +110,7 @@ def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator
 
 
 def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) -> bool:
-    """Return True if the engine has to stop the rules, at once or after a target is switched."""
+    """Return True if the engine has to stop the rules, now or after a target is switched."""
     engine.start(_START)
     _put(engine, others)
     for label in sorted(switched):

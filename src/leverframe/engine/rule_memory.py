@@ -1,8 +1,8 @@
-"""What rules had done to outputs that remember their state, kept over a power cut.
+"""The effects of rules on outputs that remember their state, kept over a power cut.
 
-A remembered output comes back as it was; so must the rule that switched it, or nobody would switch
-it off any more: the rule begins as not met, and what was never activated is not deactivated.
-Stored is the state that a rule has set its output to, for as long as it has not undone that.
+A remembered output comes back as it was; so must the rule that switched it, or nothing would switch
+it off any more: the rule begins as not met, and what was never activated is not deactivated. Stored
+is the state that a rule has set its output to, for as long as it has not undone that.
 """
 
 from collections.abc import Iterable
@@ -36,17 +36,17 @@ class RuleMemory:
     def keep(self, lives: list[LiveRule]) -> None:
         """Store what rules have set now, where that differs from what is stored."""
         for live in lives:
-            self._store(live.number - 1, self._held(live))
+            self._store(live.number - 1, self._state_to_restore(live))
 
     def keep_all(self, lives: list[LiveRule]) -> None:
         held: list[int | None] = [None] * MAX_RULES
         for live in lives:
-            held[live.number - 1] = self._held(live)
+            held[live.number - 1] = self._state_to_restore(live)
         if held != self._stored:
             for place, state in enumerate(held):
                 self._store(place, state)
 
-    def _held(self, live: LiveRule) -> int | None:
+    def _state_to_restore(self, live: LiveRule) -> int | None:
         """Return the state of a remembered output that this rule has set and not undone."""
         return live.held if (live.met or live.pending) and self._remembers(live) else None
 

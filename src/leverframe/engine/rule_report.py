@@ -1,4 +1,4 @@
-"""The report on one rule: what it looks at, what it does, and why it acts or does not."""
+"""The report on one rule: its sources, its effects, and why it acts or does not."""
 
 from collections.abc import Callable, Sequence
 
@@ -115,7 +115,7 @@ def _why(rule: Rule, explanation: RuleExplanation, units: dict[str, str]) -> Why
         text = f"It acts in {explanation.pending:.0f} s: {readings}."
         return Why("waits", None, rule.action, text)
     if explanation.pending is not None:
-        text = f"It ceases to act in {explanation.pending:.0f} s: {readings}."
+        text = f"It stops acting in {explanation.pending:.0f} s: {readings}."
         return Why("ceases", None, rule.action, text)
     if explanation.met:
         return Why("met", None, None, f"Its conditions hold: {readings}.")
@@ -129,17 +129,17 @@ def _condition_text(condition: ConditionExplanation, unit: str) -> str:
 
 
 def _when_met(rule: Rule) -> RuleEffect:
-    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or _done_once(rule)
+    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or _single_effect(rule)
 
 
 def _when_ceasing(rule: Rule) -> RuleEffect | None:
     effect = _of_both_edges(rule, Actuator.opposite(rule.value), OFF, rule.off_delay)
     if effect is None and rule.mode == ONLY_WHEN_IT_STOPS:
-        return _done_once(rule)
+        return _single_effect(rule)
     return effect
 
 
-def _done_once(rule: Rule) -> RuleEffect:
+def _single_effect(rule: Rule) -> RuleEffect:
     if rule.action in PULSES:
         target = OUTPUTS[PULSES.index(rule.action)]
         lasts = f"{target} on for {pulse_seconds(rule.off_delay)} s"

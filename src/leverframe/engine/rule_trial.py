@@ -43,7 +43,7 @@ class RuleTrial(Struct, frozen=True):
 
 def sources_of_trial(rules: RulePlaces, index: int) -> set[str]:
     """Return the labels whose past values the trial of a rule needs."""
-    involved = _involved(rules, index)
+    involved = _rules_of_trial(rules, index)
     own = {condition.label for one in involved for condition in conditions_of(one)}
     return own - {involved[0].action}
 
@@ -61,8 +61,8 @@ def try_rule(
     engine.start(Moment(first, first))
     firings = engine.rules.firings_of(index)
     found: list[Firing] = []
-    turns: list[list[Firing]] = [[] for _ in conditions_of(_tried(rules, index))]
-    for moment in _lived(engine, courses, last):
+    turns: list[list[Firing]] = [[] for _ in conditions_of(_rule_under_trial(rules, index))]
+    for moment in _run_courses(engine, courses, last):
         found += (firing for firing in firings if firing.time <= moment)
         firings.clear()
         for course, result in zip(turns, engine.rules.results_of(index), strict=True):
@@ -96,28 +96,28 @@ def encode_rule_trial(
     return msgspec.json.encode(RuleTrial(first, last, min(begins, default=None), firings, turns))
 
 
-def recorded_sources(settings: Settings, index: int) -> set[str]:
+def find_sources(settings: Settings, index: int) -> set[str]:
     """Return the labels whose recorded values the trial of a rule needs."""
     return sources_of_trial(settings.rules, index) - windows_of(settings).keys()
 
 
-def _tried(rules: RulePlaces, index: int) -> Rule:
+def _rule_under_trial(rules: RulePlaces, index: int) -> Rule:
     rule = rules[index]
     if rule is None:
-        raise LookupError(f"there is no rule at place {index}")
+        raise LookupError(f"there is no rule at position {index}")
     return rule
 
 
-def _involved(rules: RulePlaces, index: int) -> list[Rule]:
-    """Return the rule that is tried, and the one that it depends on where that is enabled."""
-    rule = _tried(rules, index)
+def _rules_of_trial(rules: RulePlaces, index: int) -> list[Rule]:
+    """Return the rule under trial, and the rule that it depends on if that is enabled."""
+    rule = _rule_under_trial(rules, index)
     needed = rule_numbered(rules, dependence(rule)[0])
     return [rule] if needed is None or not needed.enabled else [rule, needed]
 
 
 def _only(rules: RulePlaces, index: int, profile: Profile) -> Settings:
-    """Enable only the rule and the one that it depends on, at their places."""
-    number, _ = dependence(_tried(rules, index))
+    """Enable only the rule and the rule that it depends on, at their places."""
+    number, _ = dependence(_rule_under_trial(rules, index))
     kept = (
         rule and replace(rule, enabled=place == index or (rule.enabled and place == number - 1))
         for place, rule in enumerate(rules)
@@ -125,21 +125,21 @@ def _only(rules: RulePlaces, index: int, profile: Profile) -> Settings:
     return replace(defaults(profile), rules=tuple(kept))
 
 
-def _lived(engine: Engine, courses: Mapping[str, Course], last: float) -> Iterator[float]:
+def _run_courses(engine: Engine, courses: Mapping[str, Course], last: float) -> Iterator[float]:
     """Run the engine through all changes and the deadlines between them; yield each moment."""
     for time, changes in changes_by_time(courses):
         if time > last:
             break
-        yield from _served(engine, time)
+        yield from _serve_deadlines(engine, time)
         for label, value in changes:
             if label in engine.values:
                 engine.machine.put(label, value)
         engine.sense({}, Moment(time, time))
         yield time
-    yield from _served(engine, last)
+    yield from _serve_deadlines(engine, last)
 
 
-def _served(engine: Engine, until: float) -> Iterator[float]:
+def _serve_deadlines(engine: Engine, until: float) -> Iterator[float]:
     while (deadline := engine.next_deadline()) is not None and deadline <= until:
         engine.tick(Moment(deadline, deadline))
         yield deadline
@@ -162,5 +162,5 @@ def turning(course: Iterable[tuple[float, Value]], turns: Sequence[float]) -> Co
 
 def turns_of_trial(rules: RulePlaces, index: int, label: str) -> list[float]:
     """List the numbers at which conditions on a label turn, ascending."""
-    conditions = (one for rule in _involved(rules, index) for one in conditions_of(rule))
+    conditions = (one for rule in _rules_of_trial(rules, index) for one in conditions_of(rule))
     return sorted({turn for one in conditions if one.label == label for turn in turns_of(one)})

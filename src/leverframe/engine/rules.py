@@ -11,7 +11,7 @@ Several rules on one target: while one of them is met that acts both ways, it de
 one that ends changes nothing against it; only when none is met, the one that ended last has its
 way. `LiveRule.decides` says which rules count.
 
-After a start a rule goes on that had switched an output that remembers its state (see
+After a start, a rule resumes that had switched an output that remembers its state (see
 `rule_memory.py`). If it is no longer met, it ends as it would have; if its sources do not come back
 within `CONFIRMED_WITHIN_S` and its end switches off, it ends then.
 
@@ -49,7 +49,7 @@ from leverframe.engine.live_rule import (
     LiveRule,
     carry_over,
     dependence,
-    moved_places,
+    list_moved_places,
 )
 from leverframe.engine.machine import Machine
 from leverframe.engine.rule_explanation import RuleExplanation, absent_source, explain_rule
@@ -58,7 +58,7 @@ from leverframe.engine.settings import (
     Rule,
     RulePlaces,
     Settings,
-    numbered_rules,
+    number_rules,
     without_trailing_gaps,
 )
 from leverframe.engine.timers import Key
@@ -141,9 +141,9 @@ class Rules:
     def start(self) -> None:
         """Start all rules as not met: one whose condition holds acts as if it just became met.
 
-        Those that had switched an output that remembers go on as met.
+        Those that had switched an output that remembers resume as met.
         """
-        rules = numbered_rules(self._machine.settings.rules)
+        rules = number_rules(self._machine.settings.rules)
         self._live = [self._fresh(number, rule) for number, rule in rules]
         self._memory.restore(self._live)
         self._begin()
@@ -154,7 +154,7 @@ class Rules:
     def adopt(self, old: Settings) -> None:
         rules = self._machine.settings.rules
         if old.rules is not rules:
-            self._live, gone = carry_over(self._live, numbered_rules(rules), self._fresh)
+            self._live, gone = carry_over(self._live, number_rules(rules), self._fresh)
             for live in gone:
                 self._drop_delay(live)
             self._trace_moved(old.rules)
@@ -229,8 +229,8 @@ class Rules:
         """The outputs and other states that enabled rules are about."""
         return self._by_target
 
-    def wanted(self, label: str) -> WantedState | None:
-        """Return what the rule that decides about a target has set it to; None where none has."""
+    def wish_for(self, label: str) -> WantedState | None:
+        """Return the state that the deciding rule has set for a target; None if no rule decides."""
         deciding = (live for live in self._by_target[label] if live.decides())
         first = max(deciding, key=LiveRule.rank, default=None)
         if first is None or first.held is None or not first.switches:
@@ -278,7 +278,7 @@ class Rules:
         self._by_source.clear()
         self._holders.clear()
         self._by_target.clear()
-        rules = numbered_rules(self._machine.settings.rules)
+        rules = number_rules(self._machine.settings.rules)
         by_number = {number: live for (number, _), live in zip(rules, self._live, strict=True)}
         for number, rule in rules:
             live = by_number[number]
@@ -316,12 +316,12 @@ class Rules:
         """Decide first which rules turned, then act: no action affects a decision of this call."""
         turned = [live for live in lives if live.turn()]
         for live in turned:
-            live.cause = self._decided(live)
+            live.cause = self._cause_of(live)
         for live in turned:
             if live.met:
                 self._became_met(live)
             else:
-                self._stopped_being_met(live)
+                self._end_rule(live)
         self._trace(turned)
         self._memory.keep(turned)
 
@@ -340,16 +340,16 @@ class Rules:
             wall = machine.at.wall
             machine.samples += [
                 (wall, RULE_TRACES[place], ANOTHER_RULE)
-                for place in moved_places(former, machine.settings.rules)
+                for place in list_moved_places(former, machine.settings.rules)
             ]
 
-    def _decided(self, live: LiveRule) -> Cause:
+    def _cause_of(self, live: LiveRule) -> Cause:
         """Return the rule as a cause, with the numbers that decided."""
         machine = self._machine
         values, entry_of = machine.values, machine.entry_of
         # A list each: generators take longer than what they go through.
         conditions = [
-            condition.decided(values.get(condition.label), entry_of(condition.label))
+            condition.describe_outcome(values.get(condition.label), entry_of(condition.label))
             for condition in live.deciding(values)
         ]
         after = max([one.after for one in conditions])
@@ -363,7 +363,7 @@ class Rules:
             live.held = None
             self._act_after(live, ACTIVATE, live.rule.on_delay)
 
-    def _stopped_being_met(self, live: LiveRule) -> None:
+    def _end_rule(self, live: LiveRule) -> None:
         if live.pending:
             self._drop_delay(live)
         elif live.rule.mode != ONLY_WHEN_IT_STARTS:
@@ -381,7 +381,7 @@ class Rules:
         self._machine.timers.set(live.key, self._machine.at.now + delay_s)
         waits = "rule_waits" if live.met else "rule_waits_to_end"
         fact = Fact(waits, live.rule.action, figures={"seconds": delay_s})
-        # What follows is told as its consequence.
+        # What follows is reported as its consequence.
         live.cause = replace(live.cause, after=self._machine.log(live.cause, fact))
 
     def _drop_delay(self, live: LiveRule) -> None:
@@ -410,7 +410,7 @@ class Rules:
     def _deactivate(self, live: LiveRule) -> None:
         live.held = None
         decider = self._decider(live)
-        left_in = self._left_in(live, decider)
+        left_in = self._end_value(live, decider)
         if left_in is not None:
             self._carry_out(live, left_in, False)
         elif decider is not None:
@@ -419,12 +419,12 @@ class Rules:
             self._machine.log(live.cause, fact)
 
     def _decider(self, ended: LiveRule) -> LiveRule | None:
-        """Find the rule that decides about the target of one that has ended."""
+        """Find the rule that decides about the target of a rule that has ended."""
         others = self._by_target.get(target_of(ended.rule.action), ())
         deciding = [live for live in others if live is not ended and live.decides()]
         return max(deciding, key=LiveRule.rank, default=None)
 
-    def _left_in(self, live: LiveRule, decider: LiveRule | None) -> int | None:
+    def _end_value(self, live: LiveRule, decider: LiveRule | None) -> int | None:
         """Return the value with which a rule ends; None if it has to leave its target alone."""
         if live.rule.action in OVERRIDING:
             if decider is None:

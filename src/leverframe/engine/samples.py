@@ -1,4 +1,4 @@
-"""What the engine hands to the history: every change of a value, and who made it."""
+"""The samples for the history: every change of a value, with its cause."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,9 @@ Traced = tuple[float, str, float | int | Reason | None]
 class Samples(list[Traced]):
     """The samples since they were handed over.
 
-    Switches in a row have one cause, which is told once: that takes 1.7 us off a switch of 53. It
-    is told again in the next batch, so that a batch that is lost leaves no wrong cause for long.
+    Switches in a row have one cause, which is recorded once: that takes 1.7 us off a switch of 53.
+    It is recorded again in the next batch, so that a batch that is lost leaves no wrong cause for
+    long.
     """
 
     __slots__ = ("_causes",)

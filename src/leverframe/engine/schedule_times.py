@@ -4,7 +4,7 @@
   on its weekdays. A periodic entry without either runs every day.
 - It runs at its time of day, by the local clock: a time that the clock skips comes at the end of
   the gap, a time that it shows twice comes the first time.
-- Gap: a periodic entry runs at local midnight and then every so many seconds until the next
+- Gap: a periodic entry runs at local midnight and then at its period in seconds until the next
   midnight. These are real seconds: the hour that a clock skips or repeats makes no hole.
 """
 

@@ -16,7 +16,7 @@ from leverframe.engine.actions import OFF, ON
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES
 from leverframe.engine.schedule_times import WEEKDAYS, next_run
-from leverframe.engine.settings import ScheduleEntry, Settings, numbered_rules
+from leverframe.engine.settings import ScheduleEntry, Settings, number_rules
 
 #: Within these days every entry on weekdays runs at least once.
 _LOOKED_BACK_S = 8 * 86400.0
@@ -43,7 +43,7 @@ def schedule_cause(index: int, entry: ScheduleEntry) -> Cause:
 
 def windows_of(settings: Settings) -> dict[str, Edges]:
     """Return the edges of every window, by the variable."""
-    rules = [rule for _, rule in numbered_rules(settings.rules)]
+    rules = [rule for _, rule in number_rules(settings.rules)]
     watched = {rule.source2 for rule in rules if rule.operator == "AND"}
     labels = watched.intersection(EVENT_VARIABLES).difference(rule.action for rule in rules)
     if not labels:

@@ -1,7 +1,7 @@
 """Secrets that are sent to a server, and the server that each is for.
 
 A secret was given for one server. Under another name, at another port, with or without encryption
-it would go to somebody else, so it does not outlive such a change.
+it would reach another recipient, so it does not outlive such a change.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def _server(tls: bool, host: str, port: int) -> Server:
     return (tls, host.lower(), port) if host else None
 
 
-def redirected(old: Settings, new: Settings) -> Sequence[str]:
+def secrets_to_forget(old: Settings, new: Settings) -> Sequence[str]:
     """Return the paths of the secrets whose server is another one, or none any more.
 
     A secret that was given before there was a server is for the first one.

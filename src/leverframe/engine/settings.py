@@ -31,7 +31,7 @@ class Identity(Node, frozen=True):
 
 class Output(Node, frozen=True):
     name: str = ""
-    #: Seconds until an output that was switched on goes off by itself; 0 is never.
+    #: Seconds until an output that was switched on goes off automatically; 0 means never.
     return_time: int = 0
     periodic: bool = False
     on_time: int = 0
@@ -147,7 +147,7 @@ class Email(Node, frozen=True):
 class ModbusSlot(Node, frozen=True):
     module: str = "OFF"
     slave_id: int = 1
-    #: Instead of what the module speaks by itself; 0 and "module" leave it so.
+    #: Instead of the default of the module; 0 and "module" keep that.
     bitrate: int = 0
     parity: str = "module"
     stop_bits: int = 0
@@ -326,7 +326,7 @@ class Mqtt(Node, frozen=True):
     password: str = ""
     prefix: str = "leverframe"
     tls: bool = False
-    #: First level of the topics on which Home Assistant looks for devices; empty tells it nothing.
+    #: First level of the topics on which Home Assistant looks for devices; empty announces nothing.
     discovery: str = "homeassistant"
 
 
@@ -422,7 +422,7 @@ class Settings(Node, frozen=True):
     schedule: tuple[ScheduleEntry | None, ...] = (None,) * SCHEDULE_ENTRIES
     watchdog: tuple[WatchdogEntry, ...] = (WatchdogEntry(),) * 6
     http: tuple[HttpClient, ...] = (HttpClient(),) * 4
-    #: Seconds between two requests to HTTP1; 0 sends none by itself.
+    #: Seconds between two requests to HTTP1; 0 sends none periodically.
     http_period: int = 0
     #: Reading codes in HTTP1-HTTP4 begin with %%, so that a single % is just that.
     http_double_percent: bool = False
@@ -465,7 +465,7 @@ def rule_numbered(rules: RulePlaces, number: int | None) -> Rule | None:
     return rules[number - 1] if number and 0 < number <= len(rules) else None
 
 
-def numbered_rules(rules: RulePlaces) -> list[tuple[int, Rule]]:
+def number_rules(rules: RulePlaces) -> list[tuple[int, Rule]]:
     """List the rules that exist with their numbers, counted from 1."""
     return [(number, rule) for number, rule in enumerate(rules, start=1) if rule is not None]
 
@@ -477,7 +477,7 @@ def free_place(rules: RulePlaces) -> int:
 
 def without_trailing_gaps(rules: RulePlaces) -> tuple[Rule | None, ...]:
     """Return the places up to the last rule."""
-    used = max((number for number, _ in numbered_rules(rules)), default=0)
+    used = max((number for number, _ in number_rules(rules)), default=0)
     return tuple(rules[:used])
 
 
@@ -488,7 +488,7 @@ def with_rule(rules: RulePlaces, place: int, rule: Rule | None) -> tuple[Rule | 
 
 
 def rule_label(rules: RulePlaces, number: int | None) -> str:
-    """Return what people call a rule: its name, or its number where it has none."""
+    """Return the name of a rule for users: its name, or its number if it has none."""
     rule = rule_numbered(rules, number)
     return (rule.name if rule else "") or str(number)
 
@@ -500,5 +500,5 @@ def has_module(settings: Settings, slot: int) -> bool:
 
 
 def module_mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
-    """Return what m1-m30 stand for; without a choice, the readings of slot 1 in order."""
+    """Return the mapping of m1-m30; without a choice, the readings of slot 1 in order."""
     return settings.modbus_mapping or tuple(ModbusMapping(1, number) for number in range(30))

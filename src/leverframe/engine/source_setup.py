@@ -1,8 +1,8 @@
 """The set-up of a source by the settings: what it is computed from, whether anything measures it,
 and its range of values.
 
-All are for advice to people. A measured value takes precedence over the settings: a board may
-have a sensor of its own where no setting names one.
+All are for advice to users. A measured value takes precedence over the settings: a board may have a
+sensor of its own where no setting names one.
 """
 
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def _onewire(index: int) -> Callable[[Settings], bool]:
     return lambda settings: settings.onewire[index].id != NO_ONEWIRE_ID
 
 
-def _mapped(index: int) -> Callable[[Settings], bool]:
+def _is_mapped(index: int) -> Callable[[Settings], bool]:
     """Return the check of a mapped reading; slots 4-6 are 1-Wire thermometers without a module."""
 
     def check(settings: Settings) -> bool:
@@ -104,7 +104,7 @@ def _mapped(index: int) -> Callable[[Settings], bool]:
     return check
 
 
-def _metered(index: int) -> Callable[[Settings], bool]:
+def _has_meter(index: int) -> Callable[[Settings], bool]:
     def check(settings: Settings) -> bool:
         return index < len(settings.power) and is_set_up(settings.power[index].current, settings)
 
@@ -142,9 +142,9 @@ def _has_particulate_sensor(settings: Settings) -> bool:
 _CHECKS: dict[str, Callable[[Settings], bool]] = {
     **{label: _analog(index) for index, label in enumerate(ANALOG_INPUTS)},
     **{label: _onewire(index) for index, label in enumerate(ONEWIRE)},
-    **{label: _mapped(index) for index, label in enumerate(MAPPED)},
-    **{label: _metered(index) for index, label in enumerate(POWERS)},
-    **{label: _metered(index) for index, label in enumerate(ENERGIES)},
+    **{label: _is_mapped(index) for index, label in enumerate(MAPPED)},
+    **{label: _has_meter(index) for index, label in enumerate(POWERS)},
+    **{label: _has_meter(index) for index, label in enumerate(ENERGIES)},
     **{label: _differential(index) for index, label in enumerate(DIFFERENTIALS)},
     **dict.fromkeys(("T1", "H1", "P1", "DEWPOINT"), _has_weather_sensor),
     **dict.fromkeys(PARTICULATES, _has_particulate_sensor),

@@ -56,7 +56,7 @@ def number_digits(profile: Profile) -> int:
     return 3 if profile.since("1.49", HW35) else 2
 
 
-def numbered_labels(profile: Profile) -> dict[str, str]:
+def labels_by_digits(profile: Profile) -> dict[str, str]:
     """Map the digits of a code of this version to the labels they stand for."""
     digits = number_digits(profile)
     return {f"{number:0{digits}}": label for number, label in enumerate(CODED)}
@@ -67,12 +67,12 @@ def has_codes_in_messages(profile: Profile) -> bool:
     return profile.since("1.40", HW35)
 
 
-def rendered(text: str, values: Values, profile: Profile, marker: str = "%") -> str:
+def render(text: str, values: Values, profile: Profile, marker: str = "%") -> str:
     """Replace the codes of a text by the values they stand for."""
     return _with_values(text, values, profile, marker, width_digits=0)
 
 
-def rendered_line(text: str, values: Values, profile: Profile) -> str:
+def render_line(text: str, values: Values, profile: Profile) -> str:
     """Replace the codes of a display line, with the marker `!` and a digit for the minimum width.
 
     Senders of a line replace `%` by `!`, so any `!` that is left was a `%`.
@@ -121,10 +121,10 @@ def _replacement(code: re.Match[str], values: Values) -> str:
     if number >= len(CODED):
         return code[0]
     label = CODED[number]
-    return shown_value(label, values.get(label), decimals).rjust(width)
+    return format_value(label, values.get(label), decimals).rjust(width)
 
 
-def shown_value(label: str, value: float | int | None, decimals: int) -> str:
+def format_value(label: str, value: float | int | None, decimals: int) -> str:
     if value is None:
         return ABSENT
     # A state is 0 or 1, however many decimals the code asks for.
@@ -142,8 +142,8 @@ def message_texts(
         call = settings.http[slot - 1]
         marker = "%%" if settings.http_double_percent else "%"
         return (
-            rendered(call.url, values, profile, marker),
-            rendered(call.body, values, profile, marker),
+            render(call.url, values, profile, marker),
+            render(call.body, values, profile, marker),
         )
     if channel == "email":
         texts = settings.email.on_texts if active else settings.email.off_texts
@@ -156,4 +156,4 @@ def message_texts(
 
 
 def _message_text(text: str, values: Values, profile: Profile) -> str:
-    return rendered(text, values, profile) if has_codes_in_messages(profile) else text
+    return render(text, values, profile) if has_codes_in_messages(profile) else text

@@ -1,7 +1,7 @@
 """What the history keeps beside readings and states: causes, rules, and messages.
 
 They are recorded as series of their own, under labels that nothing else has. A series holds what
-was told last, so a change of an output and its cause are found at the same moment.
+was recorded last, so a change of an output and its cause are found at the same moment.
 """
 
 from leverframe.engine.effects import Notify

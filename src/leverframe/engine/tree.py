@@ -59,7 +59,7 @@ _BRANCH_LISTS = frozenset(
     (node, name)
     for node in vars(tree_classes).values()
     if isinstance(node, type) and issubclass(node, Node)
-    # The types themselves: resolving them anew takes a hundredth of a controller's start.
+    # The types themselves: resolving them again takes a hundredth of a controller's start.
     for name, hint in vars(node).get("__annotations__", {}).items()
     if getattr(hint, "__origin__", None) is tuple and branch_of(hint)[0] is not None
 )
@@ -73,24 +73,24 @@ def value_at(tree: Any, path: str) -> Any:
 
 def with_value(settings: Settings, path: str, value: object) -> Settings:
     """Return a tree with one value changed; the same object if it had that value already."""
-    return exchanged(settings, path, value)[0]
+    return exchange_value(settings, path, value)[0]
 
 
-def exchanged(settings: Settings, path: str, value: object) -> tuple[Settings, Any]:
+def exchange_value(settings: Settings, path: str, value: object) -> tuple[Settings, Any]:
     """Return a tree with one value changed, as `with_value` does, and the value that was there.
 
     That is MISSING where the path leads to a place in a list.
     """
-    return _exchanged(settings, path.split("."), 0, value)
+    return _exchange(settings, path.split("."), 0, value)
 
 
-def _exchanged(branch: Any, steps: list[str], depth: int, value: object) -> tuple[Any, Any]:
+def _exchange(branch: Any, steps: list[str], depth: int, value: object) -> tuple[Any, Any]:
     step = steps[depth]
     depth += 1
     is_list = type(branch) is tuple
     old = branch[int(step)] if is_list else getattr(branch, step)
     if depth < len(steps):
-        new, replaced = _exchanged(old, steps, depth, value)
+        new, replaced = _exchange(old, steps, depth, value)
     else:
         new, replaced = old if is_same(old, value) else value, MISSING if is_list else old
     if new is old:
@@ -181,7 +181,7 @@ _secret_branches: Callable[[Settings], tuple[Any, ...]] = attrgetter(
 )
 
 
-def masked(secret: Any) -> str | None:
+def mask_secret(secret: Any) -> str | None:
     """Return `MASK` for a secret that is set, and None for one that is not."""
     return MASK if secret else None
 
@@ -194,7 +194,7 @@ def is_secret(path: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def is_confidential(path: str) -> bool:
-    """Return whether a leaf is for nobody but the administrator: no backup, log or audit trail."""
+    """Return whether a leaf is for the administrator alone: no backup, log or audit trail."""
     return pattern_of(path) in CONFIDENTIAL
 
 
@@ -207,7 +207,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     """Build a tree of stored leaves over the profile's defaults; return it and the unfit paths.
 
     A leaf does not fit where the profile's lists are shorter, or where the program does not know
-    the setting. A value of the wrong kind means a damaged store and raises `UnfitSettings`.
+    the setting. A value of the wrong type means a damaged store and raises `UnfitSettings`.
     """
     factory = defaults(profile)
     # Only branches of which something is stored are built: of most controllers that is little.

@@ -99,25 +99,25 @@ class Watchdog:
             return
         for index, entry in enumerate(self._machine.settings.watchdog):
             if entry != self._guards[index].entry:
-                self._begin_anew(index, entry)
+                self._restart_entry(index, entry)
 
     def resume(self) -> None:
         """Start the entries again that have given up."""
         for index, guard in enumerate(self._guards):
             if guard.state == GIVEN_UP:
-                self._begin_anew(index, guard.entry)
+                self._restart_entry(index, guard.entry)
 
     def on_timer(self, key: Key) -> None:
         guard = self._guards[int(key[1])]
         if guard.state == RESTARTING:
             self._finish_restart(guard)
         elif guard.pinged_at is not None:
-            self._failed(guard)
+            self._count_failure(guard)
         else:
             self._ping(guard)
 
     def ask_again(self, now: float) -> None:
-        """Ping hosts again whose answers nobody gets any more, from this moment on."""
+        """Ping hosts again whose answers no longer arrive here, from this moment on."""
         for guard in self._guards:
             if guard.pinged_at is not None:
                 guard.pinged_at = now
@@ -131,7 +131,7 @@ class Watchdog:
         if guard.pinged_at is None:
             return
         if milliseconds is None or milliseconds > _timeout_s(guard.entry) * 1000:
-            self._failed(guard)
+            self._count_failure(guard)
         else:
             guard.last_answer = milliseconds
             guard.failures = 0
@@ -143,7 +143,7 @@ class Watchdog:
             for guard in self._guards
         ]
 
-    def _begin_anew(self, index: int, entry: WatchdogEntry) -> None:
+    def _restart_entry(self, index: int, entry: WatchdogEntry) -> None:
         self._end(self._guards[index])
         guard = self._guards[index] = _Guard(index, entry)
         self._begin(guard)
@@ -162,7 +162,7 @@ class Watchdog:
         self._raise_version()
 
     def _raise_version(self) -> None:
-        """Raise the version: the state of an entry is part of the state that people watch."""
+        """Raise the version: the state of an entry is part of the visible state."""
         self._machine.version += 1
 
     def _ping(self, guard: _Guard) -> None:
@@ -178,7 +178,7 @@ class Watchdog:
         guard.pinged_at = None
         self._wait(guard, max(0.0, max(1, guard.entry.interval) - since_ping_s))
 
-    def _failed(self, guard: _Guard) -> None:
+    def _count_failure(self, guard: _Guard) -> None:
         guard.last_answer = TIMED_OUT
         guard.failures += 1
         if guard.failures < guard.entry.failures:
@@ -205,10 +205,10 @@ class Watchdog:
         state = ON - guard.normal_state
         figures = {"host": entry.host, "failures": guard.failures, "seconds": entry.length}
         fact = Fact("watchdog_restarts", entry.output, figures=figures)
-        # What follows is told as its consequence.
+        # What follows is reported as its consequence.
         guard.cause = replace(guard.cause, after=self._machine.log(guard.cause, fact))
         self._actuator.perform(entry.output, state, True, guard.cause)
-        # After a power cut nobody would end the restart.
+        # After a power cut nothing would end the restart.
         self._actuator.remember_as(entry.output, guard.normal_state)
         if entry.email:
             reason = str(guard.cause)

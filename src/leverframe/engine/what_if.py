@@ -1,8 +1,8 @@
 """What-if: two futures of one engine, with and without a change, and what differs between them.
 
-Both begin as copies of the same engine and live through the same readings: those that were
-recorded, shifted into the future, or what plants make of the outputs. Pings are answered, messages
-are counted and not sent, and a restart is a restart. Recorded readings come as they were shown: a
+Both begin as copies of the same engine and simulate the same readings: those that were recorded,
+shifted into the future, or what plants make of the outputs. Pings are answered, messages are
+counted and not sent, and a restart is a restart. Recorded readings come as they were shown: a
 change of how a sensor is converted has no effect on them.
 """
 
@@ -26,7 +26,7 @@ from leverframe.engine.labels import (
     POWERS,
     PWMS,
 )
-from leverframe.engine.live_state import LiveState, imported
+from leverframe.engine.live_state import LiveState, import_state
 from leverframe.engine.moment import Moment, WallTime
 from leverframe.engine.settings import Settings
 from leverframe.engine.timeline import Course, RecordedPiece, changes_by_time, courses_from
@@ -58,7 +58,7 @@ class World(Protocol):
 
 
 class TriedChange(Struct, frozen=True):
-    """What is tried: settings to adopt, and actions, in the order of a request."""
+    """The change under trial: settings to adopt, and actions, in the order of a request."""
 
     settings: Settings
     actions: Sequence[Action] = ()
@@ -69,15 +69,16 @@ class DifferingEntry(Struct, frozen=True):
     cause: str
     text: str
     only: Annotated[
-        Literal["without", "with"], Meta(description="In which of the two futures it happens.")
+        Literal["without", "with"],
+        Meta(description="The future in which it happens: with or without the change."),
     ]
     entry: Annotated[
-        EntryReport | None, Meta(description="As the journal tells it; none for a message.")
+        EntryReport | None, Meta(description="The entry as in the journal; absent for a message.")
     ] = None
 
 
 class OutputUse(Struct):
-    """What an output does in one future."""
+    """The use of an output in one future."""
 
     changes: int = 0
     on_s: Annotated[float, Meta(description="Seconds that it is on.")] = 0.0
@@ -102,7 +103,7 @@ _Entry = tuple[float, str, str]
 
 
 class _Future:
-    """One engine that lives on by itself."""
+    """One engine that runs on alone."""
 
     def __init__(self, engine: Engine, at: Moment, world: World | None) -> None:
         self.engine = engine
@@ -165,11 +166,11 @@ class _Future:
     def _take(self, emitted: list[Effect]) -> None:
         waiting = list(emitted)
         while waiting:
-            waiting += self._carried_out(waiting.pop(0))
+            waiting += self._carry_out(waiting.pop(0))
         self._note_entries()
         self._note_outputs()
 
-    def _carried_out(self, effect: Effect) -> list[Effect]:
+    def _carry_out(self, effect: Effect) -> list[Effect]:
         match effect:
             case effects.DriveOutput(index, on) if self._world is not None:
                 self._world.put(OUTPUTS[index], float(on), self._now)
@@ -187,10 +188,10 @@ class _Future:
                 self._offset_s = wall - self._now
                 return self.engine.clock_changed(self.at)
             case effects.RestartController() | effects.EnterBootloader():
-                return self._restarted()
+                return self._restart()
         return []
 
-    def _restarted(self) -> list[Effect]:
+    def _restart(self) -> list[Effect]:
         """Start another engine, as the power does, with the readings of this moment."""
         self._note_entries()
         old = self.engine
@@ -229,7 +230,7 @@ class _Future:
 
 def labels_needed(state: LiveState[Engine], change: TriedChange) -> set[str]:
     """Return the labels whose readings matter in one of the two futures."""
-    engine = imported(state)
+    engine = import_state(state)
     settings = (engine.settings, change.settings)
     needed = engine.listened_to | {one.pid.source for one in settings}
     engine.apply(change.settings, (), engine.machine.at, BY_CHANGE)
@@ -249,13 +250,13 @@ def what_if(
 
     `first` are readings of the worlds that the engine has not sensed yet.
     """
-    futures = [_Future(imported(state), at, world) for world in worlds]
+    futures = [_Future(import_state(state), at, world) for world in worlds]
     for future in futures:
         future.sense(first)
     futures[1].apply(change)
     comparison = _Comparison(futures[0], futures[1])
     stops = [at.now + for_s * number / STOPS for number in range(1, STOPS + 1)]
-    lives = [_lived(future, _within(courses, at, for_s), stops) for future in futures]
+    lives = [_run_future(future, _within(courses, at, for_s), stops) for future in futures]
     # Together, so that what is the same in both need not be kept to the end.
     for _ in zip(*lives, strict=True):
         comparison.advance()
@@ -273,7 +274,7 @@ def encode_what_if(
     recorded: Iterable[Iterable[RecordedPiece]],
 ) -> bytes:
     """Compare both futures with the readings of the time before as if they came again, as JSON."""
-    worlds = (None, None) if plants is None else (imported(plants), imported(plants))
+    worlds = (None, None) if plants is None else (import_state(plants), import_state(plants))
     courses = courses_from(recorded, for_s)
     return msgspec.json.encode(what_if(state, at, for_s, change, courses, worlds))
 
@@ -287,13 +288,13 @@ def _within(
             yield now, readings
 
 
-def _lived(
+def _run_future(
     future: _Future,
-    given: Iterable[tuple[float, list[tuple[str, float | int | None]]]],
+    changes: Iterable[tuple[float, list[tuple[str, float | int | None]]]],
     stops: Sequence[float],
 ) -> Iterator[None]:
-    """Live through readings, with a pause at each of these moments."""
-    waiting = iter(given)
+    """Simulate readings, with a pause at each of these moments."""
+    waiting = iter(changes)
     following = next(waiting, None)
     for stop in stops:
         while following is not None and following[0] <= stop:
@@ -310,12 +311,12 @@ class _Differing:
 
     def __init__(self) -> None:
         self.counts: Counter[_Entry] = Counter()
-        self._told: dict[_Entry, Entry] = {}
+        self._entries: dict[_Entry, Entry] = {}
 
     def add(self, noted: _Entry, entry: Entry | None) -> None:
         self.counts[noted] += 1
         if entry is not None:
-            self._told[noted] = entry
+            self._entries[noted] = entry
 
     def remove(self, noted: _Entry) -> bool:
         """Remove one of these entries; return whether there was one."""
@@ -324,16 +325,16 @@ class _Differing:
             self.counts[noted] -= 1
         elif count:
             del self.counts[noted]
-            self._told.pop(noted, None)
+            self._entries.pop(noted, None)
         return count > 0
 
     def report(self, noted: _Entry, only: Literal["without", "with"]) -> DifferingEntry:
-        entry = self._told.get(noted)
+        entry = self._entries.get(noted)
         return DifferingEntry(*noted, only, None if entry is None else report_of(entry))
 
 
 class _Comparison:
-    """What differs between two futures so far: what is the same in both is only counted."""
+    """The differences between two futures so far; equal entries are only counted."""
 
     def __init__(self, without: _Future, with_: _Future) -> None:
         self._futures = (without, with_)

@@ -1,1 +1,1 @@
-"""Exchanges of clients with a unit: how they are written down, masked, compared and given again."""
+"""Exchanges of clients with a unit: how they are recorded, masked, compared and replayed."""

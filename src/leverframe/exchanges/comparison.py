@@ -30,7 +30,7 @@ VARYING = frozenset(
 )
 STATUS, CONTENT_TYPE, LOCATION, BODY = "status", "content type", "location", "body"
 #: Stands for a key that one of the two does not have.
-ABSENT = "(not there)"
+ABSENT = "(missing)"
 MAX_SHOWN_LETTERS = 200
 
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,15})(\.\d{1,15})?")
@@ -38,7 +38,7 @@ _STATES = re.compile(r"[01]{4,}")
 
 
 class BadTolerance(ErrorForPeople):
-    """A tolerance that is none: one sentence."""
+    """An invalid tolerance: one sentence."""
 
 
 class Tolerance(Struct, frozen=True):
@@ -51,23 +51,26 @@ class Tolerance(Struct, frozen=True):
     def of(cls, text: str) -> "Tolerance":
         number = text.strip().removesuffix("%")
         if _NUMBER.fullmatch(number) is None or number.startswith("-"):
-            raise BadTolerance(f"{text!r} is no tolerance; write it like 0.5 or 2%.")
+            raise BadTolerance(
+                f"{text!r} is not a tolerance; write a number such as 0.5 or a percentage "
+                "such as 2%."
+            )
         if text.strip().endswith("%"):
             return cls(relative=float(number) / 100)
         return cls(absolute=float(number))
 
-    def allows(self, one: float, other: float) -> bool:
-        apart = abs(one - other)
+    def allows(self, recorded: float, other: float) -> bool:
+        apart = abs(recorded - other)
         # 0.1 + 0.2 is not quite 0.3.
-        slack = 1e-9 * max(abs(one), abs(other), 1.0)
-        return apart <= max(self.absolute, self.relative * max(abs(one), abs(other))) + slack
+        slack = 1e-9 * max(abs(recorded), abs(other), 1.0)
+        return apart <= max(self.absolute, self.relative * max(abs(recorded), abs(other))) + slack
 
 
 class Difference(Struct, frozen=True):
     key: str
     recorded: str
     now: str
-    #: It is different whenever one looks; told, and not counted.
+    #: It differs in every answer; reported, and not counted.
     varies: bool = False
 
 
@@ -110,21 +113,21 @@ def _body_differences(
     recorded: RecordedAnswer, now: RecordedAnswer, rules: ComparisonRules
 ) -> list[Difference]:
     if recorded.body.left_out or now.body.left_out:
-        return _left_out_differences(recorded.body, now.body)
+        return _compare_omitted(recorded.body, now.body)
     one, other = (values_in(answer.body.text, _kind(answer)) for answer in (recorded, now))
     if one is None or other is None:
         return _text_differences(recorded.body.text, now.body.text)
     return list(_value_differences(one, other, rules))
 
 
-def _left_out_differences(recorded: RecordedBody, now: RecordedBody) -> list[Difference]:
+def _compare_omitted(recorded: RecordedBody, now: RecordedBody) -> list[Difference]:
     if recorded.left_out == now.left_out:
         return []
-    return [Difference(BODY, _left_out_in_words(recorded), _left_out_in_words(now))]
+    return [Difference(BODY, _describe_omitted(recorded), _describe_omitted(now))]
 
 
-def _left_out_in_words(body: RecordedBody) -> str:
-    return f"{body.size} bytes ({body.left_out})" if body.left_out else _shown(body.text)
+def _describe_omitted(body: RecordedBody) -> str:
+    return f"{body.size} bytes ({body.left_out})" if body.left_out else _value_text(body.text)
 
 
 def _text_differences(recorded: str, now: str) -> list[Difference]:
@@ -133,7 +136,7 @@ def _text_differences(recorded: str, now: str) -> list[Difference]:
         one = ones[number] if number < len(ones) else ABSENT
         other = others[number] if number < len(others) else ABSENT
         if one != other:
-            return [Difference(f"{BODY} line {number + 1}", _shown(one), _shown(other))]
+            return [Difference(f"{BODY} line {number + 1}", _value_text(one), _value_text(other))]
     return []
 
 
@@ -147,17 +150,17 @@ def _value_differences(
     for key in {**recorded, **now}:
         one, other = recorded.get(key, msgspec.UNSET), now.get(key, msgspec.UNSET)
         if not same_value(one, other, rules.tolerance):
-            yield Difference(key, _shown(one), _shown(other), rules.leaves_out(key))
+            yield Difference(key, _value_text(one), _value_text(other), rules.leaves_out(key))
 
 
-def same_value(one: Any, other: Any, tolerance: Tolerance) -> bool:
+def same_value(recorded: Any, other: Any, tolerance: Tolerance) -> bool:
     """Return whether two values mean the same; a number is not the same as its text."""
-    if one == other and isinstance(one, bool) is isinstance(other, bool):
+    if recorded == other and isinstance(recorded, bool) is isinstance(other, bool):
         return True
-    numbers = _number(one), _number(other)
-    if isinstance(one, str) is not isinstance(other, str) or None in numbers:
+    numbers = _number(recorded), _number(other)
+    if isinstance(recorded, str) is not isinstance(other, str) or None in numbers:
         return False
-    if any(_is_state(value) for value in (one, other)):
+    if any(_is_state(value) for value in (recorded, other)):
         return numbers[0] == numbers[1]
     return tolerance.allows(*numbers)  # type: ignore[arg-type]
 
@@ -176,7 +179,7 @@ def _is_state(value: Any) -> bool:
     )
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is msgspec.UNSET:
         return ABSENT
     text = value if isinstance(value, str) and value else msgspec.json.encode(value).decode()

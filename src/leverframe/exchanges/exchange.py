@@ -25,7 +25,7 @@ LeftOut = Literal["", "secret", "file", "large", "stream", "cut"]
 
 
 class NoRecording(ErrorForPeople):
-    """A file that is no recording, or a line of one that is not right: one sentence."""
+    """A file that is no recording, or a recording with an invalid line: one sentence."""
 
 
 class RecordedBody(Struct, frozen=True, omit_defaults=True):
@@ -72,7 +72,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
 
     @property
     def request(self) -> str:
-        """The request as people write it."""
+        """The request in its usual notation."""
         return f"{self.method} {self.target}"
 
 
@@ -82,8 +82,8 @@ class RecordingHead(Struct, frozen=True):
     began: datetime
 
 
-def line_of(said: Exchange | RecordingHead) -> bytes:
-    return msgspec.json.encode(said) + b"\n"
+def line_of(part: Exchange | RecordingHead) -> bytes:
+    return msgspec.json.encode(part) + b"\n"
 
 
 def head_in(line: bytes, name: str) -> RecordingHead:
@@ -94,7 +94,7 @@ def head_in(line: bytes, name: str) -> RecordingHead:
         head = None
     if head is None or head.format != FORMAT:
         raise NoRecording(
-            f"{name} is no recording of this program; leverframe record makes one."
+            f"{name} is not a recording; create one with `leverframe record`."
         ) from None
     return head
 
@@ -109,5 +109,6 @@ def exchanges_in(lines: Iterable[bytes], name: str) -> Iterator[Exchange]:
             yield msgspec.json.decode(line, type=Exchange)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise NoRecording(
-                f"Line {number} of {name} is no exchange ({error}); remove it, or record again."
+                f"Line {number} of {name} is not an exchange ({error}); remove the line, or "
+                "record again."
             ) from None

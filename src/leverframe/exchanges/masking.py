@@ -1,8 +1,8 @@
-"""What must not be written down: passwords, logins, cookies, tokens, addresses of web hooks.
+"""What must not be recorded: passwords, logins, cookies, tokens, addresses of web hooks.
 
 The command table says which commands hold a secret; beside one, nothing of a query is kept, because
-a secret that was sent with a bare `&` in it goes on in the next item. Status files and settings are
-masked by their keys. What cannot be looked into, such as a backup, is left out as a whole.
+a secret that was sent with a bare `&` in it continues in the next item. Status files and settings
+are masked by their keys. What cannot be looked into, such as a backup, is left out as a whole.
 """
 
 import re
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.bodies import Upload
-from leverframe.commands.table.masked_query import masked_items, names_secret
+from leverframe.commands.table.masked_query import mask_query, names_secret
 from leverframe.commands.table.matching import TABLE
 from leverframe.engine.tree import MASK, is_confidential
 from leverframe.exchanges.exchange import (
@@ -34,7 +34,7 @@ EVENT_STREAM = "text/event-stream"
 #: Headers that matter for what a unit does, or for who looks at a recording.
 REQUEST_HEADERS = ("accept", "content-type", "if-none-match", "range", "user-agent")
 ANSWER_HEADERS = ("allow", "content-disposition", "content-type", "retry-after")
-#: Of these it is only told that they were there.
+#: Of these only the presence is recorded.
 SECRET_REQUEST_HEADERS = ("authorization", "backup-passphrase", "cookie")
 SECRET_ANSWER_HEADERS = ("set-cookie",)
 #: Names of other headers in which clients put logins and keys.
@@ -49,7 +49,7 @@ _OPEN_BODIES = frozenset(
     for row in TABLE
     if row.body is not None and not row.secret and not isinstance(row.body, Upload)
 )
-#: Its second part is the key to somebody's session.
+#: Its second part is the key of a session.
 _SESSION_KEY = re.compile(r"(/site-session/)[^/]+")
 _TEXT_OF_TAG = re.compile(r"<(\w+)>([^<]+)</\1>")
 #: For JSON that is not quite right, and for scripts.
@@ -71,11 +71,11 @@ class MaskedRequest(Struct, frozen=True):
     hidden: frozenset[str]
 
 
-def masked_request(path: str, query: str | None, content_type: str, body: bytes) -> MaskedRequest:
-    """Return what may be written down of a request."""
-    open_path, in_path = _masked_path(path)
-    open_query, in_query = (None, []) if query is None else masked_items(query)
-    open_body, in_body = _masked_request_body(path, query, content_type, body)
+def mask_request(path: str, query: str | None, content_type: str, body: bytes) -> MaskedRequest:
+    """Return the part of a request that may be recorded."""
+    open_path, in_path = _mask_path(path)
+    open_query, in_query = (None, []) if query is None else mask_query(query)
+    open_body, in_body = _mask_request_body(path, query, content_type, body)
     hidden = [*in_path, *in_query, *in_body]
     is_masked = bool(hidden) or bool(open_body.left_out)
     spellings = frozenset(
@@ -87,7 +87,7 @@ def masked_request(path: str, query: str | None, content_type: str, body: bytes)
     return MaskedRequest(open_path, open_query, open_body, is_masked, spellings)
 
 
-def masked_answer(
+def mask_answer(
     path: str,
     content_type: str,
     body: bytes,
@@ -95,25 +95,25 @@ def masked_answer(
     *,
     size: int | None = None,
 ) -> RecordedBody:
-    """Return what may be written down of an answer; `size` is its length if `body` is a part."""
+    """Return the part of an answer to record; `size` is its length if `body` is only a part."""
     size = len(body) if size is None else size
     if path in _BACKUP_PATHS:
-        return _left_out("secret", size)
+        return _omit_body("secret", size)
     kind = media_type(content_type)
     if kind == EVENT_STREAM:
-        return _left_out("stream", size)
+        return _omit_body("stream", size)
     if size > min(len(body), MAX_TEXT_BYTES):
-        return _left_out("large", size)
+        return _omit_body("large", size)
     read = _as_text(body, kind)
     if read is None:
-        return _left_out("file", size)
-    text = _masked_text(read.text, kind)
+        return _omit_body("file", size)
+    text = _mask_text(read.text, kind)
     if any(secret in text for secret in hidden):
-        return _left_out("secret", size)
+        return _omit_body("secret", size)
     return RecordedBody(text, encoding=read.encoding)
 
 
-def recorded_answer(
+def record_answer(
     path: str,
     status: int,
     headers: Mapping[str, str],
@@ -122,19 +122,19 @@ def recorded_answer(
     *,
     size: int,
 ) -> RecordedAnswer:
-    """Return an answer as it is written down."""
-    kept = masked_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
+    """Return an answer as it is recorded."""
+    kept = mask_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
     if "location" in headers:
-        kept["location"] = masked_address(headers["location"])
-    shown = masked_answer(path, headers.get("content-type", ""), body, hidden, size=size)
+        kept["location"] = mask_address(headers["location"])
+    shown = mask_answer(path, headers.get("content-type", ""), body, hidden, size=size)
     return RecordedAnswer(status, kept, shown)
 
 
-def masked_headers(
-    headers: Mapping[str, str], kept: Iterable[str], secret: Iterable[str]
+def mask_headers(
+    headers: Mapping[str, str], names: Iterable[str], secret: Iterable[str]
 ) -> dict[str, str]:
-    """Return the headers, by lower-case names, that are written down."""
-    found = {name: headers[name] for name in kept if name in headers}
+    """Return the headers, by lower-case names, that are recorded."""
+    found = {name: headers[name] for name in names if name in headers}
     return found | {name: MASK for name in secret if name in headers}
 
 
@@ -151,26 +151,26 @@ def _is_secret_header(name: str) -> bool:
 
 
 def _open_value(name: str, value: str) -> str:
-    return masked_address(value) if name in ("location", "referer") else value
+    return mask_address(value) if name in ("location", "referer") else value
 
 
-def masked_address(address: str) -> str:
-    """Return an address to which a client is led, without what is secret in it."""
+def mask_address(address: str) -> str:
+    """Return the target of a redirect without its secrets."""
     place, mark, query = address.partition("?")
     begin, slashes, rest = place.rpartition("://")
-    path, _ = _masked_path(rest)
-    return begin + slashes + path + mark + (masked_items(query)[0] if mark else "")
+    path, _ = _mask_path(rest)
+    return begin + slashes + path + mark + (mask_query(query)[0] if mark else "")
 
 
 def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def _left_out(why: LeftOut, size: int) -> RecordedBody:
+def _omit_body(why: LeftOut, size: int) -> RecordedBody:
     return RecordedBody(left_out=why, size=size)
 
 
-def _masked_path(path: str) -> tuple[str, list[str]]:
+def _mask_path(path: str) -> tuple[str, list[str]]:
     """Mask the key of a session, and a query that was encoded by mistake and is in the path."""
     key = _SESSION_KEY.match(path)
     path = _SESSION_KEY.sub(rf"\1{MASK}", path)
@@ -181,7 +181,7 @@ def _masked_path(path: str) -> tuple[str, list[str]]:
     return path[: mistaken.start()] + MASK, [*hidden, path[mistaken.start() :]]
 
 
-def _masked_request_body(
+def _mask_request_body(
     path: str, query: str | None, content_type: str, body: bytes
 ) -> tuple[RecordedBody, list[str]]:
     kind = media_type(content_type)
@@ -189,24 +189,24 @@ def _masked_request_body(
         return NO_BODY, []
     text = None if len(body) > MAX_TEXT_BYTES else _as_text(body, kind)
     if text is None:
-        return _left_out("file" if len(body) <= MAX_TEXT_BYTES else "large", len(body)), []
+        return _omit_body("file" if len(body) <= MAX_TEXT_BYTES else "large", len(body)), []
     if path == _BODY_PATH:
         if query in _OPEN_BODIES:
             return text, []
-        return _left_out("secret", len(body)), text.text.split("&")
+        return _omit_body("secret", len(body)), text.text.split("&")
     if kind in JSON_TYPES:
-        shown = _masked_json(text.text)
+        shown = _mask_json(text.text)
         if shown is None:
-            return _left_out("secret", len(body)), [text.text]
+            return _omit_body("secret", len(body)), [text.text]
         return RecordedBody(shown), list(_strings(text.text) - _strings(shown))
     if kind in (FORM_TYPE, "", "text/plain"):
-        shown, hidden = masked_items(text.text.strip())
+        shown, hidden = mask_query(text.text.strip())
         return RecordedBody(shown) if hidden else text, hidden
-    return _left_out("file", len(body)), []
+    return _omit_body("file", len(body)), []
 
 
 def _as_text(body: bytes, kind: str) -> RecordedBody | None:
-    """Return a body as text; None for what is none, such as a picture."""
+    """Return a body as text; None if it is no text, such as a picture."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -215,55 +215,55 @@ def _as_text(body: bytes, kind: str) -> RecordedBody | None:
     return None if _CONTROL_CHARACTER.search(text) else RecordedBody(text)
 
 
-def _masked_text(text: str, kind: str) -> str:
+def _mask_text(text: str, kind: str) -> str:
     if kind in JSON_TYPES or text[:1] in ("{", "["):
-        shown = _masked_json(text)
+        shown = _mask_json(text)
         if shown is not None:
             return shown
     if kind == "text/html":
-        return _INPUT_TAG.sub(_masked_input, text)
-    return _PAIR.sub(_masked_pair, _TEXT_OF_TAG.sub(_masked_tag, text))
+        return _INPUT_TAG.sub(_mask_input, text)
+    return _PAIR.sub(_mask_pair, _TEXT_OF_TAG.sub(_mask_tag, text))
 
 
-def _masked_pair(pair: re.Match[str]) -> str:
+def _mask_pair(pair: re.Match[str]) -> str:
     return f'{pair[1]}"{MASK}"' if names_secret(pair[2]) else pair[0]
 
 
-def _masked_tag(tag: re.Match[str]) -> str:
+def _mask_tag(tag: re.Match[str]) -> str:
     name = tag[1]
     return f"<{name}>{MASK}</{name}>" if names_secret(name) else tag[0]
 
 
-def _masked_input(tag: re.Match[str]) -> str:
+def _mask_input(tag: re.Match[str]) -> str:
     return _VALUE_OF_INPUT.sub(rf'\1"{MASK}"', tag[0]) if names_secret(tag[0]) else tag[0]
 
 
-def _masked_json(text: str) -> str | None:
+def _mask_json(text: str) -> str | None:
     """Return a document with its secrets masked; None for what is no document."""
     try:
         document = msgspec.json.decode(text)
-        shown = _masked_value(document, "")
+        shown = _mask_value(document, "")
         return text if shown == document else msgspec.json.encode(shown).decode()
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _masked_value(value: Any, path: str) -> Any:
+def _mask_value(value: Any, path: str) -> Any:
     if isinstance(value, dict):
         # A request that was, or would have been, sent somewhere: who knows it can send it, too.
         is_call = isinstance(value.get("url"), str) and "method" in value
         return {
             name: _open_url(one) if is_call and name == "url"
             else MASK if is_call and name == "body" and one
-            else _masked_member(one, f"{path}.{name}" if path else name)
+            else _mask_member(one, f"{path}.{name}" if path else name)
             for name, one in value.items()
         }  # fmt: skip
     if isinstance(value, list):
-        return [_masked_value(one, f"{path}.{place}") for place, one in enumerate(value)]
+        return [_mask_value(one, f"{path}.{place}") for place, one in enumerate(value)]
     return value
 
 
-def _masked_member(value: Any, path: str) -> Any:
+def _mask_member(value: Any, path: str) -> Any:
     name = path.rpartition(".")[2]
     is_secret = is_confidential(path.removeprefix("settings.")) or names_secret(name)
     if isinstance(value, str) and value and is_secret:
@@ -271,7 +271,7 @@ def _masked_member(value: Any, path: str) -> Any:
     if path.startswith("sms.received.") and name == "text":
         # It begins with the code.
         return MASK
-    return _masked_value(value, path)
+    return _mask_value(value, path)
 
 
 def _open_url(url: str) -> str:

@@ -1,4 +1,4 @@
-"""Recorded answers, given again to the same requests: in their order, the last one for ever."""
+"""Recorded answers, replayed to the same requests: in their order, the last answer forever."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from leverframe.exchanges.exchange import Exchange, RecordedAnswer
-from leverframe.exchanges.masking import masked_request
+from leverframe.exchanges.masking import mask_request
 
 #: What makes a request the same: method, path, query and body, without their secrets.
 RequestKey = tuple[str, str, str | None, str]
@@ -34,7 +34,7 @@ class RecordedAnswers:
         return len(self._by_request)
 
     def from_the_first(self) -> Self:
-        """Return the same answers, of which none has been given yet."""
+        """Return the same answers from the start."""
         other = copy(self)
         other._given = Counter()
         return other
@@ -49,7 +49,7 @@ class RecordedAnswers:
         self, method: str, path: str, query: str | None, content_type: str, body: bytes
     ) -> RecordedAnswer | None:
         """Return the next answer that was recorded to this request; None where there is none."""
-        request = masked_request(path, query, content_type, body)
+        request = mask_request(path, query, content_type, body)
         method = "GET" if method == "HEAD" else method
         key = (method, request.path, request.query, request.body.text)
         answers = self._by_request.get(key)

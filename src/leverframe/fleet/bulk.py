@@ -19,8 +19,8 @@ from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.table.written_commands import (
     WrittenCommand,
     calls_of,
+    parse_commands,
     perform_one,
-    written_commands,
 )
 from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import NoLiveSnapshot
@@ -127,7 +127,7 @@ async def send(
     by: Account = BY_FLEET,
 ) -> BulkReport:
     """Carry out a command, which may be several joined with `&`, on every controller, or try it."""
-    (command,) = written_commands(text)
+    (command,) = parse_commands(text)
     if all_or_none and not dry_run:
         return await _all_or_none(members, command, source, by)
     if dry_run:
@@ -330,7 +330,7 @@ async def submit_all(
     """Carry out a command of its own on each controller, with passwords that are hashed already."""
     answers = []
     for member in members:
-        (written,) = written_commands(command(member))
+        (written,) = parse_commands(command(member))
         answers.append(_submit(member, written, source, by, hashes))
     return await _answered(members, answers)
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.refusals import Malformed, Refusal
-from leverframe.commands.table.written_commands import calls_of, written_commands
+from leverframe.commands.table.written_commands import calls_of, parse_commands
 from leverframe.config.sources import Sources
 from leverframe.durations import text_from_seconds
 from leverframe.exit_codes import DONE, NO
@@ -192,7 +192,7 @@ def _check_sim(text: str, member: Member) -> None:
 
 def _check_command(text: str, profiles: set[Profile]) -> None:
     """Refuse what none of these versions has; what some do not have is told when it happens."""
-    commands = written_commands(text)
+    commands = parse_commands(text)
     if len(commands) != 1:
         raise Malformed(f"{text[:40]!r} are several commands.", allowed="one in each text")
     refusals = []

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.commands.version_change.backup_content import EDITION
-from leverframe.commands.version_change.carried_entries import reversed_conditions
+from leverframe.commands.version_change.carried_entries import find_reversed_conditions
 from leverframe.controller.live_snapshot import (
     LiveSnapshot,
     go_back,
@@ -222,7 +222,7 @@ class GroupSnapshots:
             )
         settings, _ = settings_from_leaves(profile, stored.settings)
         if stored.kept.pop(STORED_EDITION, None) != EDITION:
-            for one in reversed_conditions(settings.rules):
+            for one in find_reversed_conditions(settings.rules):
                 log.warning("%s: %s", member.name, one.reason)
         return settings, stored.kept
 

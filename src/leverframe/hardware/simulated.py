@@ -27,7 +27,7 @@ from leverframe.engine.labels import (
     PARTICULATES,
     PWMS,
 )
-from leverframe.engine.live_state import LiveState, exported, imported
+from leverframe.engine.live_state import LiveState, export_state, import_state
 from leverframe.engine.settings import Settings
 from leverframe.hardware.plant_wiring import plant_from_slots, slots_of
 from leverframe.hardware.plants import Plant, Plants
@@ -98,10 +98,10 @@ class ReceivedSms(Struct, frozen=True):
 class BoardFaults(Protocol):
     """What faults make of readings and relays."""
 
-    def sensed(self, readings: Readings) -> Readings:
+    def distort(self, readings: Readings) -> Readings:
         """Return what the controller gets for what is measured."""
 
-    def driven(self, label: str, on: bool) -> bool:
+    def relay_state(self, label: str, on: bool) -> bool:
         """Return what a relay does when it is told to."""
 
 
@@ -152,12 +152,12 @@ class SimulatedBoard:
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
         readings = {**self._readings, **self._bus_reading()}
-        return readings if self.faults is None else self.faults.sensed(readings)
+        return readings if self.faults is None else self.faults.distort(readings)
 
     def drive_output(self, index: int, on: bool) -> None:
         self._driven[index] = on
         if self.faults is not None:
-            on = self.faults.driven(OUTPUTS[index], on)
+            on = self.faults.relay_state(OUTPUTS[index], on)
         self.move_relay(index, on)
 
     def keep_message(self, message: ReceivedSms) -> None:
@@ -200,11 +200,11 @@ class SimulatedBoard:
     def live_state(self) -> LiveState[Any]:
         """Return what is plugged in, sensed and driven, with the plants and the network."""
         own = {name: getattr(self, name) for name in _LIVE}
-        return exported((own, self.hosts.live_state()))
+        return export_state((own, self.hosts.live_state()))
 
     def resume_from(self, state: LiveState[Any]) -> None:
         """Become what a state says, without telling the controller, which knows."""
-        own, hosts = imported(state)
+        own, hosts = import_state(state)
         for name, value in own.items():
             setattr(self, name, value)
         self.hosts.resume_from(hosts)
@@ -357,7 +357,7 @@ class SimulatedBoard:
             self._gather(self._gathered, readings)
 
     def _report_readings(self, readings: Readings) -> None:
-        self._sense(readings if self.faults is None else self.faults.sensed(readings))
+        self._sense(readings if self.faults is None else self.faults.distort(readings))
 
     def deliver(self, readings: Readings) -> None:
         """Report readings to the controller, whatever is measured."""

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from leverframe.commands.version_change.version_change import EARLIER
-from leverframe.engine.tree import is_confidential, masked
+from leverframe.engine.tree import is_confidential, mask_secret
 from leverframe.exit_codes import DONE, NO
 from leverframe.storage.action_audit import stored_entries
 from leverframe.storage.datafolder import DataFolder, folder_with_store
@@ -128,7 +128,7 @@ async def show_data(data_folder: Path) -> None:
 
 
 def _masked(path: str, value: Any) -> Any:
-    return masked(value) if is_confidential(path) else value
+    return mask_secret(value) if is_confidential(path) else value
 
 
 async def _loaded(folder: DataFolder) -> tuple[Stored, dict[str, str]]:

@@ -1,1 +1,1 @@
-"""Names and units of what has a label: the name people gave it, and the unit it is measured in."""
+"""Names and units of labels: the name from the settings, and the unit of the value."""

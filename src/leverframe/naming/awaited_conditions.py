@@ -1,4 +1,4 @@
-"""Conditions in words, for what is waited for: `DS1 >= 30 and "Pump room" != on`.
+"""Conditions as text, for waiting: `DS1 >= 30 and "Pump room" != on`.
 
 A comparison has a label, or the name that a user gave to what has one; then `>`, `<`, `>=`, `<=`,
 `==`, `=` or `!=`; then a number, `on`, `off` or `none`. Comparisons are joined with `and` and `or`,
@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from leverframe.engine.labels import LABELS, LIGHTING, joined_labels
+from leverframe.engine.labels import LABELS, LIGHTING, shorten_labels
 from leverframe.engine.machine import Value
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Settings
 from leverframe.errors import ErrorForPeople
-from leverframe.naming.names import given_names
+from leverframe.naming.names import own_names
 
 #: Returns the present value of a label.
 Read = Callable[[str], Value]
@@ -65,8 +65,8 @@ class _Token(NamedTuple):
 def condition_from_text(text: str, settings: Settings) -> Judge:
     """Return a function that judges a condition; names are those of these settings."""
     if len(text) > MAX_LETTERS:
-        raise BadCondition(f"A condition has at most {MAX_LETTERS} letters, not {len(text)}.")
-    reader = _ConditionReader(text, given_names(settings))
+        raise BadCondition(f"A condition has at most {MAX_LETTERS} characters, not {len(text)}.")
+    reader = _ConditionReader(text, own_names(settings))
     judge = reader.read_alternatives(MAX_DEPTH)
     reader.check_end()
     return judge
@@ -103,7 +103,7 @@ class _ConditionReader:
         if not self._takes("("):
             return self._read_comparison()
         if depth == 0:
-            raise BadCondition(f"A condition has at most {MAX_DEPTH} parentheses in each other.")
+            raise BadCondition(f"A condition has at most {MAX_DEPTH} nested parentheses.")
         inner = self.read_alternatives(depth - 1)
         if not self._takes(")"):
             raise self._mistake()
@@ -137,7 +137,9 @@ class _ConditionReader:
         if token.kind == "word" and token.text.lower() in _WORDS:
             number = _WORDS[token.text.lower()]
             if number is None and sign not in _EQUALITIES:
-                raise BadCondition(f"none is compared with {', '.join(_EQUALITIES)}, not {sign}.")
+                raise BadCondition(
+                    f"none can be compared with {', '.join(_EQUALITIES)}, not with {sign}."
+                )
             return number
         try:
             number = float(token.text)
@@ -160,8 +162,8 @@ class _ConditionReader:
                 f"{text!r} is the name of {', '.join(named)}.", "one of these labels"
             )
         if not named:
-            known = ", ".join([*joined_labels(_KNOWN), *map(repr, self._names.values())])
-            raise BadCondition(f"There is no value {text!r}.", known)
+            known = ", ".join([*shorten_labels(_KNOWN), *map(repr, self._names.values())])
+            raise BadCondition(f"Unknown label or name {text!r}.", known)
         return named[0]
 
     def _peek(self) -> _Token | None:

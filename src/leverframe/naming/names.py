@@ -1,4 +1,4 @@
-"""The names that people gave to outputs, inputs and readings; those of modules come with them."""
+"""The names that users gave to outputs, inputs and readings; modules bring their own names."""
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -17,7 +17,7 @@ from leverframe.engine.settings import Settings, module_mapping
 from leverframe.wire.modbus_modules import mapped_reading
 
 
-def given_name(label: str, settings: Settings) -> str:
+def own_name(label: str, settings: Settings) -> str:
     """Return the name that a user gave the label, or an empty text."""
     weather = settings.weather
     named = {"T1": weather.t1_name, "H1": weather.h1_name, "P1": weather.p1_name}
@@ -40,18 +40,18 @@ def given_name(label: str, settings: Settings) -> str:
     return ""
 
 
-def given_names(settings: Settings) -> dict[str, str]:
+def own_names(settings: Settings) -> dict[str, str]:
     """Return the names that a user gave, by label."""
     labels = (
         *(*OUTPUTS, *PWMS, *EVENT_VARIABLES, *DIGITAL_INPUTS, *ANALOG_INPUTS),
         *(*ONEWIRE, *DIFFERENTIALS, *POWERS, "T1", "H1", "P1"),
     )
-    return {label: name for label in labels if (name := given_name(label, settings))}
+    return {label: name for label in labels if (name := own_name(label, settings))}
 
 
 def name_of(label: str, settings: Settings) -> str:
     """Return the given name; a mapped reading has the name that the module's list gives it."""
-    return _name_in_module(label, settings) if label in MAPPED else given_name(label, settings)
+    return _name_in_module(label, settings) if label in MAPPED else own_name(label, settings)
 
 
 def _name_in_module(label: str, settings: Settings) -> str:

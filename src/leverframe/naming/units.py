@@ -1,4 +1,4 @@
-"""The unit of every reading, as people write it; those of inputs and meters follow the settings."""
+"""The unit of every reading, as it is written; units of inputs and meters follow the settings."""
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,

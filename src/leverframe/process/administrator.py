@@ -10,8 +10,8 @@ import time
 from leverframe.commands.table.accounts import (
     MAX_PASSWORD_LETTERS,
     MIN_PASSWORD_LETTERS,
+    list_stored_accounts,
     password_path,
-    stored_accounts,
 )
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.journal import Cause
@@ -58,7 +58,7 @@ async def set_password(store: Store, profile: Profile, name: str, password: str)
     settings, _ = settings_from_leaves(profile, store.load().settings)
     path = password_path(settings, name)
     if path is None:
-        names = [account.name for _, account in stored_accounts(settings.access)]
+        names = [account.name for _, account in list_stored_accounts(settings.access)]
         raise PasswordRefused(f"There is no account {name!r}; there are {', '.join(names)}.")
     check_length(password)
     await _store_password(store, path, password)

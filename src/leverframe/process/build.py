@@ -128,9 +128,9 @@ async def build(
     is_on = False
     if live is not None:
         # Imported here: only a controller of a cluster ever ran elsewhere.
-        from leverframe.controller.hand_over import went_on
+        from leverframe.controller.hand_over import try_resume
 
-        is_on = went_on(controller, live)
+        is_on = try_resume(controller, live)
     if not is_on:
         controller.start()
     if not outbox.capture:
@@ -201,7 +201,7 @@ def _connect_request_journal(controller: Controller) -> tuple[Wrapping, MakeProb
 
 def _without_secrets(request: Request) -> OpenRequest:
     # Imported here: only twins keep requests.
-    from leverframe.exchanges.masking import masked_request, without_secret_headers
+    from leverframe.exchanges.masking import mask_request, without_secret_headers
 
     is_large = len(request.body) > KEPT_BODY
     body = b"" if is_large else request.body
@@ -209,7 +209,7 @@ def _without_secrets(request: Request) -> OpenRequest:
     if kind.endswith("json") or body[:1] in (b"{", b"["):
         # Many clients send JSON without saying so.
         kind = "application/json"
-    shown = masked_request(request.path, request.query, kind, body)
+    shown = mask_request(request.path, request.query, kind, body)
     left_out = "large" if is_large else shown.body.left_out
     text = shown.body.text if request.body and not left_out else None
     return OpenRequest(

@@ -8,7 +8,7 @@ import msgspec
 
 from leverframe.commands.table.restored import NotCarriedOver
 from leverframe.commands.table.system import RESTORE_REPORT
-from leverframe.commands.version_change.carried_entries import reversed_conditions
+from leverframe.commands.version_change.carried_entries import find_reversed_conditions
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import AskedVersion
 from leverframe.engine.journal import Cause
@@ -79,7 +79,7 @@ async def _report_reversed(
     """Report the rules that mean something else since the update: log, audit, restore report."""
     leaves = changes.settings if changes.replace_settings else stored.settings
     settings, _ = settings_from_leaves(profile, leaves)
-    found = reversed_conditions(settings.rules)
+    found = find_reversed_conditions(settings.rules)
     if not found:
         return
     for one in found:

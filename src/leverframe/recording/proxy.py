@@ -24,9 +24,9 @@ from leverframe.exchanges.exchange import (
 from leverframe.exchanges.masking import (
     REQUEST_HEADERS,
     SECRET_REQUEST_HEADERS,
-    masked_headers,
-    masked_request,
-    recorded_answer,
+    mask_headers,
+    mask_request,
+    record_answer,
 )
 from leverframe.recording.unit_client import UnitClient, UnitSilent
 from leverframe.servers.accounts.cross_site import OwnNames
@@ -183,7 +183,7 @@ class _ExchangeAccount:
 
     def __init__(self, request: Request, on_exchange: OnExchange) -> None:
         self._request = request
-        self._shown = masked_request(
+        self._shown = mask_request(
             request.path, request.query, request.headers.get("content-type", ""), request.body
         )
         self._on_exchange = on_exchange
@@ -206,7 +206,7 @@ class _ExchangeAccount:
         """Report an answer that came to its end."""
         response = self._response
         assert response is not None
-        answer = recorded_answer(
+        answer = record_answer(
             self._request.path,
             response.status_code,
             response.headers,
@@ -235,7 +235,7 @@ class _ExchangeAccount:
                 path=shown.path,
                 query=shown.query,
                 answer=answer,
-                headers=masked_headers(headers, REQUEST_HEADERS, SECRET_REQUEST_HEADERS),
+                headers=mask_headers(headers, REQUEST_HEADERS, SECRET_REQUEST_HEADERS),
                 body=shown.body,
                 masked=shown.is_masked,
             )

@@ -17,9 +17,9 @@ from leverframe.exchanges.comparison import ComparisonRules, Difference, differe
 from leverframe.exchanges.exchange import MAX_TEXT_BYTES, Exchange, RecordedAnswer
 from leverframe.exchanges.masking import (
     EVENT_STREAM,
-    masked_request,
+    mask_request,
     media_type,
-    recorded_answer,
+    record_answer,
 )
 from leverframe.process.asked_secret import asked_secret
 from leverframe.recording.unit_client import UnitClient, UnitSilent
@@ -123,9 +123,9 @@ class Replayer:
             )
         except UnitSilent as failure:
             return RecordedAnswer(0, problem=str(failure))
-        hidden = masked_request(exchange.path, exchange.query, "", b"").hidden
+        hidden = mask_request(exchange.path, exchange.query, "", b"").hidden
         status, headers = response.status_code, response.headers
-        return recorded_answer(exchange.path, status, headers, body, hidden, size=size)
+        return record_answer(exchange.path, status, headers, body, hidden, size=size)
 
     def _count_silence(self, answer: RecordedAnswer, number: int, total: int) -> None:
         self._silent = 0 if answer.status else self._silent + 1

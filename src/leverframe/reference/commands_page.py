@@ -10,7 +10,7 @@ from leverframe.commands.table.matching import DOCUMENT_SECTIONS, FURTHER_SECTIO
 from leverframe.commands.table.params import Param, Trailing, has_field
 from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.commands.table.versions import NEWEST, params_of
-from leverframe.profile import ALWAYS, Profile, offered, spans_in_words
+from leverframe.profile import ALWAYS, Profile, is_offered, spans_in_words
 from leverframe.reference.markdown import code, link_within, prose, table
 from leverframe.reference.trials import any_index, settings_changed, settings_of_fields
 
@@ -104,7 +104,7 @@ def _facts(row: Row, profile: Profile) -> Iterator[str]:
     yield f"For {_ROLES[row.role]}"
     if row.when != ALWAYS:
         yield f"Versions: {spans_in_words(row.when)}"
-    if not row.offered(NEWEST):
+    if not row.is_offered(NEWEST):
         yield f"What is allowed is told for {profile}"
 
 
@@ -136,7 +136,7 @@ def _goes_to(row: Row) -> dict[str, list[str]]:
 
 def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]) -> Iterator[str]:
     """Yield what may be sent now, a link to its codes, and what else other versions take."""
-    yield prose(param.allowed(profile))
+    yield prose(param.describe_allowed(profile))
     tables = tables_in(param)
     if tables:
         links = (link_within(titles[id(used)]) for used in tables)
@@ -151,17 +151,17 @@ def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]
 
 def _other_versions(row: Row, param: Param, profile: Profile) -> Iterator[str]:
     def ask(asked: Profile) -> str | None:
-        is_there = row.offered(asked) and has_field(param, asked)
-        return param.allowed(asked) if is_there else None
+        is_there = row.is_offered(asked) and has_field(param, asked)
+        return param.describe_allowed(asked) if is_there else None
 
     for variant in variants(ask):
-        if not offered(variant.spans, profile):
+        if not is_offered(variant.spans, profile):
             yield f"{spans_in_words(variant.spans)}: {prose(variant.text)}"
 
 
 def _codes(used: CodeTable, title: str) -> Iterator[str]:
     """Yield a table of the codes of the newest version, then those that only others have."""
     yield f"\n### {title}\n"
-    codes = sorted(used.codes, key=lambda known: (not offered(known.when, NEWEST), known.number))
+    codes = sorted(used.codes, key=lambda known: (not is_offered(known.when, NEWEST), known.number))
     lines = [(str(known.number), code(known.word), spans_in_words(known.when)) for known in codes]
     yield table(("code", "meaning", "in"), lines)

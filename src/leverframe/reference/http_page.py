@@ -4,7 +4,7 @@ from typing import Any
 
 from leverframe.commands.describe.refusal_statuses import REFUSALS
 from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
-from leverframe.engine.labels import joined_labels
+from leverframe.engine.labels import shorten_labels
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.naming.awaited_conditions import COMPARISONS
@@ -183,7 +183,7 @@ def _simulated_board() -> str:
 `&`; all are checked before the first is carried out.
 
 - `DS1=21.5` makes the board sense something in real units (volts at the pin for INPA1 to INPA6,
-  0 or 1 for INPD1 to INPD4), `DS1=none` unplugs it. It senses {", ".join(joined_labels(SENSED))}.
+  0 or 1 for INPD1 to INPD4), `DS1=none` unplugs it. It senses {", ".join(shorten_labels(SENSED))}.
 - `onewire=28:FF:64:1E:8C:16:03:5A` attaches a sensor to the 1-Wire bus, `onewire=none` clears the
   bus. `28:FF:64:1E:8C:16:03:5A=21.5` lets one sensor of it measure something, `=none` unplugs it.
 - `i2c=BME280` says which sensor answers on the I2C bus, `barcode=...` what was scanned.

@@ -18,14 +18,14 @@ from rich.text import Text
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.stage import Stage
-from leverframe.commands.table.written_commands import perform_written, written_commands
+from leverframe.commands.table.written_commands import parse_commands, perform_written
 from leverframe.config import Config
 from leverframe.durations import text_from_seconds
 from leverframe.engine import effects
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import NOTHING_SENSED, Engine
 from leverframe.engine.labels import LABELS, OUTPUTS, PWMS
-from leverframe.engine.live_state import exported
+from leverframe.engine.live_state import export_state
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
@@ -88,7 +88,7 @@ def _change(file: Path, profile: Profile, settings: Settings) -> TriedChange:
         raise BadWhatIf(f"{file} cannot be read: {why}.") from None
     stage = Stage(profile, settings)
     try:
-        perform_written(written_commands(text), stage)
+        perform_written(parse_commands(text), stage)
     except Refusal as refusal:
         raise BadWhatIf(f"{file}: {sentence_of(refusal)}") from None
     return TriedChange(stage.settings, tuple(stage.actions))
@@ -143,7 +143,7 @@ def _compared(
     worlds: tuple[Plants | None, Plants | None] = (None, None),
     first: Mapping[str, float] = NOTHING_SENSED,
 ) -> WhatIf:
-    state, plants = exported(engine), worlds[0] or Plants()
+    state, plants = export_state(engine), worlds[0] or Plants()
     courses: Mapping[str, Course] = {}
     if history is not None:
         with closing(ChunkStore(history, Bounds().max_bytes)) as chunk_store:

@@ -2,7 +2,7 @@
 
 The order is fixed, because some clients know readings by their position alone. What later versions
 added stands at the end of a file, or directly behind its older siblings (`diff4` behind `diff3`) in
-JSON, where nobody counts.
+JSON, where positions do not matter.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.commands.table.codes import span
-from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_words
+from leverframe.profile import ALWAYS, HW35, Profile, Spans, is_offered, spans_in_words
 from leverframe.status_files import entries, readings, settings, states
 from leverframe.status_files.keys import Keys, Shown, join_names, only_on
 from leverframe.status_files.module_readings import MODULE_READINGS
@@ -288,9 +288,9 @@ PATHS = tuple(FILES)
 def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
     """Return the keys that a file has on a profile; None if the profile has no such file."""
     file = FILES.get(path)
-    if file is None or not offered(file.when, profile):
+    if file is None or not is_offered(file.when, profile):
         return None
-    return tuple(keys for keys in file.keys if offered(keys.when, profile))
+    return tuple(keys for keys in file.keys if is_offered(keys.when, profile))
 
 
 def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[str, ParsedValue]:
@@ -304,13 +304,13 @@ def parse_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[s
 
 def build(path: str, view: View) -> bytes | None:
     """Return a file as it is sent; None if this profile has no such file."""
-    texts = shown(path, view)
+    texts = show_file(path, view)
     if texts is None:
         return None
     return json_bytes(texts) if content_type(path) == JSON else xml_bytes(texts)
 
 
-def shown(path: str, view: View) -> dict[str, Shown] | None:
+def show_file(path: str, view: View) -> dict[str, Shown] | None:
     """Return the keys of a file with their texts; None if this profile has no such file."""
     profile = view.engine.machine.profile
     groups = keys_of(path, profile)
@@ -319,7 +319,7 @@ def shown(path: str, view: View) -> dict[str, Shown] | None:
     texts: list[Shown] = []
     for keys in groups:
         texts += keys.show(view)
-    # All at once: joining each of the 40 groups of a file by itself takes 25 to 45 us.
+    # All together: joining each of the 40 groups of a file separately takes 25 to 45 us.
     return dict(zip(_names_of(path, profile), texts, strict=True))
 
 

@@ -20,10 +20,10 @@ from leverframe.engine.settings import (
     SCHEDULE_ENTRIES,
     Rule,
     ScheduleEntry,
-    numbered_rules,
+    number_rules,
     without_trailing_gaps,
 )
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, is_offered
 from leverframe.status_files.forms import (
     ENCODED_STAR,
     STAR_LOSS,
@@ -33,7 +33,7 @@ from leverframe.status_files.forms import (
     parts_in,
     text_in,
 )
-from leverframe.status_files.keys import JOINED, Keys, code, joined, numbered
+from leverframe.status_files.keys import JOINED, Keys, code, join_texts, number_names
 from leverframe.status_files.setting_parsing import ReadSetting, SettingParser, UnreadSetting
 from leverframe.status_files.view import View
 
@@ -65,7 +65,7 @@ def _action_code(rule: Rule, profile: Profile) -> int:
 
 
 def late_letters(profile: Profile) -> list[str]:
-    return [letter for letter, when in _LATE_LETTERS.items() if offered(when, profile)]
+    return [letter for letter, when in _LATE_LETTERS.items() if is_offered(when, profile)]
 
 
 def unshown_letters(profile: Profile) -> list[str]:
@@ -98,7 +98,7 @@ def _rules(view: View) -> list[str]:
     machine = view.engine.machine
     profile = machine.profile
     entries = [[0] * (_FIELDS_OF_ALL + len(_late_fields(Rule(), profile)))] * MAX_RULES
-    for number, rule in numbered_rules(machine.settings.rules):
+    for number, rule in number_rules(machine.settings.rules):
         entries[number - 1] = rule_fields(rule, profile)
     return ["*".join(map(str, fields)) for fields in entries]
 
@@ -122,7 +122,7 @@ def _schedule(view: View) -> list[str]:
 def schedule_text(entry: ScheduleEntry, profile: Profile) -> str:
     action = code(codes.SCHEDULE_ACTIONS, entry.action, profile)
     numbers = (action, entry.value, entry.time, _day(entry), days_mask(entry))
-    return joined(("1", str(int(entry.active)), entry.name, *map(str, numbers)))
+    return join_texts(("1", str(int(entry.active)), entry.name, *map(str, numbers)))
 
 
 def _day(entry: ScheduleEntry) -> int:
@@ -213,13 +213,13 @@ def _entry_in(text: str, profile: Profile) -> ScheduleEntry | None:
 
 
 RULE_RESULTS = Keys(
-    numbered("eve", 0, MAX_RULES),
+    number_names("eve", 0, MAX_RULES),
     _results,
     "results of condition 1 and condition 2 of every event entry",
     "two characters 0 or 1; a missing condition 2 is 0",
 )
 RULES = Keys(
-    numbered("ev", 0, MAX_RULES),
+    number_names("ev", 0, MAX_RULES),
     _rules,
     "event entries: exists, enabled, fields B-K of the `event` command, permanent; on HW 3.5+ also "
     "field L, from SW 1.45 on M, from SW 1.57 on N-P",
@@ -227,7 +227,7 @@ RULES = Keys(
     stored=SettingParser(("rules",), read_rules),
 )
 SCHEDULE = Keys(
-    numbered("sched", 0, SCHEDULE_ENTRIES),
+    number_names("sched", 0, SCHEDULE_ENTRIES),
     _schedule,
     "schedule entries: exists, active, name, action, value, time, date, days",
     JOINED,

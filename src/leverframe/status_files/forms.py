@@ -28,7 +28,7 @@ from leverframe.commands.table.params import (
 from leverframe.commands.table.params.particular import I2cSelection
 from leverframe.commands.table.refusals import Refusal
 from leverframe.profile import Profile
-from leverframe.status_files.keys import FLAG, JOINED, MASK, TEXT, WHOLE, code, joined, mask
+from leverframe.status_files.keys import FLAG, JOINED, MASK, TEXT, WHOLE, code, join_texts, mask
 
 _NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 #: A place in a template that the unit left as it is; see `markers.py`.
@@ -51,12 +51,12 @@ class KeyForm(Struct, frozen=True):
     read: Callable[[str, Profile], Any]
 
     def in_words(self, scale: str) -> "KeyForm":
-        """Return the same form, whose numbers mean something."""
+        """Return the same form with a meaning for its numbers."""
         return KeyForm(scale, self.write, self.read)
 
 
 def as_text(value: object) -> str:
-    """Return what a key tells, which is a text; None stands for a key that is missing."""
+    """Return the value of a key, which is a text; None stands for a key that is missing."""
     if value is None:
         raise NotReadable("is missing")
     if not isinstance(value, str):
@@ -66,25 +66,25 @@ def as_text(value: object) -> str:
 
 def number_in(text: str) -> int:
     if not _NUMBER.fullmatch(text):
-        raise NotReadable(f"is {shortened(text)}, which is not a whole number")
+        raise NotReadable(f"is {shorten(text)}, which is not a whole number")
     return int(text)
 
 
 def flag_in(text: str) -> bool:
     if text not in ("0", "1"):
-        raise NotReadable(f"is {shortened(text)}, not 0 or 1")
+        raise NotReadable(f"is {shorten(text)}, not 0 or 1")
     return text == "1"
 
 
 def text_in(text: str) -> str:
     if _MARKER in text:
-        raise NotReadable("is a marker that the unit has not filled in")
+        raise NotReadable("is a marker that the unit did not fill in")
     if _REPLACED in text:
-        raise NotReadable("holds a character that was lost")
+        raise NotReadable("contains a character that was lost")
     return text
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}...")
 
 
@@ -95,7 +95,7 @@ FLAG_FORM = KeyForm(FLAG, lambda value, _: "1" if value else "0", lambda text, _
 BIT_FORM = KeyForm(FLAG, lambda value, _: str(value), lambda text, _: int(flag_in(text)))
 
 
-def scaled(factor: int, scale: str) -> KeyForm:
+def multiple_form(factor: int, scale: str) -> KeyForm:
     return KeyForm(
         scale,
         lambda value, _: str(round(value * factor)),
@@ -103,13 +103,13 @@ def scaled(factor: int, scale: str) -> KeyForm:
     )
 
 
-def coded(table: CodeTable, scale: str = WHOLE, kind: Callable[[str], Any] = str) -> KeyForm:
+def code_form(table: CodeTable, scale: str = WHOLE, kind: Callable[[str], Any] = str) -> KeyForm:
     """Return the form of a word with a number; `kind` makes what is inside of the word."""
 
     def read(text: str, profile: Profile) -> Any:
         word = table.word(number_in(text), profile)
         if word is None:
-            raise NotReadable(f"is {text}, which is no {table.name} code of this version")
+            raise NotReadable(f"is {text}, which is not a {table.name} code of this version")
         return kind(word)
 
     return KeyForm(scale, lambda value, profile: str(code(table, str(value), profile)), read)
@@ -121,7 +121,7 @@ def coded(table: CodeTable, scale: str = WHOLE, kind: Callable[[str], Any] = str
 def flags_in(text: str, count: int) -> list[bool]:
     number = number_in(text)
     if not 0 <= number < 1 << count:
-        raise NotReadable(f"is {text}, which is no mask of {count} bits")
+        raise NotReadable(f"is {text}, which is not a mask of {count} bits")
     return [bool(number >> bit & 1) for bit in range(count)]
 
 
@@ -136,7 +136,7 @@ def parts_in(text: str, count: int) -> list[str]:
     return parts
 
 
-def joined_forms(scale: str, *forms: KeyForm) -> KeyForm:
+def join_forms(scale: str, *forms: KeyForm) -> KeyForm:
     """Return the form of several settings, one field each."""
 
     def write(values: Sequence[Any], profile: Profile) -> str:
@@ -150,27 +150,27 @@ def joined_forms(scale: str, *forms: KeyForm) -> KeyForm:
     return KeyForm(scale, write, read)
 
 
-def joined_texts(count: int) -> KeyForm:
+def text_list_form(count: int) -> KeyForm:
     def read(text: str, _: Profile) -> list[str]:
         return [text_in(part).replace(ENCODED_STAR, "*") for part in parts_in(text, count)]
 
-    return KeyForm(JOINED, lambda values, _: joined(values), read)
+    return KeyForm(JOINED, lambda values, _: join_texts(values), read)
 
 
 @lru_cache(maxsize=64)
-def _joined_numbers(numbers: tuple[int, ...], separator: str) -> str:
+def _join_numbers(numbers: tuple[int, ...], separator: str) -> str:
     """Join numbers; layouts are long and hardly ever change, so the result is cached."""
     return separator.join(str(int(number)) for number in numbers)
 
 
 NUMBERS_FORM = KeyForm(
     JOINED,
-    lambda numbers, _: _joined_numbers(numbers, "*"),
+    lambda numbers, _: _join_numbers(numbers, "*"),
     lambda text, _: tuple(number_in(part) for part in text.split("*")),
 )
 FLAGS_FORM = KeyForm(
     "a character 0 or 1 for each",
-    lambda flags, _: _joined_numbers(flags, ""),
+    lambda flags, _: _join_numbers(flags, ""),
     lambda text, _: tuple(flag_in(character) for character in text),
 )
 
@@ -185,7 +185,7 @@ def _read_i2c(text: str, profile: Profile) -> Iterable[Any]:
     try:
         return I2cSelection().parse(text, profile, {})
     except Refusal:
-        raise NotReadable(f"is {shortened(text)}, which is no selection of sensors") from None
+        raise NotReadable(f"is {shorten(text)}, which is not a selection of sensors") from None
 
 
 I2C_FORM = KeyForm(WHOLE, _write_i2c, _read_i2c)
@@ -227,9 +227,9 @@ def form_of(param: Param) -> KeyForm:
         case Int():
             return WHOLE_FORM
         case Scaled(factor):
-            return scaled(factor, f"/{factor}")
+            return multiple_form(factor, f"/{factor}")
         case Word(table, is_numeric):
-            return coded(table, kind=int if is_numeric else str)
+            return code_form(table, kind=int if is_numeric else str)
         case Bits(count):
             return mask_of(count)
         case I2cSelection():

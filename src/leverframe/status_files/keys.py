@@ -19,7 +19,7 @@ from leverframe.commands.table.codes import CodeTable
 from leverframe.engine.machine import Value
 from leverframe.profile import ALWAYS, Profile, Spans, VersionSpan
 from leverframe.status_files.setting_parsing import SettingParser
-from leverframe.status_files.value_parsing import ValueParser, masked, scaled
+from leverframe.status_files.value_parsing import ValueParser, parse_mask, parse_scaled
 from leverframe.status_files.view import View
 
 Shown = str | list[str] | list[list[str]]
@@ -69,7 +69,7 @@ def key(
     return Keys((name,), lambda view: (show(view),), meaning, scale, when, parse, stored)
 
 
-def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
+def number_names(prefix: str, first: int, count: int) -> tuple[str, ...]:
     """Return names that count up, such as `ds1` to `ds8`."""
     return tuple(f"{prefix}{number}" for number in range(first, first + count))
 
@@ -77,19 +77,19 @@ def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
 def only_on(hw: tuple[str, ...], *groups: Keys) -> tuple[Keys, ...]:
     """Return the same keys, shown by these hardware versions alone."""
     return tuple(
-        replace(keys, when=tuple(_narrowed(span, hw) for span in keys.when if {*span.hw} & {*hw}))
+        replace(keys, when=tuple(_narrow(span, hw) for span in keys.when if {*span.hw} & {*hw}))
         for keys in groups
     )
 
 
-def _narrowed(span: VersionSpan, hw: tuple[str, ...]) -> VersionSpan:
+def _narrow(span: VersionSpan, hw: tuple[str, ...]) -> VersionSpan:
     return replace(span, hw=tuple(one for one in span.hw if one in hw))
 
 
 # --- values ---------------------------------------------------------------------------------------
 
 
-def multiplied(value: Value, factor: int, absent: str) -> str:
+def write_multiple(value: Value, factor: int, absent: str) -> str:
     if value is None:
         return absent
     try:
@@ -121,11 +121,11 @@ def readings(
     def show(view: View) -> list[str]:
         values = view.engine.machine.values
         return [
-            absent if (value := values[label]) is None else multiplied(value, factor, absent)
+            absent if (value := values[label]) is None else write_multiple(value, factor, absent)
             for label in labels
         ]
 
-    parse = scaled(names, labels, factor, absent)
+    parse = parse_scaled(names, labels, factor, absent)
     return Keys(names, show, join_names(labels), scale_of(factor, unit, absent), when, parse)
 
 
@@ -144,7 +144,7 @@ def join_names(names: tuple[str, ...]) -> str:
     """Return `ds1-ds8` where only the number counts up, else all names."""
     prefix = names[0].rstrip("0123456789")
     number = names[0].removeprefix(prefix)
-    if len(names) > 1 and number and names == numbered(prefix, int(number), len(names)):
+    if len(names) > 1 and number and names == number_names(prefix, int(number), len(names)):
         return f"{names[0]}-{names[-1]}"
     return ", ".join(names)
 
@@ -170,13 +170,13 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
         values = view.engine.machine.values
         return mask([values[label] for label in labels])
 
-    return key(name, show, join_names(labels), MASK, parse=masked(name, labels))
+    return key(name, show, join_names(labels), MASK, parse=parse_mask(name, labels))
 
 
 # --- settings -------------------------------------------------------------------------------------
 
 
-def joined(texts: Iterable[str]) -> str:
+def join_texts(texts: Iterable[str]) -> str:
     """Join texts by `*`; encode one inside a text as in a request, so that none is lost."""
     return "*".join(text.replace("*", "%2A") for text in texts)
 

@@ -1,9 +1,9 @@
 """The places in which a marker of an uploaded page can stand, and how a value is written there.
 
-A value is somebody's text: a name, a scanned code. Wherever it stands it must stay text, so it is
-written with nothing in it that could end a string, an attribute or an element, begin an expression
-in a template, or add a part to an address. Where nothing would be safe, such as in the name of an
-element, the marker stays as it is.
+A value is a text from a user: a name, a scanned code. Wherever it stands it must stay text, so it
+is written with nothing in it that could end a string, an attribute or an element, begin an
+expression in a template, or add a part to an address. Where nothing would be safe, such as in the
+name of an element, the marker stays as it is.
 
 The reader of markup follows it closely enough to know what a browser is in the middle of. Where it
 errs, as in pages that are no proper HTML, every way of writing is still safe as text and in quotes.

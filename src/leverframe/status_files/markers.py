@@ -9,7 +9,7 @@ that no file has stays as it is. Values are written so that they stay text where
 import re
 from collections.abc import Mapping
 
-from leverframe.status_files.catalogue import FILES, shown
+from leverframe.status_files.catalogue import FILES, show_file
 from leverframe.status_files.marker_contexts import READERS, TextReader
 from leverframe.status_files.view import View
 from leverframe.uploads.site_names import ending_of
@@ -27,17 +27,17 @@ def with_values(page: bytes, name: str, view: View) -> bytes:
     reader = READERS.get(ending_of(name))
     if reader is None or not _MARKER.search(page):
         return page
-    return filled(page, reader(), marker_values(view))
+    return fill_markers(page, reader(), marker_values(view))
 
 
-def filled(page: bytes, reader: TextReader, values: Mapping[str, str]) -> bytes:
+def fill_markers(page: bytes, reader: TextReader, values: Mapping[str, str]) -> bytes:
     """Write the values in place of the markers, each as its place needs it."""
     written: list[bytes] = []
     end = 0
     for found in _MARKER.finditer(page):
         text = values.get(found[1].decode())
         before = page[end : found.start() if text is not None else found.end()]
-        # Bytes that are no UTF-8 are somebody's encoding; all that matters to a reader is ASCII.
+        # Bytes that are no UTF-8 are some other encoding; all that matters to a reader is ASCII.
         reader.read(before.decode("latin-1"))
         written.append(before)
         end = found.end()
@@ -51,7 +51,7 @@ def marker_values(view: View) -> dict[str, str]:
     """Return all markers with their present values."""
     values: dict[str, str] = {}
     for path in MARKER_FILES:
-        for name, text in (shown(path, view) or {}).items():
+        for name, text in (show_file(path, view) or {}).items():
             if isinstance(text, str):
                 values.setdefault(name, text)
     return values

@@ -20,7 +20,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.labels import MAPPED
 from leverframe.engine.settings import ModbusMapping, module_mapping
 from leverframe.profile import HW30, Profile, VersionSpan
-from leverframe.status_files.forms import NotReadable, as_text, coded, parts_in
+from leverframe.status_files.forms import NotReadable, as_text, code_form, parts_in
 from leverframe.status_files.keys import (
     DECIMAL,
     JOINED,
@@ -30,9 +30,9 @@ from leverframe.status_files.keys import (
     code,
     decimal,
     key,
-    multiplied,
-    numbered,
+    number_names,
     readings,
+    write_multiple,
 )
 from leverframe.status_files.setting_parsing import ReadSetting, SettingParser, UnreadSetting
 from leverframe.status_files.stored_keys import settings
@@ -40,7 +40,7 @@ from leverframe.status_files.value_parsing import (
     ParsedValue,
     Unreadable,
     decimal_number,
-    listed,
+    list_items,
     unless_unreadable,
     whole,
 )
@@ -75,7 +75,7 @@ def _list_of_single_slot(view: View) -> list[str]:
     values = view.engine.machine.values
     factors = _FACTORS.get(_module_code(view), {})
     return [
-        multiplied(values[label], factors.get(index, HUNDREDTHS), ZERO)
+        write_multiple(values[label], factors.get(index, HUNDREDTHS), ZERO)
         for index, label in enumerate(MAPPED[:29])
     ]
 
@@ -107,7 +107,7 @@ def _read_mapping(
         parts = parts_in(as_text(texts[0]), count)
         items = [MappingItem().parse(part, profile, {}) for part in parts]
     except (NotReadable, Refusal):
-        yield UnreadSetting("modbus_mapping", "is no list of slots and readings")
+        yield UnreadSetting("modbus_mapping", "is not a list of slots and readings")
     else:
         yield ReadSetting("modbus_mapping", tuple(ModbusMapping(*item) for item in items))
 
@@ -119,7 +119,7 @@ def _direct(view: View) -> list[str]:
 
 def _parse_list(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
     labels, module = MAPPED[:29], whole(file, "modbusSensor")
-    items = listed(file, "sdm", len(labels))
+    items = list_items(file, "sdm", len(labels))
     if isinstance(items, Unreadable) or isinstance(module, Unreadable):
         why = items if isinstance(items, Unreadable) else module
         return dict.fromkeys(labels, why)
@@ -135,42 +135,42 @@ def _parse_list(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
 
 def _parse_slots(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
     places = str(file.get("modbusMapping", "")).split("*")
-    slots = listed(file, "modbusReadings", SLOTS)
+    slots = list_items(file, "modbusReadings", SLOTS)
     if isinstance(slots, Unreadable):
         return dict.fromkeys(MAPPED, slots)
     if len(places) != len(MAPPED):
-        return dict.fromkeys(MAPPED, Unreadable("stands at a place that is not told"))
+        return dict.fromkeys(MAPPED, Unreadable("is at a position that is not shown"))
     return {label: _parse_place(slots, place) for label, place in zip(MAPPED, places, strict=True)}
 
 
 def _parse_place(slots: Sequence[Any], place: str) -> ParsedValue:
     if not (place.isascii() and place.isdigit() and len(place) > 1):
-        return Unreadable("stands at a place that is not told")
+        return Unreadable("is at a position that is not shown")
     slot, number = int(place[0]), int(place[1:])
     if not 1 <= slot <= SLOTS:
         return None
     readings_of_slot = slots[slot - 1]
     if not isinstance(readings_of_slot, list) or number >= len(readings_of_slot):
-        return Unreadable("stands at a place that is not told")
+        return Unreadable("is at a position that is not shown")
     return decimal_number(readings_of_slot[number])
 
 
 def _parse_direct(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
-    items = listed(file, "customReadings", len(MAPPED))
+    items = list_items(file, "customReadings", len(MAPPED))
     if isinstance(items, Unreadable):
         return dict.fromkeys(MAPPED, items)
     return unless_unreadable([decimal_number(item) for item in items], MAPPED)
 
 
 MODULE_READINGS: tuple[Keys, ...] = (
-    readings(numbered("sdm", 1, 14), MAPPED[:14], HUNDREDTHS, "of its unit", ZERO, SINGLE),
+    readings(number_names("sdm", 1, 14), MAPPED[:14], HUNDREDTHS, "of its unit", ZERO, SINGLE),
     key(
         "modbusSensor",
         lambda view: str(_module_code(view)),
         "code of the module in slot 1",
         WHOLE,
         LISTED,
-        stored=settings((), "modbus_slots.0.module", coded(codes.MODBUS_MODULES), "").stored,
+        stored=settings((), "modbus_slots.0.module", code_form(codes.MODBUS_MODULES), "").stored,
     ),
     key(
         "sdm",

@@ -1,6 +1,6 @@
 """The settings that status files show: the inverse of writing them, from the same keys.
 
-A setting is read if every file that has it tells the same and a version of this kind can hold it.
+A setting is read if every file that has it shows the same and a version of this kind can hold it.
 Everything else is unread, with the reason, and stands in the tree as the factory setting.
 """
 
@@ -22,7 +22,7 @@ from leverframe.commands.version_change.limits import (
     missing_of_schedule,
 )
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Pid, Rule, Settings, numbered_rules
+from leverframe.engine.settings import Pid, Rule, Settings, number_rules
 from leverframe.engine.tree import MISSING, is_confidential, is_secret, leaves, value_at, with_value
 from leverframe.plain_text import printable
 from leverframe.profile import Profile
@@ -31,10 +31,10 @@ from leverframe.status_files.keys import Keys, join_names
 from leverframe.status_files.setting_parsing import ENTRY_LISTS, ReadSetting, leaf_of, places
 from leverframe.status_files.settings import VARIABLES, command_keys
 
-NOT_TOLD = "no status file tells it"
-CALLED = "only what the unit is called is told, not who named it"
+NOT_TOLD = "no status file shows it"
+CALLED = "the files show the name of the unit, but not whether a user set it"
 REGULATED = "the regulator may have moved the duty that is shown"
-MOVING = "the duty that is shown may be on its way to the one that is set"
+MOVING = "the duty that is shown may still be moving to the duty that is set"
 #: Names in a remark.
 _MAX_NAMED = 12
 
@@ -43,12 +43,12 @@ FileContent = Mapping[str, Any] | str
 
 
 class ReadBack(Struct):
-    """What files tell of settings; paths are those of leaves, or of branches for all below them."""
+    """What files show of settings; paths are those of leaves, or of branches for all below them."""
 
     settings: Settings
     unread: dict[str, str]
     lossy: dict[str, str]
-    #: What else is to be told: unknown keys, missing files.
+    #: What else is reported: unknown keys, missing files.
     remarks: list[str]
 
 
@@ -70,9 +70,9 @@ class _SettingsReader:
         self._profile = profile
         self._told: dict[str, Any] = {}
         self._read_from: dict[str, str] = {}
-        #: Place -> why it is not read, whatever else tells it.
+        #: Place -> why it is not read, even if another file shows it.
         self._problems: dict[str, str] = {}
-        #: Place -> why the file that should tell it does not.
+        #: Place -> why the file that should show it does not.
         self._untold: dict[str, str] = {}
         self._lossy: dict[str, str] = {}
         self._remarks: list[str] = []
@@ -87,11 +87,11 @@ class _SettingsReader:
             return
         names = [name for keys in groups for name in keys.names]
         for what, found in (
-            ("does not tell", [name for name in names if name not in content]),
+            ("does not show", [name for name in names if name not in content]),
             ("has unknown keys:", [name for name in content if name not in set(names)]),
         ):
             if found:
-                self._remarks.append(f"{path} {what} {listed(found)}.")
+                self._remarks.append(f"{path} {what} {list_names(found)}.")
         for keys in groups:
             if keys.stored is not None:
                 self._read_keys(path, keys, content)
@@ -115,20 +115,20 @@ class _SettingsReader:
             else:
                 self._problems.setdefault(one.path, f"`{name}` of {path} {one.why}")
 
-    def _take(self, path: str, one: ReadSetting) -> None:
-        before = self._told.setdefault(one.path, one.value)
-        by = self._read_from.setdefault(one.path, path)
-        if before != one.value:
-            self._problems.setdefault(one.path, f"{by} and {path} tell it differently")
-        if one.loss:
-            self._lossy[one.path] = one.loss
+    def _take(self, path: str, setting: ReadSetting) -> None:
+        before = self._told.setdefault(setting.path, setting.value)
+        source = self._read_from.setdefault(setting.path, path)
+        if before != setting.value:
+            self._problems.setdefault(setting.path, f"{source} and {path} show different values")
+        if setting.loss:
+            self._lossy[setting.path] = setting.loss
 
     # --- what becomes of it -----------------------------------------------------------------------
 
     def result(self) -> ReadBack:
         tree, read = self._tree()
         tree = self._with_page_settings(tree, read)
-        tree = self._judged_duties(tree, read)
+        tree = self._judge_duties(tree, read)
         tree, unfit = without_unfit(tree, self._profile)
         reasons = self._problems | unfit
         reasons_by_leaf = {"name": CALLED} | self._reasons() | unfit
@@ -141,7 +141,7 @@ class _SettingsReader:
         return ReadBack(tree, unread, lossy, self._remarks)
 
     def _tree(self) -> tuple[Settings, set[str]]:
-        """Put together what was told; return the tree, and the leaves that were read."""
+        """Combine the values that were read; return the tree, and the leaves that were read."""
         refused = {leaf_of(place) for place in (*self._problems, *self._missing_items())}
         tree, read = defaults(self._profile), set[str]()
         for place, value in self._told.items():
@@ -186,14 +186,14 @@ class _SettingsReader:
             )
         return stage.settings
 
-    def _judged_duties(self, tree: Settings, read: set[str]) -> Settings:
+    def _judge_duties(self, tree: Settings, read: set[str]) -> Settings:
         """Refuse or doubt duties that something other than a command may have set.
 
         A duty that is regulated is another one whenever one looks: it says nothing about settings.
         """
         is_told = not self._is_unknown("pid.enabled", read)
         regulates = tree.pid.enabled or any(
-            rule.action == "ENABLE PID" for _, rule in numbered_rules(tree.rules)
+            rule.action == "ENABLE PID" for _, rule in number_rules(tree.rules)
         )
         for place, pwm in enumerate(tree.pwm):
             path = f"pwm.{place}.duty"
@@ -217,7 +217,7 @@ _PAGE_ROWS = (*user_interface.ROWS[1:], user_interface.FIRMWARE_CHECK_ROW)
 
 
 def without_unfit(tree: Settings, profile: Profile) -> tuple[Settings, dict[str, str]]:
-    """Take out what a version cannot hold; return the tree, and why by path."""
+    """Remove what a version cannot hold; return the tree, and the reasons by path."""
     unfit: dict[str, str] = {}
     for path, value, default in tuple(plain_leaves(tree, profile)):
         if not is_secret(path) and not is_allowed(path, value, default, profile):
@@ -277,8 +277,8 @@ def _branches(path: str) -> list[str]:
     return [".".join(steps[:count]) for count in range(1, len(steps) + 1)]
 
 
-def listed(names: list[str]) -> str:
-    """Name what a unit has, however much and whatever it is."""
+def list_names(names: list[str]) -> str:
+    """Join names from a unit, shortened if there are many."""
     more = len(names) - _MAX_NAMED
     shown = [
         printable(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:_MAX_NAMED]

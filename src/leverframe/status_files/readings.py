@@ -1,7 +1,7 @@
 """Keys: what is measured, apart from the readings of modules.
 
 The scales are those that clients know. Differentials are the odd ones: from HW 3.5+ SW 1.49 on they
-are thousandths, before that they have the scale of their first input, which `diffsel` tells.
+are thousandths, before that they have the scale of their first input, which `diffsel` shows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from leverframe.engine.labels import (
 )
 from leverframe.engine.settings import Settings
 from leverframe.profile import ALWAYS, HW30, HW35, Profile, Spans
-from leverframe.status_files.forms import KeyForm, coded, parts_in
+from leverframe.status_files.forms import KeyForm, code_form, parts_in
 from leverframe.status_files.keys import (
     JOINED,
     MINUS_ONE,
@@ -34,11 +34,11 @@ from leverframe.status_files.keys import (
     decimal,
     join_names,
     key,
-    multiplied,
-    numbered,
+    number_names,
     reading,
     readings,
     scale_of,
+    write_multiple,
 )
 from leverframe.status_files.stored_keys import joint_settings
 from leverframe.status_files.value_parsing import (
@@ -60,7 +60,7 @@ SIX = HW35_SW["1.49"]
 
 VCC = reading("vin", "VCC", 100, "V", ZERO)
 TEMP = reading("tem", "TEMP", 100, CELSIUS, ZERO)
-DS = readings(numbered("ds", 1, 8), ONEWIRE, 10, CELSIUS, NO_SENSOR)
+DS = readings(number_names("ds", 1, 8), ONEWIRE, 10, CELSIUS, NO_SENSOR)
 P1 = reading("bm280p", "P1", 100, "hPa", NO_SENSOR)
 AIR_QUALITY = key(
     "bm680q",
@@ -72,13 +72,13 @@ AIR_QUALITY = key(
 DEW_POINT = reading(
     "dewPoint", "DEWPOINT", 10, CELSIUS, NO_SENSOR, HW35_SW["1.45b"] + span(hw=HW30)
 )
-ANALOG = readings(numbered("inpp", 1, 6), ANALOG_INPUTS, 100, SENSOR_UNIT, ZERO)
-POWER = readings(numbered("power", 1, 4), POWERS[:4], 1000, POWER_UNIT, ZERO)
-POWER_5_6 = readings(numbered("power", 5, 2), POWERS[4:], 1000, POWER_UNIT, ZERO, SIX)
-ENERGY = readings(numbered("energy", 1, 4), ENERGIES[:4], 1000, ENERGY_UNIT, ZERO)
-ENERGY_5_6 = readings(numbered("energy", 5, 2), ENERGIES[4:], 1000, ENERGY_UNIT, ZERO, SIX)
+ANALOG = readings(number_names("inpp", 1, 6), ANALOG_INPUTS, 100, SENSOR_UNIT, ZERO)
+POWER = readings(number_names("power", 1, 4), POWERS[:4], 1000, POWER_UNIT, ZERO)
+POWER_5_6 = readings(number_names("power", 5, 2), POWERS[4:], 1000, POWER_UNIT, ZERO, SIX)
+ENERGY = readings(number_names("energy", 1, 4), ENERGIES[:4], 1000, ENERGY_UNIT, ZERO)
+ENERGY_5_6 = readings(number_names("energy", 5, 2), ENERGIES[4:], 1000, ENERGY_UNIT, ZERO, SIX)
 CO2 = reading("co2", "CO2", 1, "ppm", MINUS_ONE)
-#: `co2` tells the same, on every version.
+#: `co2` shows the same, on every version.
 OZONE = replace(reading("ozon", "CO2", 1, "ppm", MINUS_ONE, HW35_SW["1.40"]), parse=None)
 
 
@@ -100,7 +100,7 @@ DISTANCE = key(
 def _lighting(labels: tuple[str, ...], factor: int) -> Keys:
     def show(view: View) -> list[str]:
         readings = view.engine.inputs.lighting
-        return [multiplied(readings[label], factor, ZERO) for label in labels]
+        return [write_multiple(readings[label], factor, ZERO) for label in labels]
 
     return Keys(labels, show, "lighting module", scale_of(factor, "of an unknown unit", ZERO))
 
@@ -126,11 +126,11 @@ def particulates(*names: str, labels: tuple[str, ...] = PARTICULATES) -> Keys:
 
 def _millivolts(view: View) -> list[str]:
     inputs = view.engine.inputs
-    return [multiplied(inputs.raw(label), 1000, ZERO) for label in ANALOG_INPUTS]
+    return [write_multiple(inputs.raw(label), 1000, ZERO) for label in ANALOG_INPUTS]
 
 
 RAW_ANALOG = Keys(
-    numbered("inp", 1, 6),
+    number_names("inp", 1, 6),
     _millivolts,
     "INPA1-INPA6 at the pin, before multiplier, calibration and sensor",
     scale_of(1000, "V", ZERO),
@@ -164,17 +164,17 @@ def factor_of_first(firsts: Sequence[str], index: int) -> int | None:
 
 
 def _parse_factor(file: Mapping[str, Any], profile: Profile, index: int) -> int | Unreadable:
-    """Return the scale that `diffsel` tells, where it depends on what is selected."""
+    """Return the scale that `diffsel` shows, where it depends on what is selected."""
     if profile.since("1.49", HW35):
         return _NEW_FACTOR
     parts = str(file.get("diffsel", "")).split("*")
     numbers = [int(part) for part in parts if part.isascii() and part.isdigit()]
     if not numbers or len(numbers) != len(parts) or len(numbers) % 3:
-        return Unreadable("has a scale that `diffsel` does not tell")
+        return Unreadable("has a scale that `diffsel` does not show")
     inputs = codes.DIFFERENTIAL_INPUTS
     firsts = [inputs.word(number, profile) for number in numbers[: len(numbers) // 3]]
     if index >= len(firsts) or None in firsts:
-        return Unreadable("has a scale that `diffsel` does not tell")
+        return Unreadable("has a scale that `diffsel` does not show")
     # Those that begin with each other have no value; all are shown as 0.
     return factor_of_first([first for first in firsts if first is not None], index) or 1
 
@@ -206,12 +206,12 @@ def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
         else:
             factors = [old_factor(machine.settings, index) for index in indices]
         return [
-            multiplied(machine.values[DIFFERENTIALS[index]], factor, ZERO)
+            write_multiple(machine.values[DIFFERENTIALS[index]], factor, ZERO)
             for index, factor in zip(indices, factors, strict=True)
         ]
 
     return Keys(
-        numbered("diff", first, len(indices)),
+        number_names("diff", first, len(indices)),
         show,
         join_names(DIFFERENTIALS[first - 1 : last]),
         "/1000; before SW 1.49 and on HW 3.0 the scale of the first input (INPA, VCC /100; DS, T1, "
@@ -231,7 +231,7 @@ def _write_selection(values: Sequence[str], profile: Profile) -> str:
 def _read_selection(text: str, profile: Profile) -> list[str]:
     tables, count = _SELECTION_TABLES, differential_count(profile)
     parts = parts_in(text, count * len(tables))
-    forms = [coded(tables[place // count]) for place in range(len(parts))]
+    forms = [code_form(tables[place // count]) for place in range(len(parts))]
     return [form.read(part, profile) for form, part in zip(forms, parts, strict=True)]
 
 

@@ -18,7 +18,7 @@ ENTRY_LISTS = ("rules", "schedule", "access.users")
 
 
 class ReadSetting(Struct, frozen=True):
-    """What a file tells of one place of the tree."""
+    """What a file shows of one place of the tree."""
 
     path: str
     value: Any
@@ -33,7 +33,7 @@ class UnreadSetting(Struct, frozen=True):
 
 
 class SettingParser(Struct, frozen=True):
-    """The settings that keys tell, and how they are read from the texts in the order of names.
+    """The settings that keys show, and how they are read from the texts in the order of names.
 
     Anything but a text is what a unit may say instead; None where it says nothing.
     """
@@ -46,20 +46,20 @@ class SettingParser(Struct, frozen=True):
 def places(patterns: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
     """Return the paths that patterns stand for in a version."""
     return tuple(
-        path for pattern in patterns for path in _expanded(defaults(profile), pattern.split("."))
+        path for pattern in patterns for path in _expand(defaults(profile), pattern.split("."))
     )
 
 
-def _expanded(tree: Any, steps: list[str], path: str = "") -> Iterator[str]:
+def _expand(tree: Any, steps: list[str], path: str = "") -> Iterator[str]:
     if not steps:
         yield path
         return
     step, rest = steps[0], steps[1:]
     if isinstance(tree, tuple):
         for index in range(len(tree))[part_of(step)]:
-            yield from _expanded(tree[index], rest, f"{path}.{index}")
+            yield from _expand(tree[index], rest, f"{path}.{index}")
     else:
-        yield from _expanded(getattr(tree, step), rest, f"{path}.{step}" if path else step)
+        yield from _expand(getattr(tree, step), rest, f"{path}.{step}" if path else step)
 
 
 def is_place(step: str) -> bool:

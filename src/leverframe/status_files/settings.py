@@ -17,12 +17,12 @@ from leverframe.status_files.forms import (
     ACCOUNTS_FORM,
     FLAG_FORM,
     TEXT_FORM,
-    coded,
+    code_form,
     form_of,
-    joined_forms,
-    joined_texts,
+    join_forms,
+    text_list_form,
 )
-from leverframe.status_files.keys import JOINED, TEXT, Keys, key, numbered
+from leverframe.status_files.keys import JOINED, TEXT, Keys, key, number_names
 from leverframe.status_files.readings import SIX
 from leverframe.status_files.stored_keys import joint_settings, setting, settings
 
@@ -33,7 +33,7 @@ def _keys_of(row: Row) -> Keys:
     """Return the keys that show what a command sets, as its row declares."""
     *indices, last = row.form.holes
     if len(row.sets) > 1:
-        form = joined_forms(JOINED, *map(form_of, row.params.values()))
+        form = join_forms(JOINED, *map(form_of, row.params.values()))
         return joint_settings(_name(row), _patterns(row, {}), form, row.shown, row.when)
     param = row.params[last]
     form = form_of(param)
@@ -66,7 +66,7 @@ def _places(index: Param) -> range:
             return range(first, last + 1)
         case Position(count):
             return range(count)
-    raise TypeError(f"{index} is no index")
+    raise TypeError(f"{index} is not an index")
 
 
 _BY_COMMAND = {_name(row): _keys_of(row) for row in TABLE if row.shown}
@@ -83,52 +83,52 @@ VARIABLES = ("bit", "byte", "word", "dword", "string")
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _fixed_name(name: str, label: str) -> Keys:
-    return key(name, lambda view: label, f"name of {label}, which cannot be changed", TEXT)
+def _name_key(name: str, label: str) -> Keys:
+    return key(name, lambda view: label, f"name of {label}, which is impossible changed", TEXT)
 
 
 SENSOR_NAMES = joint_settings(
     "tname",
     "onewire.*.name weather.t1_name weather.h1_name",
-    joined_texts(10),
+    text_list_form(10),
     "names of DS1-DS8, T1 and H1",
 )
 PRESSURE_NAME = setting("pressureName", "weather.p1_name", TEXT_FORM, "name of P1")
 POWER_NAMES = settings(
-    numbered("pown", 0, 4),
+    number_names("pown", 0, 4),
     "power.0-3.name",
     TEXT_FORM,
     "names of POWER1-POWER4 and ENERGY1-ENERGY4",
 )
 POWER_NAMES_5_6 = settings(
-    numbered("pown", 4, 2),
+    number_names("pown", 4, 2),
     "power.4-5.name",
     TEXT_FORM,
     "names of POWER5-POWER6 and ENERGY5-ENERGY6",
     SIX,
 )
 FIXED_NAMES = (
-    _fixed_name("pm1name", "PM1.0"),
-    _fixed_name("pm25name", "PM2.5"),
-    _fixed_name("pm4name", "PM4.0"),
-    _fixed_name("pm10name", "PM10.0"),
-    _fixed_name("co2name", "CO2"),
+    _name_key("pm1name", "PM1.0"),
+    _name_key("pm25name", "PM2.5"),
+    _name_key("pm4name", "PM4.0"),
+    _name_key("pm10name", "PM10.0"),
+    _name_key("co2name", "CO2"),
 )
 
 # --- sensors --------------------------------------------------------------------------------------
 
 ANALOG_SENSORS = settings(
-    numbered("sensor", 0, 6),
+    number_names("sensor", 0, 6),
     "analog_inputs.*.sensor",
-    coded(codes.ANALOG_SENSORS),
+    code_form(codes.ANALOG_SENSORS),
     "sensor codes of INPA1-INPA6",
 )
 LAST_ID = key("dsid", lambda view: view.engine.machine.dsid, "1-Wire ID read last", TEXT)
 ONEWIRE_IDS = settings(
-    numbered("dsid", 1, 8),
+    number_names("dsid", 1, 8),
     "onewire.*.id",
     TEXT_FORM,
-    "1-Wire IDs of DS1-DS8; eight zero bytes are none",
+    "1-Wire IDs of DS1-DS8; eight zero bytes mean none",
 )
 
 # --- accounts -------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Keys: identity, clock, and the states of outputs, PWM outputs, digital inputs and variables.
 
-Output states are never inverted here: `outnn` tells a client whether its page should show them so.
+Output states are never inverted here: `outnn` says whether the page of a client should show them
+inverted.
 """
 
 from collections.abc import Mapping
@@ -21,11 +22,11 @@ from leverframe.status_files.keys import (
     Keys,
     key,
     mask,
-    multiplied,
-    numbered,
+    number_names,
     reading,
     readings,
     states,
+    write_multiple,
 )
 from leverframe.status_files.stored_keys import setting, settings
 from leverframe.status_files.value_parsing import (
@@ -72,7 +73,7 @@ def _uptime_keys(*names: str) -> Keys:
 
 
 def parse_uptime(file: Mapping[str, Any]) -> int | Unreadable:
-    """Return the seconds since the start, where the file tells them in an orderly way."""
+    """Return the seconds since the start, where the file shows them in an orderly way."""
     total = 0
     for name, count, seconds in (
         ("uptimeSeconds", 60, 1),
@@ -84,7 +85,7 @@ def parse_uptime(file: Mapping[str, Any]) -> int | Unreadable:
         if isinstance(number, Unreadable):
             return Unreadable(f"`{name}` {number.why}")
         if not 0 <= number < count:
-            return Unreadable(f"`{name}` is {number}, which cannot be")
+            return Unreadable(f"`{name}` is {number}, which is impossible")
         total += number * seconds
     return total
 
@@ -121,7 +122,7 @@ def _parse_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, Parsed
     if profile.since(NEGATION_SINCE, HW35):
         flagged = mask_bits(file, "inpdnn", count)
         if isinstance(flagged, Unreadable):
-            why = Unreadable(f"cannot be told, because `inpdnn` {flagged.why}")
+            why = Unreadable(f"is unknown, because `inpdnn` {flagged.why}")
             return dict.fromkeys(DIGITAL_INPUTS, why)
         negated = flagged
     if isinstance(shown, Unreadable):
@@ -131,11 +132,11 @@ def _parse_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, Parsed
 
 
 OUT = Keys(
-    numbered("out", 0, 6),
+    number_names("out", 0, 6),
     _outputs,
     "OUT0-OUT5",
     f"{FLAG}, never inverted",
-    parse=flags(numbered("out", 0, 6), OUTPUTS),
+    parse=flags(number_names("out", 0, 6), OUTPUTS),
 )
 OUT_CHARACTERS = key(
     "out", lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
@@ -143,7 +144,7 @@ OUT_CHARACTERS = key(
 PWM = states("pwm", PWMS)
 #: The present duty is the one that is set, unless it moves; `reading_back.py` judges that.
 PWM_DUTY = replace(
-    readings(numbered("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO),
+    readings(number_names("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO),
     stored=settings((), "pwm.*.duty", WHOLE_FORM, "").stored,
 )
 DIGITAL = key(
@@ -155,7 +156,9 @@ DIGITAL = key(
 )
 IMPULSES = Keys(
     ("inpd1tim", "inpd3tim"),
-    lambda view: [multiplied(view.engine.inputs.impulse_s(pair), 1000, ZERO) for pair in range(2)],
+    lambda view: [
+        write_multiple(view.engine.inputs.impulse_s(pair), 1000, ZERO) for pair in range(2)
+    ],
     "impulse times from INPD1 to INPD2 and from INPD3 to INPD4",
     MILLISECONDS,
 )
@@ -175,7 +178,7 @@ BARCODE = key(
 # --- the older generation's form (/st0.xml) -------------------------------------------------------
 
 LEVELS = Keys(
-    numbered("di", 0, 4),
+    number_names("di", 0, 4),
     lambda view: ["up" if high else "dn" for high in _digital_inputs(view)],
     "INPD1-INPD4 as in `ind`",
     "`up` for 1, `dn` for 0",

@@ -1,4 +1,4 @@
-"""Keys that tell settings: where those stand in the tree, and the form that they have there."""
+"""Keys that show settings: where those stand in the tree, and the form that they have there."""
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
@@ -25,7 +25,7 @@ def setting(name: str, path: str, form: KeyForm, meaning: str, when: Spans = ALW
 def settings(
     names: tuple[str, ...], patterns: str, form: KeyForm, meaning: str, when: Spans = ALWAYS
 ) -> Keys:
-    """Return keys that tell one setting each; patterns are separated by spaces."""
+    """Return keys that show one setting each; patterns are separated by spaces."""
     parts = tuple(patterns.split())
 
     def write(values: Sequence[Any], profile: Profile) -> Sequence[str]:
@@ -38,14 +38,14 @@ def settings(
             except NotReadable as problem:
                 yield UnreadSetting(path, str(problem))
 
-    show = _shown(patterns, write)
+    show = _show_cached(patterns, write)
     return Keys(names, show, meaning, form.scale, when, None, SettingParser(parts, read))
 
 
 def joint_settings(
     name: str, patterns: str, form: KeyForm, meaning: str, when: Spans = ALWAYS
 ) -> Keys:
-    """Return a key that tells several settings in one text."""
+    """Return a key that shows several settings in one text."""
     parts = tuple(patterns.split())
 
     def write(values: Sequence[Any], profile: Profile) -> Sequence[str]:
@@ -64,14 +64,15 @@ def joint_settings(
             loss = STAR_LOSS if is_lossy and isinstance(value, str) and "*" in value else ""
             yield ReadSetting(path, value, loss)
 
-    show = _shown(patterns, write)
+    show = _show_cached(patterns, write)
     return Keys((name,), show, meaning, form.scale, when, None, SettingParser(parts, read))
 
 
-def _shown(
+def _show_cached(
     patterns: str, write: Callable[[Sequence[Any], Profile], Sequence[str]]
 ) -> Callable[[View], Sequence[str]]:
-    """Return what shows settings; the texts are kept until their branch of the tree is another.
+    """Return a function that shows settings; it keeps the texts until their branch of the tree
+    changes.
 
     Values change far more often than settings, and a changed setting is in one branch.
     """
@@ -93,7 +94,9 @@ def _shown(
 
 
 def _values_at(patterns: str) -> Callable[[Any], Sequence[Any]]:
-    """Return what gets the values of patterns out of a tree; a file has hundreds of them."""
+    """Return a function that gets the values of patterns from a tree; a file has hundreds of
+    patterns.
+    """
     first, *others = (_values_of(pattern) for pattern in patterns.split())
     if not others:
         return first

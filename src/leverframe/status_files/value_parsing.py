@@ -35,17 +35,17 @@ def whole(file: Mapping[str, Any], name: str) -> int | Unreadable:
     """Return the whole number that a key holds."""
     if name not in file:
         return _MISSING
-    text = _written(file[name])
+    text = _text_of(file[name])
     return int(text) if _WHOLE.fullmatch(text) else _no_number(file[name])
 
 
 def decimal_number(value: Any) -> float | Unreadable:
-    text = _written(value)
+    text = _text_of(value)
     return float(text) if _DECIMAL.fullmatch(text) else _no_number(value)
 
 
-def _written(value: Any) -> str:
-    """Return what a text or a bare number says; nothing for all that is neither."""
+def _text_of(value: Any) -> str:
+    """Return the text of a text or a bare number; empty for all other values."""
     if isinstance(value, str):
         return value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -53,10 +53,12 @@ def _written(value: Any) -> str:
 
 
 def _no_number(value: Any) -> Unreadable:
-    return Unreadable(f"is {str(value)[:40]!r}, which is no number")
+    return Unreadable(f"is {str(value)[:40]!r}, which is not a number")
 
 
-def scaled(names: Sequence[str], labels: Sequence[str], factor: int, absent: str) -> ValueParser:
+def parse_scaled(
+    names: Sequence[str], labels: Sequence[str], factor: int, absent: str
+) -> ValueParser:
     """Parse values written as a multiple; `absent` is a sign only where it is no value."""
     sign = None if absent == "0" else int(absent)
 
@@ -95,11 +97,11 @@ def mask_bits(file: Mapping[str, Any], name: str, count: int) -> list[int] | Unr
     if isinstance(number, Unreadable):
         return number
     if not 0 <= number < 1 << count:
-        return Unreadable(f"is {number}, which is no mask of {count} bits")
+        return Unreadable(f"is {number}, which is not a mask of {count} bits")
     return [number >> bit & 1 for bit in range(count)]
 
 
-def masked(name: str, labels: Sequence[str]) -> ValueParser:
+def parse_mask(name: str, labels: Sequence[str]) -> ValueParser:
     """Parse states written as one bit each."""
 
     def parse(file: Mapping[str, Any], _: Profile) -> dict[str, ParsedValue]:
@@ -118,11 +120,11 @@ def unless_unreadable(
     return dict(zip(labels, values, strict=True))
 
 
-def listed(file: Mapping[str, Any], name: str, count: int) -> Sequence[Any] | Unreadable:
-    """Return the items of a list that has at least so many."""
+def list_items(file: Mapping[str, Any], name: str, count: int) -> Sequence[Any] | Unreadable:
+    """Return the items of a list that has at least `count`."""
     if name not in file:
         return _MISSING
     items = file[name]
     if not isinstance(items, list) or len(items) < count:
-        return Unreadable(f"is no list of {count}")
+        return Unreadable(f"is not a list of {count}")
     return items[:count]

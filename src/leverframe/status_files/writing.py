@@ -39,6 +39,6 @@ def xml_text(text: str) -> str:
     return re.sub(_UNFIT, "\ufffd", text).translate(_IN_TEXT)
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Write a text so that it stands for itself in XML and HTML, also inside quotes."""
     return text.translate(_ANYWHERE)

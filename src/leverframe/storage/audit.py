@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from leverframe.engine.http_address import split_address
 from leverframe.engine.journal import Cause
-from leverframe.engine.tree import MASK, MISSING, is_confidential, masked
+from leverframe.engine.tree import MASK, MISSING, is_confidential, mask_secret
 from leverframe.storage.store import AUDIT_PREFIXES
 
 MAX_ENTRIES = 1000
@@ -152,7 +152,7 @@ def _hidden(path: str, value: Any) -> str | None:
         return None
     if value and path.endswith(".url"):
         return f"{split_address(value)[0]}/{MASK}"
-    return masked(value)
+    return mask_secret(value)
 
 
 def _shown(value: Any) -> Any:

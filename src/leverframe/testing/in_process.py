@@ -146,7 +146,7 @@ class InProcess(Transport):
 
     @on_loop
     async def note_no_broker(self) -> None:
-        self.controller.connected(False)
+        self.controller.note_connection(False)
 
     @on_loop
     async def operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:

@@ -55,10 +55,10 @@ def checked(status: int, body: bytes, command: str) -> bytes:
 
 def _without_secrets(command: str) -> str:
     # Imported here: what is accepted names nothing.
-    from leverframe.commands.table.masked_query import masked_items
+    from leverframe.commands.table.masked_query import mask_query
 
     path, mark, query = command.partition("?")
-    return f"/{path.lstrip('/')}{mark}{masked_items(query)[0]}"
+    return f"/{path.lstrip('/')}{mark}{mask_query(query)[0]}"
 
 
 class HttpTransport(Transport):

@@ -12,7 +12,7 @@ import msgspec
 from leverframe.engine.settings import CONFIDENTIAL, Identity, Settings
 from leverframe.engine.tree import MASK, UnfitSettings, leaves, settings_from_leaves
 from leverframe.foreign_documents import BadDocument, read_json_object
-from leverframe.status_files.reading_back import listed, without_unfit
+from leverframe.status_files.reading_back import list_names, without_unfit
 from leverframe.units.client import UnitAnswer, UnusableAnswer
 from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
@@ -58,7 +58,7 @@ def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledU
     unknown = [*_paths_beyond(document, whole), *foreign]
     remarks = [nearest.remark] if nearest.remark else []
     if unknown:
-        remarks.append(f"Settings that this program does not know: {listed(unknown)}.")
+        remarks.append(f"Settings that this program does not know: {list_names(unknown)}.")
     return PulledUnit(
         nearest.profile,
         settings,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.commands.plan.masked_request import masked_request
+from leverframe.commands.plan.masked_request import mask_request
 from leverframe.engine.settings import Rule, ScheduleEntry, Settings, rule_numbered
 from leverframe.units.file_keys import key_of
 from leverframe.units.rule_sentences import sentence_about
@@ -231,7 +231,7 @@ def _as_curl(plan: UnitPlan, step: UnitStep, user: str | None) -> Iterator[str]:
         secrets.append(f"<{key_of(path) if path else 'secret'}>")
         return secrets[-1]
 
-    request = masked_request(step.request, plan.profile, name_secret)
+    request = mask_request(step.request, plan.profile, name_secret)
     words = ["curl", "--fail", "--silent", "--show-error", "--output", "/dev/null"]
     if user is not None:
         words += ["--user", user]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from leverframe.commands.table.refusals import Refusal
-from leverframe.commands.version_change.backup_content import checked
+from leverframe.commands.version_change.backup_content import check_content
 from leverframe.config.toml_file import read_toml
 from leverframe.engine.tree import is_confidential, leaves, settings_from_leaves
 from leverframe.maintenance.readable_backup import read
@@ -101,7 +101,7 @@ def side_of_pulled(title: str, pulled: PulledUnit) -> ComparedUnit:
 def _backup(named: str, path: Path) -> ComparedUnit:
     content = content_of(read(path), None)
     try:
-        settings = checked(content, [])
+        settings = check_content(content, [])
     except Refusal as refusal:
         raise NotComparable(f"{named}: {refusal.detail}") from None
     known = content.settings

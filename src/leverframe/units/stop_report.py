@@ -8,7 +8,7 @@ from typing import ParamSpec
 
 from msgspec.structs import replace
 
-from leverframe.engine.settings import Settings, numbered_rules, rule_numbered
+from leverframe.engine.settings import Settings, number_rules, rule_numbered
 from leverframe.exit_codes import INTERRUPTED
 from leverframe.plain_text import print_warnings
 from leverframe.units.apply_journal import ApplyJournal, resume_command, rollback_command
@@ -85,7 +85,7 @@ def _rules_off(plan: UnitPlan, now: Settings, end: Settings) -> dict[int, str]:
     """Return the rules that the plan left disabled and will enable, as sentences by number."""
     start = plan.settings_before().rules
     found = {}
-    for number, wanted in numbered_rules(end.rules):
+    for number, wanted in number_rules(end.rules):
         rule = rule_numbered(now.rules, number)
         if rule and wanted.enabled and not rule.enabled and rule != rule_numbered(start, number):
             found[number] = sentence_about(replace(rule, enabled=True))

@@ -24,7 +24,7 @@ from leverframe.commands.version_change.limits import (
     versions_with,
 )
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings, numbered_rules, with_rule
+from leverframe.engine.settings import Settings, number_rules, with_rule
 from leverframe.engine.tree import (
     difference,
     is_confidential,
@@ -259,7 +259,7 @@ def _not_allowed(
             yield from _unfit_account(path, value, line, profile)
         elif not is_allowed(path, value, standard.get(path), profile):
             yield _refused(path, value, line, profile)
-    for number, rule in numbered_rules(settings.rules):
+    for number, rule in number_rules(settings.rules):
         for name in _independent_parts(missing_of_rule(rule, profile)):
             yield _unfit_entry(f"rules.{number - 1}", name, getattr(rule, name), given, profile)
     for place, entry in enumerate(settings.schedule):

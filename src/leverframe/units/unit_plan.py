@@ -11,8 +11,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leverframe.commands.plan.masked_request import masked_request
-from leverframe.commands.plan.written import PlannedRequest, tried
+from leverframe.commands.plan.masked_request import mask_request
+from leverframe.commands.plan.written import PlannedRequest, try_request
 from leverframe.commands.table.matching import Call, find, items_of
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import (
@@ -78,7 +78,7 @@ class UnitStep(Struct, frozen=True):
 
     def shown_request(self, profile: Profile) -> PlannedRequest:
         """Return the request as others may see it."""
-        return masked_request(self.request, profile)
+        return mask_request(self.request, profile)
 
     def doc(self, profile: Profile) -> str:
         """Return what the command does, as the reference says it."""
@@ -193,7 +193,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
             # There may be one: it is never read.
             settings = with_value(settings, "access.admin.password", MASK)
         for step in self.steps:
-            after = tried(step.request, settings, self.profile).settings
+            after = try_request(step.request, settings, self.profile).settings
             yield step, settings, after
             settings = after
 

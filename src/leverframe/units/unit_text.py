@@ -19,7 +19,7 @@ from leverframe.engine.settings import (
     Rule,
     ScheduleEntry,
     Settings,
-    numbered_rules,
+    number_rules,
 )
 from leverframe.engine.tree import MISSING, difference, is_confidential, value_at
 from leverframe.plain_text import printable
@@ -139,7 +139,7 @@ def _plain_lines(
 
 def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[WrittenLine]:
     # Sentences are keys of the table `rules`; rules without one have tables behind it.
-    spoken = {number - 1: sentence_of(rule) for number, rule in numbered_rules(settings.rules)}
+    spoken = {number - 1: sentence_of(rule) for number, rule in number_rules(settings.rules)}
     for place, sentence in spoken.items():
         if sentence is not None:
             yield WrittenLine(f"rules.{place}", escaped(sentence))

@@ -14,7 +14,7 @@ from leverframe.clock import Clock
 from leverframe.engine.machine import Value
 from leverframe.engine.samples import Traced
 from leverframe.errors import ErrorForPeople
-from leverframe.naming.names import given_names
+from leverframe.naming.names import own_names
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.shutdown import is_being_cancelled
@@ -189,7 +189,7 @@ class UnitWatcher:
             log.exception("%s: reading the settings failed", name)
             problem = "Its settings could not be processed; see the log."
         else:
-            health.names = given_names(pulled.settings)
+            health.names = own_names(pulled.settings)
             self._notify(health.note(PULL, None))
             self._notify(health.compare(differences))
             return pulled

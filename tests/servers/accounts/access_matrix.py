@@ -30,7 +30,7 @@ from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
 from tests.clients.served_twin import LoopThread, served
-from tests.conformance.requests import FORM, accepted
+from tests.conformance.requests import FORM, make_good_samples
 from tests.docs.blocks import DOCS
 from tests.docs.test_reverse_proxy import NAME, nginx_before
 from tests.ports import free_ports
@@ -73,9 +73,9 @@ class Group:
 
 def _commands(role: str) -> Iterator[Asked]:
     for row in TABLE:
-        if row.role != role or not row.form.items or not row.offered(NEWEST):
+        if row.role != role or not row.form.items or not row.is_offered(NEWEST):
             continue
-        sample = next(iter(accepted(row, NEWEST)))
+        sample = next(iter(make_good_samples(row, NEWEST)))
         if "signin" in sample.target or "passwd" in sample.target:
             yield Asked(sample.target, "POST", content_type=FORM, own_password=sample.target)
         else:

@@ -35,5 +35,5 @@ def test_no_path_and_no_command_is_missing_in_the_table() -> None:
     asked = [member.target for group in groups() for member in group.members]
     paths = {target.partition("?")[0] for target in asked}
     assert {endpoint.path for endpoint in ENDPOINTS} | set(pages()) <= paths
-    commands = [row for row in TABLE if row.form.items and row.offered(NEWEST)]
+    commands = [row for row in TABLE if row.form.items and row.is_offered(NEWEST)]
     assert len([target for target in asked if "?" in target]) == len(commands) + 1

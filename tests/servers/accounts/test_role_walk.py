@@ -25,7 +25,7 @@ from leverframe.storage.store import Changes, MemoryStore, Store
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.cases import for_each
-from tests.conformance.requests import Sample, accepted
+from tests.conformance.requests import Sample, make_good_samples
 from tests.conformance.test_rows import newest_that_offers
 from tests.servers.signing_up import (
     ADMINISTRATOR,
@@ -82,7 +82,7 @@ def switches(row: Row) -> bool:
 @lru_cache(maxsize=32)
 def sample_of(number: int) -> Sample:
     row = TABLE[number]
-    return next(iter(accepted(row, newest_that_offers(row))))
+    return next(iter(make_good_samples(row, newest_that_offers(row))))
 
 
 ROWS = [pytest.param(number, id=row.line[:70]) for number, row in enumerate(TABLE)]
@@ -303,7 +303,7 @@ async def test_a_read_only_user_switches_nothing(stores: dict[str, Store]) -> No
     twin = await twin_of(NEWEST, stores)
     chief = cookie(twin, "administrator")
     assert (await twin.ask("/eeprom.cgi?bit3=1", cookie=chief, origin=OWN_PAGE)).status == 200
-    rows = [sample_of(n) for n, row in enumerate(TABLE) if switches(row) and row.offered(NEWEST)]
+    rows = [sample_of(n) for n, row in enumerate(TABLE) if switches(row) and row.is_offered(NEWEST)]
     assert len(rows) > 5
     for sample in rows:
         assert await status(twin, sample, cookie=cookie(twin, "user")) == 403

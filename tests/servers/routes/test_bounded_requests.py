@@ -20,9 +20,9 @@ from leverframe.clock import VirtualClock
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.rules import event_query
 from leverframe.engine.engine import Engine
-from leverframe.engine.live_state import exported
+from leverframe.engine.live_state import export_state
 from leverframe.engine.moment import Moment
-from leverframe.engine.rule_trial import encode_rule_trial, recorded_sources
+from leverframe.engine.rule_trial import encode_rule_trial, find_sources
 from leverframe.engine.settings import Rule
 from leverframe.engine.timeline import RecordedPiece
 from leverframe.engine.what_if import TriedChange, encode_what_if, labels_needed
@@ -81,20 +81,24 @@ def test_a_process_computes_what_this_one_does(seed: int) -> None:
     engine = Engine(profile, random_settings(profile, chance))
     engine.start(at)
     change = TriedChange(random_settings(profile, chance))
-    labels = labels_needed(exported(engine), change)
+    labels = labels_needed(export_state(engine), change)
     question = TimelineQuestion(
         *(at.wall - 600, at.wall + 600, at, dict(engine.values)),
-        *(engine.settings.rules, exported(engine), True, START),
+        *(engine.settings.rules, export_state(engine), True, START),
     )
     works: list[tuple[Any, tuple[Any, ...], Iterable[str]]] = [
-        (encode_what_if, (exported(engine), at, 600.0, change, exported(plants_at(at))), labels),
+        (
+            encode_what_if,
+            (export_state(engine), at, 600.0, change, export_state(plants_at(at))),
+            labels,
+        ),
         (encode_timeline, (question,), question.labels),
     ]
     for place, rule in enumerate(change.settings.rules):
         if rule is not None:
             zone, span = engine.machine.timezone, (at.wall - 600, at.wall)
             trial = (change.settings, place, profile, zone, span)
-            works.append((encode_rule_trial, trial, recorded_sources(change.settings, place)))
+            works.append((encode_rule_trial, trial, find_sources(change.settings, place)))
     function, values, needed = works[seed % len(works)]
     recorded = recorded_by(chance, sorted(needed), at.wall)
     here = function(*values, iter(recorded))

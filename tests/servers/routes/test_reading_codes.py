@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from leverframe.engine.texts import rendered
+from leverframe.engine.texts import render
 from leverframe.profile import Profile
 from leverframe.testing import LoopTwin
 
@@ -16,5 +16,5 @@ async def test_every_code_that_is_offered_stands_for_its_label(version: tuple[st
     values = {label: index % 2 for index, label in enumerate(codes.values())}
     assert codes
     for number, label in codes.items():
-        assert rendered(f"%{number}0", values, profile) == str(values[label])
-        assert rendered(f"%{number}0", {label: None}, profile) == "--"
+        assert render(f"%{number}0", values, profile) == str(values[label])
+        assert render(f"%{number}0", {label: None}, profile) == "--"

@@ -202,7 +202,9 @@ async def test_a_foreign_backup_gets_no_secret_delivered_to_its_servers() -> Non
     assert secrets(twin) == {**dict.fromkeys(PATHS, ""), "http.1.password": "secret"}
     assert twin.controller.engine.settings.http[1].url == "https://hook.example/a"
     report = await twin.json("/api/restore-report")
-    forgotten = {entry["path"] for entry in report if "given for another server" in entry["reason"]}
+    forgotten = {
+        entry["path"] for entry in report if "It belongs to another server" in entry["reason"]
+    }
     assert forgotten == {*PATHS} - {"http.1.password"}
 
 

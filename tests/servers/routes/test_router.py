@@ -374,7 +374,7 @@ async def test_virtual_time_can_be_moved_out_of_the_bootloader(twin: LoopTwin) -
 async def test_nothing_drives_a_pin_while_the_bootloader_waits(twin: LoopTwin) -> None:
     await twin.ok("/inpa.cgi?event=0*118*0*1*0*0*3*0*0*0*0*0*1*0*0*0&eventon=0*1")
     await twin.ok("/stm.cgi?upgrade=devstart3&pwm0=1")
-    twin.controller.connected(True)
+    twin.controller.note_connection(True)
     board = twin.controller.board
     assert isinstance(board, SimulatedBoard)
     assert not any(board.outputs)

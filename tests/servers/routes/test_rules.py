@@ -68,7 +68,7 @@ async def test_a_delay_counts_down_and_the_firings_follow() -> None:
     assert (told["active"], told["explanation"]["pending"]) == (True, 1.0)
     assert (told["why"]["kind"], told["why"]["text"]) == (
         "ceases",
-        "It ceases to act in 1 s: DS1 is 20 °C (at least 21.5 °C: no).",
+        "It stops acting in 1 s: DS1 is 20 °C (at least 21.5 °C: no).",
     )
     await twin.ok("/sim.cgi?advance=1")
     (told,) = await rules(twin)

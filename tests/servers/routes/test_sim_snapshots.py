@@ -137,4 +137,4 @@ async def test_a_file_that_is_no_snapshot_changes_nothing() -> None:
         assert await twin.outputs() == "010000"
         await twin.ok("/sim.cgi?fault=frozen")
         problem = await twin.refused("/api/sim/snapshot", 409)
-        assert "end them before it is taken: frozen" in problem["detail"]
+        assert "end these faults before you take it: frozen" in problem["detail"]

@@ -2,7 +2,8 @@
 
 Everything that differs by version is found by asking: a field is asked on every hardware family and
 at every software version that something in the table begins or ends with, and neighbours that
-answer alike are joined. So a limit that changes in whatever way a type computes it is told right.
+answer alike are joined. So a limit that changes in whatever way a type computes it is described
+correctly.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,16 @@ from leverframe.commands.table.versions import (
     inner_params,
     software_versions,
 )
-from leverframe.profile import HARDWARE, HW30, HW35, HW35_TO_38, HW39, Profile, VersionSpan, offered
+from leverframe.profile import (
+    HARDWARE,
+    HW30,
+    HW35,
+    HW35_TO_38,
+    HW39,
+    Profile,
+    VersionSpan,
+    is_offered,
+)
 
 
 class Variant(Struct, frozen=True):
@@ -33,12 +43,14 @@ class Variant(Struct, frozen=True):
 
 def is_deprecated(row: Row, profile: Profile) -> bool:
     """Return whether this version has, and prefers, the form that replaces the row."""
-    return offered(row.replaced_when, profile) and any(
-        other.line == row.replaced_by and other.offered(profile) for other in TABLE
+    return is_offered(row.replaced_when, profile) and any(
+        other.line == row.replaced_by and other.is_offered(profile) for other in TABLE
     )
 
 
-def offered_fields(item: Item, params: Mapping[str, Param], profile: Profile) -> tuple[str, ...]:
+def list_offered_fields(
+    item: Item, params: Mapping[str, Param], profile: Profile
+) -> tuple[str, ...]:
     """Return the holes of an item, without those that this version does not have."""
     return tuple(letter for letter in item.holes if has_field(params[letter], profile))
 
@@ -49,7 +61,7 @@ def newest_with(row: Row) -> Profile:
         profile
         for hw in FAMILIES
         for sw in reversed(software_versions())
-        if row.offered(profile := Profile(hw[-1], sw))
+        if row.is_offered(profile := Profile(hw[-1], sw))
     )
 
 

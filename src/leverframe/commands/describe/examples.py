@@ -26,7 +26,7 @@ from leverframe.commands.table.params import (
 )
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.row import Row
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, is_offered
 
 
 class Filled(Struct, frozen=True):
@@ -73,7 +73,7 @@ def fill(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profil
     texts: dict[str, str] = {}
     values: dict[str, Any] = {}
     for name, param in params.items():
-        if isinstance(param, Trailing) and not offered(param.when, profile):
+        if isinstance(param, Trailing) and not is_offered(param.when, profile):
             values[name] = param.default
             continue
         text = chosen.get(name)
@@ -93,7 +93,7 @@ def _takes(param: Param, text: str, profile: Profile, seen: Mapping[str, Any]) -
 
 
 def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
-    """Return a text that shows what is meant, rather than a limit."""
+    """Return a typical text rather than a limit."""
     match param:
         case Int(lo, hi):
             return str(_typical_number(lo, hi))

@@ -1,14 +1,14 @@
 """The command table in plain data, for pages, documents and programs that build on it.
 
 A description holds everything a form needs: for each field the JSON schema of its text on the wire
-(with the words of its codes), and what is allowed in words. Nobody has to type a limit or a code
-list a second time. Fields that a version does not have are not in its description.
+(with the words of its codes), and what is allowed in words. No limit or code list has to be typed a
+second time. Fields that a version does not have are not in its description.
 """
 
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from leverframe.commands.describe.availability import is_deprecated, offered_fields
+from leverframe.commands.describe.availability import is_deprecated, list_offered_fields
 from leverframe.commands.describe.examples import (
     example_body,
     example_body_texts,
@@ -66,7 +66,7 @@ _SECTION_TITLES = {id(row): title for title, rows in SECTIONS for row in rows}
 
 def command_table(profile: Profile) -> list[CommandDescription]:
     """List the rows that this profile offers, in the order of the table."""
-    return [describe_row(row, profile) for row in TABLE if row.offered(profile)]
+    return [describe_row(row, profile) for row in TABLE if row.is_offered(profile)]
 
 
 def describe_row(row: Row, profile: Profile) -> CommandDescription:
@@ -81,7 +81,7 @@ def describe_row(row: Row, profile: Profile) -> CommandDescription:
         "fields": [
             {"item": position, **_describe_field(letter, row.params[letter], profile, texts)}
             for position, item in enumerate(row.form.items)
-            for letter in offered_fields(item, row.params, profile)
+            for letter in list_offered_fields(item, row.params, profile)
         ],
         "body": _describe_body(row, row.body, profile) if row.body else None,
         "doc": row.doc,
@@ -106,7 +106,7 @@ def _describe_field(
     return {
         "letter": name,
         "schema": param.schema(profile),
-        "allowed": param.allowed(profile),
+        "allowed": param.describe_allowed(profile),
         "optional": isinstance(param, Trailing),
         # As it is sent, encoded; joined with the others it is the example of the row.
         "example": examples[name],
@@ -122,7 +122,7 @@ def _describe_body(row: Row, body: Body, profile: Profile) -> Description:
                 "item": _describe_item(item, params, profile)["text"],
                 "fields": [
                     _describe_field(letter, params[letter], profile, texts)
-                    for letter in offered_fields(item, params, profile)
+                    for letter in list_offered_fields(item, params, profile)
                 ],
             }
         case FormBody(fields):

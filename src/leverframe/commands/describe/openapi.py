@@ -43,9 +43,9 @@ Json = dict[str, Any]
 
 POST_PATH = "/post.cgi"
 _INTRODUCTION = (
-    "Commands of a controller that is {profile}. Several commands may be joined with `&`, also "
-    "repeated names; they are carried out in the order of the query, all of them or none. Send "
-    "the separators `*` and `:` as they are and percent-encode them inside texts."
+    "Commands of a controller with {profile}. Several commands may be joined with `&`, even "
+    "if names repeat; they run in the order of the query, all of them or none. Send the "
+    "separators `*` and `:` as they are and percent-encode them inside texts."
 )
 #: Statuses of paths that only show something.
 _READING_REFUSALS = (401, 403, 404, 405, 503)
@@ -58,7 +58,7 @@ class QueryParameter(Struct, frozen=True):
 
 
 class EndpointDescription(Struct, frozen=True):
-    """A path besides those of the commands, as people and programs must know it."""
+    """A path besides those of the commands, as clients must know it."""
 
     path: str
     #: Who may use it.
@@ -126,15 +126,15 @@ def openapi_of_endpoints(
 
 def _command_path(path: str, profile: Profile) -> Json:
     rows = [row for row in TABLE if row.form.path == path and row.form.items]
-    rows = [row for row in rows if row.offered(profile)]
+    rows = [row for row in rows if row.is_offered(profile)]
     name = _operation_name(path)
-    get = _operation(f"get{name}", "Carry out the commands of the query.", _command_reply())
+    get = _operation(f"get{name}", "Run the commands of the query.", _command_reply())
     post = _operation(f"post{name}", "The same with POST.", _command_reply())
     parameters = _parameters(rows, profile)
     if path != POST_PATH:
         return {"parameters": parameters, "get": get, "post": post}
-    get["summary"] = "The present states; the commands of this path take POST."
-    post["summary"] = "Carry out one command that takes a body."
+    get["summary"] = "The current states; the commands of this path require POST."
+    post["summary"] = "Run one command that has a body."
     post["parameters"] = parameters
     post["requestBody"] = {"required": True, "content": _body_content(rows, profile)}
     return {"get": get, "post": post}

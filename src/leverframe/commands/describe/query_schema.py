@@ -2,7 +2,7 @@
 
 A value that is one field has the schema of the field. A value of several fields is a text: its
 pattern shows how they are joined, and `x-fields` holds the exact schema of each. Patterns of
-numbers tell the digits, not the limits; they are about the text after percent-decoding.
+numbers describe the digits, not the limits; they are about the text after percent-decoding.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from leverframe.commands.describe.availability import offered_fields
+from leverframe.commands.describe.availability import list_offered_fields
 from leverframe.commands.table.bodies import ListBody
 from leverframe.commands.table.params import Param, Trailing
 from leverframe.commands.table.shape import Item, Template
@@ -23,7 +23,7 @@ _SYNTAX = r"[\\^$.*+?()\[\]{}|]"
 
 
 def value_schema(item: Item, params: Mapping[str, Param], profile: Profile) -> Schema:
-    """Describe what may stand behind the `=` of an item."""
+    """Describe the texts that are allowed after the `=` of an item."""
     if item.value is None:
         return {"type": "string", "maxLength": 0}
     if not item.value.holes:
@@ -56,7 +56,7 @@ def item_names(item: Item, params: Mapping[str, Param], profile: Profile) -> lis
 def list_body_schema(body: ListBody, profile: Profile) -> Schema:
     """Describe the items of a list body up to `&&`; what stands around them is ignored."""
     fields = _field_schemas(body.item, body.params, profile)
-    name = _joined(body.item.name, fields)
+    name = _join_pattern(body.item.name, fields)
     value = _value_pattern(body.item, body.params, fields)
     return {
         "type": "string",
@@ -77,7 +77,8 @@ def _index_texts(schema: Schema) -> list[str]:
 
 def _field_schemas(item: Item, params: Mapping[str, Param], profile: Profile) -> dict[str, Schema]:
     return {
-        letter: params[letter].schema(profile) for letter in offered_fields(item, params, profile)
+        letter: params[letter].schema(profile)
+        for letter in list_offered_fields(item, params, profile)
     }
 
 
@@ -86,7 +87,9 @@ def _value_pattern(item: Item, params: Mapping[str, Param], fields: Mapping[str,
     assert item.value is not None
     literals, holes = item.value.literals, item.value.holes
     required = [letter for letter in holes if not isinstance(params[letter], Trailing)]
-    pattern = _joined(Template(literals[: len(required)] + literals[-1:], tuple(required)), fields)
+    pattern = _join_pattern(
+        Template(literals[: len(required)] + literals[-1:], tuple(required)), fields
+    )
     optional = ""
     for number in reversed(range(len(required), len(holes))):
         if holes[number] in fields:
@@ -95,7 +98,7 @@ def _value_pattern(item: Item, params: Mapping[str, Param], fields: Mapping[str,
     return pattern + optional
 
 
-def _joined(template: Template, fields: Mapping[str, Schema]) -> str:
+def _join_pattern(template: Template, fields: Mapping[str, Schema]) -> str:
     pattern = _literal(template.literals[0])
     for letter, literal in zip(template.holes, template.literals[1:], strict=True):
         pattern += text_pattern(fields[letter]) + _literal(literal)

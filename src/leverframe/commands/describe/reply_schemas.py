@@ -27,11 +27,11 @@ class Problem(TypedDict):
     type: Annotated[str, Meta(extra_json_schema={"format": "uri-reference"})]
     title: str
     status: int
-    detail: Annotated[str, Meta(description="What was wrong, in plain words.")]
-    command: NotRequired[Annotated[str, Meta(description="The command it is about.")]]
-    field: NotRequired[Annotated[str, Meta(description="The field it is about.")]]
-    value: NotRequired[Annotated[str, Meta(description="What was sent.")]]
-    allowed: NotRequired[Annotated[str, Meta(description="What may be sent.")]]
+    detail: Annotated[str, Meta(description="What is wrong, as a sentence.")]
+    command: NotRequired[Annotated[str, Meta(description="The command concerned.")]]
+    field: NotRequired[Annotated[str, Meta(description="The field concerned.")]]
+    value: NotRequired[Annotated[str, Meta(description="The value that was sent.")]]
+    allowed: NotRequired[Annotated[str, Meta(description="The values that are allowed.")]]
 
 
 def reply_schemas(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:

@@ -1,4 +1,4 @@
-"""What each command would be sent to have settings as they are wanted.
+"""The values with which each command sets the wanted settings.
 
 A row that names the settings of its fields is turned round as it stands: its places are gone
 through, and its fields are read from the settings. One that runs a function has the inverse of that
@@ -15,8 +15,8 @@ from leverframe.commands.plan.written import (
     PlannedRequest,
     form_request,
     list_request,
-    written,
-    written_item,
+    write_item,
+    write_request,
 )
 from leverframe.commands.table import (
     accounts,
@@ -48,7 +48,7 @@ from leverframe.profile import Profile
 def requests_for(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Yield what a row could be sent so that its settings become the wanted ones."""
+    """Yield the values of a row that turn its settings into the wanted ones."""
     special = _REQUESTS.get(row.run) if row.run else None
     if special is not None:
         yield from special(row, now, wanted, profile)
@@ -56,7 +56,7 @@ def requests_for(
     inverse = _FIELDS.get(row.run) if row.run else None
     found = inverse(wanted) if inverse else _fields_of_paths(row, wanted, profile)
     for values in found:
-        request = written(row, values, profile)
+        request = write_request(row, values, profile)
         if request is not None:
             yield request
 
@@ -98,11 +98,11 @@ Fields = Callable[[Settings], Iterable[Mapping[str, Any]]]
 def _each(count: int, **fields: Callable[[Settings, int], Any]) -> Fields:
     """Make the inverse of a command whose A is a place: the other fields are read there."""
 
-    def found(wanted: Settings) -> Iterator[Mapping[str, Any]]:
+    def values(wanted: Settings) -> Iterator[Mapping[str, Any]]:
         for place in range(count):
             yield {name: read(wanted, place) for name, read in fields.items()}
 
-    return found
+    return values
 
 
 def _once(read: Callable[[Settings], Any]) -> Fields:
@@ -127,12 +127,12 @@ def _older_inputs(wanted: Settings) -> Iterator[Mapping[str, Any]]:
 
 
 def _power_inputs(count: int) -> Fields:
-    def found(wanted: Settings) -> Iterator[Mapping[str, Any]]:
+    def values(wanted: Settings) -> Iterator[Mapping[str, Any]]:
         for index, meter in enumerate(wanted.power[:count]):
             yield {"A": index, "B": meter.current}
             yield {"A": index + count, "B": meter.voltage}
 
-    return found
+    return values
 
 
 def _sensor_names(wanted: Settings) -> Iterator[Mapping[str, Any]]:
@@ -240,12 +240,12 @@ def _gains(row: Row, now: Settings, wanted: Settings, profile: Profile) -> Itera
     """Set a gain; where the wanted sensor does not take one, on the way to that sensor."""
     for place in places_of(row.params["A"], profile):
         analog = wanted.analog_inputs[place]
-        gain = written(row, {"A": place, "B": analog.gain}, profile)
+        gain = write_request(row, {"A": place, "B": analog.gain}, profile)
         if gain is None or analog.sensor == inputs.AMPLIFIED:
             yield from () if gain is None else (gain,)
             continue
         first, last = (
-            written(inputs.SENSOR_ROW, {"A": place, "B": sensor}, profile)
+            write_request(inputs.SENSOR_ROW, {"A": place, "B": sensor}, profile)
             for sensor in (inputs.AMPLIFIED, analog.sensor)
         )
         if first and last:
@@ -257,8 +257,8 @@ def _logins(
 ) -> Iterator[PlannedRequest]:
     """Set a login; another address forgets it unless both come together."""
     for number, call in enumerate(wanted.http, start=1):
-        login = written(row, {"A": number, "B": call.username, "C": call.password}, profile)
-        address = written(notifications.URL_ROW, {"A": number, "B": call.url}, profile)
+        login = write_request(row, {"A": number, "B": call.username, "C": call.password}, profile)
+        address = write_request(notifications.URL_ROW, {"A": number, "B": call.url}, profile)
         if login is not None:
             yield login
             if address is not None:
@@ -291,7 +291,7 @@ def _reading_texts(
 
 def _sayable(body: ListBody, values: Mapping[str, Any], profile: Profile) -> dict[str, str] | None:
     try:
-        return written_item(body.item, body.params, values, profile)
+        return write_item(body.item, body.params, values, profile)
     except (Refusal, ValueError):
         return None
 
@@ -315,7 +315,7 @@ def _watchdog(
 ) -> Iterator[PlannedRequest]:
     names = [name for name, _ in watchdog.ENTRY.fields]
     entries = ({name: getattr(one, name) for name in names} for one in wanted.watchdog)
-    request = written(row, dict(zip("ABCDEF", entries, strict=True)), profile)
+    request = write_request(row, dict(zip("ABCDEF", entries, strict=True)), profile)
     if request is not None:
         yield request
 
@@ -325,7 +325,7 @@ def _accounts(
 ) -> Iterator[PlannedRequest]:
     """Set up sign-in; a password goes along only where the wanted one is known and another."""
     access, before = wanted.access, now.access
-    request = written(
+    request = write_request(
         row,
         {
             "A": access.required,

@@ -11,7 +11,7 @@ from typing import Any
 
 from leverframe.commands.plan.written import PLAIN_HASHES, PlannedRequest, texts_of
 from leverframe.commands.table.bodies import FormBody, ListBody
-from leverframe.commands.table.masked_query import masked_items
+from leverframe.commands.table.masked_query import mask_query
 from leverframe.commands.table.matching import Call, find, items_of
 from leverframe.commands.table.params import Param, has_field
 from leverframe.commands.table.refusals import Refusal
@@ -24,7 +24,7 @@ from leverframe.profile import Profile
 Mask = Callable[[str], str]
 
 
-def masked_request(
+def mask_request(
     request: PlannedRequest, profile: Profile, mask: Mask = lambda path: MASK
 ) -> PlannedRequest:
     """Return the request without its secrets."""
@@ -34,45 +34,45 @@ def masked_request(
             # A plan of another version: it is not known where its secrets are.
             return PlannedRequest(
                 request.method,
-                f"{request.path}?{masked_items(request.query)[0]}",
+                f"{request.path}?{mask_query(request.query)[0]}",
                 request.body and mask(""),
             )
         found.append(call)
     if not any(call.row.secret for call in found):
         return request
-    queries = [_masked_call(call, request, profile, mask) for call in found]
+    queries = [_mask_call(call, request, profile, mask) for call in found]
     body = request.body
     for call in found:
         if call.row.secret and body:
-            body = _masked_body(call, request, profile, mask)
+            body = _mask_body(call, request, profile, mask)
     return PlannedRequest(request.method, f"{request.path}?{'&'.join(queries)}", body)
 
 
-def _masked_call(call: Call, request: PlannedRequest, profile: Profile, mask: Mask) -> str:
+def _mask_call(call: Call, request: PlannedRequest, profile: Profile, mask: Mask) -> str:
     row = call.row
     if row.secret:
         known = _settings_given(call, request, profile)
-        texts = _masked_texts(row.form.holes, row.params, call.values, known, profile, mask)
+        texts = _mask_texts(row.form.holes, row.params, call.values, known, profile, mask)
     else:
         texts = texts_of(row.form.holes, row.params, call.values, profile) or {}
     return row.form.write(texts).partition("?")[2]
 
 
-def _masked_body(call: Call, request: PlannedRequest, profile: Profile, mask: Mask) -> str:
+def _mask_body(call: Call, request: PlannedRequest, profile: Profile, mask: Mask) -> str:
     body, known = call.row.body, _settings_given(call, request, profile)
     if isinstance(body, ListBody):
         items = body.read(request.body.encode(), "", profile)
         holes, params = body.item.holes, body.params
-        texts = [_masked_texts(holes, params, one, known, profile, mask) for one in items]
+        texts = [_mask_texts(holes, params, one, known, profile, mask) for one in items]
         return body.write([*texts]).decode()
     if isinstance(body, FormBody):
         form = body.read(request.body.encode(), "", profile)
-        shown = _masked_texts([*form], body.fields, form, known, profile, mask)
+        shown = _mask_texts([*form], body.fields, form, known, profile, mask)
         return "&".join(f"{name}={text}" for name, text in shown.items())
     return mask("")
 
 
-def _masked_texts(
+def _mask_texts(
     letters: Sequence[str],
     params: Mapping[str, Param],
     values: Mapping[str, Any],

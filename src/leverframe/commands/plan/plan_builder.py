@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from leverframe.commands.plan.written import (
     PlannedRequest,
     Tried,
-    counted,
+    count_gains,
     is_within,
     leaf_or_missing,
     parts,
-    tried,
+    try_request,
 )
 from leverframe.commands.table.refusals import Refusal
 from leverframe.engine.settings import Settings
@@ -35,7 +35,7 @@ class HelpfulRequest(NamedTuple):
 
 
 class PlanBuilder:
-    """Takes what leads nearer to the wanted settings, and notes why something else does not.
+    """Takes requests that lead nearer to the wanted settings, and records why others do not.
 
     `hidden` are leaves that could not be read and are not wanted: no request may set them.
     `unknown` are leaves that could not be read and are wanted: they are set whatever they are.
@@ -68,7 +68,7 @@ class PlanBuilder:
         `sets` are the leaves that it writes, where it does not write the whole branch that it
         names; `removed` are unread leaves that it removes.
         """
-        effect = tried(request, self.now, self.profile)
+        effect = try_request(request, self.now, self.profile)
         if sets is None:
             self._add(request, effect)
             return
@@ -98,16 +98,16 @@ class PlanBuilder:
         )
 
     def unshown_of_rules(self) -> list[str]:
-        """List what was not read of rules."""
+        """List the parts of rules that were not read."""
         return sorted(path for path in self.hidden | self.unknown if path.startswith("rules."))
 
     def offer(self, request: PlannedRequest) -> HelpfulRequest | None:
         """Try a request; None if it is not allowed, does not help, or does harm."""
         try:
-            effect = tried(request, self.now, self.profile)
+            effect = try_request(request, self.now, self.profile)
         except Refusal:
             return None
-        gain, loss = counted(effect.leaves, self.wanted)
+        gain, loss = count_gains(effect.leaves, self.wanted)
         gain += len(self._newly_known(effect))
         if not gain:
             return None
@@ -115,12 +115,12 @@ class PlanBuilder:
         if unreadable:
             self._note(
                 effect,
-                f"Its command sets {unreadable[0]}, too, which could not be read; "
-                "name that in the file as well.",
+                f"Its command also sets {unreadable[0]}, which could not be read; add that "
+                "setting to the file.",
             )
             return None
         if loss:
-            self._note(effect, f"Its command would change {self._harmed(effect)}, too.")
+            self._note(effect, f"Its command would also change {self._first_harm(effect)}.")
             return None
         return HelpfulRequest(request, effect, gain)
 
@@ -131,7 +131,7 @@ class PlanBuilder:
             if is_same(leaf_or_missing(effect.settings, path), leaf_or_missing(self.wanted, path))
         ]
 
-    def _harmed(self, effect: Tried) -> str:
+    def _first_harm(self, effect: Tried) -> str:
         return next(
             path
             for path, old, new in effect.leaves

@@ -47,9 +47,9 @@ _BRANCH_OF_RUN: dict[Run, set[str]] = {
     schedule.set_active: {"schedule"},
     serial_port.set_9600: {"serial"},
 }
-#: Flags by which an output begins to move by itself.
+#: Flags by which an output begins to move automatically.
 _BEGINS = frozenset({"pid.enabled", *(f"outputs.{index}.periodic" for index in range(6))})
-_HASHED = "A stored password cannot be sent; give the password itself."
+_HASHED = "A stored password cannot be sent; specify the password itself."
 _UNLOCK = PlannedRequest("GET", "/stm.cgi?outblock=0")
 _RULES = "rules"
 _SETTING_OF_RULE = re.compile(r"rules\.[0-9]+\.[a-z0-9_]+")
@@ -81,13 +81,13 @@ def plan_between(
 ) -> Plan:
     """Plan the way from settings to others of the same version.
 
-    `unread` are leaves or branches that the unit could not tell: they are left alone, except what
+    `unread` are leaves or branches that the unit could not show: they are left alone, except what
     is `named` as wanted, which is sent whatever the unit holds. `rows` are the commands that the
     unit has; Leverframe has the whole table.
     """
     offered: dict[str, list[Row]] = {}
     for row in rows:
-        for branch in _branches(row) if row.offered(profile) else ():
+        for branch in _branches(row) if row.is_offered(profile) else ():
             offered.setdefault(branch, []).append(row)
     with_own = any(row is own for row in rows for own in OWN_ROWS)
     hidden, unknown = _unread_leaves(now, wanted, unread, named)
@@ -119,7 +119,7 @@ def _unread_leaves(
     paths = {path for tree in (now, wanted) for path, _ in leaves(tree)} | set(unread)
     found = {path for path in paths if _is_below(path, unread)}
     unknown = {path for path in found if _is_below(path, named)}
-    # A branch of which a part is wanted is told by its leaves.
+    # A branch of which a part is wanted is described by its leaves.
     hidden = {path for path in found - unknown if path not in unread or not is_within(path, named)}
     return hidden, unknown & {path for path, _ in leaves(wanted)}
 
@@ -155,7 +155,7 @@ def _follow(making: PlanBuilder, rows: Mapping[str, list[Row]], branches: Iterab
 
 
 def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
-    """Take what helps, until nothing does: first what brings most, with least."""
+    """Take helpful requests until none is left: first the largest gain with the fewest changes."""
     while True:
         offers = [offer for request in _requests(making, rows) if (offer := making.offer(request))]
         if not offers:
@@ -168,7 +168,9 @@ def _take_what_helps(making: PlanBuilder, rows: Sequence[Row]) -> None:
 
 
 def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
-    """Order what stops a movement first, what begins one last; then by gain and by reach."""
+    """Put requests that stop a movement first and those that begin one last; then order by gain and
+    reach.
+    """
     moves = {bool(new) for path, _, new in offer.effect.leaves if path in _BEGINS}
     when = 0 if False in moves else 2 if True in moves else 1
     return when, -offer.gain, len(offer.effect.given)
@@ -189,7 +191,7 @@ def _would_help_unlocked(making: PlanBuilder, rows: Iterable[Row]) -> bool:
 
 
 def _unreachable(making: PlanBuilder) -> Iterable[Unreachable]:
-    default = f"No command of {making.profile} sets it so."
+    default = f"No command of {making.profile} sets this value."
     missing = {path: new for path, _, new in difference(making.now, making.wanted)}
     missing |= {path: leaf_or_missing(making.wanted, path) for path in sorted(making.unknown)}
     for path, value in missing.items():

@@ -20,14 +20,14 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from leverframe.commands.plan.plan_builder import PlanBuilder
-from leverframe.commands.plan.rule_steps import RuleWriter, effect_of, said_of
+from leverframe.commands.plan.rule_steps import RuleWriter, effect_of, event_fields
 from leverframe.engine.live_rule import dependence
 from leverframe.engine.rules import rules_without
 from leverframe.engine.settings import (
     MAX_RULES,
     Rule,
     RulePlaces,
-    numbered_rules,
+    number_rules,
     rule_numbered,
 )
 
@@ -50,7 +50,7 @@ class _RuleOrder:
     def __init__(self, wanted: RulePlaces, writer: RuleWriter) -> None:
         self._aims = [*wanted]
         self._writer = writer
-        enabled = Counter(effect_of(rule) for _, rule in numbered_rules(wanted) if rule.enabled)
+        enabled = Counter(effect_of(rule) for _, rule in number_rules(wanted) if rule.enabled)
         #: How many rules of an effect must be on all the time.
         self._needed = enabled & writer.live()
 
@@ -73,7 +73,7 @@ class _RuleOrder:
 
     def _places(self, first: int = 0, end: int = MAX_RULES) -> list[int]:
         """List the places that hold a rule, the last one first."""
-        found = (number - 1 for number, _ in numbered_rules(self._rules))
+        found = (number - 1 for number, _ in number_rules(self._rules))
         return [place for place in found if first <= place < end][::-1]
 
     # --- what goes --------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class _RuleOrder:
     def _in_place_without(self, place: int) -> int:
         left = rules_without(self._rules, place)
         return sum(
-            aim is not None and said_of(rule) == said_of(aim)
+            aim is not None and event_fields(rule) == event_fields(aim)
             for rule, aim in zip(left, self._aims, strict=False)
         )
 
@@ -140,7 +140,7 @@ class _RuleOrder:
         return end - 1
 
     def _close_gaps(self, first: int, most: int) -> None:
-        """Fill and delete empty places until only so many are left."""
+        """Fill and delete empty places until only `count` are left."""
         while True:
             gaps = [p for p in range(first, len(self._rules)) if self._rules[p] is None]
             if len(gaps) <= most:

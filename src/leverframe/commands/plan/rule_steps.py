@@ -1,7 +1,8 @@
 """The requests that write, enable, name and delete one rule, tracked as a plan takes them.
 
-A real unit gets one command in each request: some hang on several event entries in one. Leverframe
-carries out all commands of a request or none, so a rule changes there without ever being off.
+A real unit gets one command in each request: some depend on several event entries in one.
+Leverframe carries out all commands of a request or none, so a rule changes there without ever being
+off.
 
 `RuleWriter` also keeps account of what a unit does not show of its rules: a rule is written whole,
 so that a value which no one has read is overwritten, and a deletion removes it.
@@ -14,19 +15,19 @@ from msgspec.structs import asdict, replace
 
 from leverframe.commands.plan.plan_builder import PlanBuilder
 from leverframe.commands.plan.written import PlannedRequest
-from leverframe.commands.table.params import encoded, has_field
+from leverframe.commands.table.params import encode_text, has_field
 from leverframe.commands.table.rules import EVENT_ROW, SETTINGS, event_query
 from leverframe.commands.version_change.limits import missing_of_rule
 from leverframe.engine.actions import MODBUS_WRITES, PULSES
-from leverframe.engine.settings import Rule, numbered_rules, rule_numbered
+from leverframe.engine.settings import Rule, number_rules, rule_numbered
 
 _RULE_PATH = "/inpa.cgi"
 #: Ours alone.
 _OWN_ACTIONS = frozenset((*MODBUS_WRITES, *PULSES))
 
 
-def said_of(rule: Rule | None) -> Rule | None:
-    """Return what `event` says of a rule."""
+def event_fields(rule: Rule | None) -> Rule | None:
+    """Return the part of a rule that `event` sets."""
     return rule and replace(rule, enabled=False, permanent=False, name="")
 
 
@@ -52,7 +53,7 @@ class RuleWriter:
 
     def live(self) -> Counter[Rule]:
         """Count the enabled rules by what they do."""
-        return Counter(effect_of(rule) for _, rule in numbered_rules(self.rules) if rule.enabled)
+        return Counter(effect_of(rule) for _, rule in number_rules(self.rules) if rule.enabled)
 
     def can_say(self, rule: Rule) -> bool:
         """Return whether the unit has a command that sets this rule."""
@@ -92,7 +93,7 @@ class RuleWriter:
         present = rule_numbered(self.rules, place + 1)
         base = present or Rule()
         unknown = self._unknown(place, aim)
-        rewrite = rewrite or said_of(present) != said_of(aim) or bool(unknown & _WRITTEN)
+        rewrite = rewrite or event_fields(present) != event_fields(aim) or bool(unknown & _WRITTEN)
         may_be_on = base.enabled or "enabled" in unknown
         is_off_first = may_be_on and (not aim.enabled or (rewrite and not self.with_own))
         items = [f"eventon={place}*0"] if is_off_first else []
@@ -101,7 +102,7 @@ class RuleWriter:
             assert query is not None
             items.append(query)
         if self.with_own and self._needs_name(place, base, aim, unknown):
-            items.append(f"rulename={place}*{encoded(aim.name)}")
+            items.append(f"rulename={place}*{encode_text(aim.name)}")
         if base.permanent != aim.permanent or "permanent" in unknown:
             items.append(f"eventper={place}*{int(aim.permanent)}")
         if aim.enabled and (is_off_first or not base.enabled or "enabled" in unknown):
@@ -109,7 +110,7 @@ class RuleWriter:
         return items
 
     def _unknown(self, place: int, aim: Rule) -> set[str]:
-        """Return what is wanted of a rule whatever the unit holds, because it was not read."""
+        """Return the wanted parts of a rule that were not read, to be sent in any case."""
         wanted = rule_numbered(self._making.wanted.rules, place + 1)
         return {
             name

@@ -53,7 +53,7 @@ PLAIN_HASHES = _PlainHashes()
 
 
 class Tried(NamedTuple):
-    """What a request does to settings."""
+    """The effect of a request on settings."""
 
     settings: Settings
     #: Path, old and new value of every leaf that changes.
@@ -62,13 +62,13 @@ class Tried(NamedTuple):
     given: list[str]
 
 
-def written(row: Row, values: Mapping[str, Any], profile: Profile) -> PlannedRequest | None:
+def write_request(row: Row, values: Mapping[str, Any], profile: Profile) -> PlannedRequest | None:
     """Write the request of a row without a body; None where a value has no text in it."""
     texts = texts_of(row.form.holes, row.params, values, profile)
     return None if texts is None else PlannedRequest("GET", row.form.write(texts))
 
 
-def written_item(
+def write_item(
     item: Item, params: Mapping[str, Param], values: Mapping[str, Any], profile: Profile
 ) -> dict[str, str] | None:
     """Return the texts of one item of a list body; None where it cannot be said so."""
@@ -109,7 +109,7 @@ def form_request(row: Row, values: Mapping[str, Any], profile: Profile) -> Plann
     return PlannedRequest("POST", row.form.write({}), pairs)
 
 
-def tried(request: PlannedRequest, settings: Settings, profile: Profile) -> Tried:
+def try_request(request: PlannedRequest, settings: Settings, profile: Profile) -> Tried:
     """Perform a request on settings as the unit would; raises its refusal."""
     stage = Stage(profile, settings, None, PLAIN_HASHES)
     for call in find(request.method, request.path, items_of(request.query), profile):
@@ -147,7 +147,7 @@ def is_within(path: str, branches: Collection[str]) -> bool:
     )
 
 
-def counted(tried_leaves: list[tuple[str, Any, Any]], wanted: Settings) -> tuple[int, int]:
+def count_gains(tried_leaves: list[tuple[str, Any, Any]], wanted: Settings) -> tuple[int, int]:
     """Count the leaves that become as wanted, and those that were and are not any more."""
     gain = loss = 0
     for path, old, new in tried_leaves:

@@ -50,11 +50,13 @@ USER_FIELDS: dict[str, Param] = {
 
 def password_path(settings: Settings, name: str) -> str | None:
     """Return the path of the password of the account with this name; None without one."""
-    paths = (path for path, stored in stored_accounts(settings.access) if stored.name == name)
+    paths = (path for path, stored in list_stored_accounts(settings.access) if stored.name == name)
     return next(paths, None)
 
 
-def stored_accounts(access: AccessSettings) -> Iterator[tuple[str, StoredAccount | ControlUser]]:
+def list_stored_accounts(
+    access: AccessSettings,
+) -> Iterator[tuple[str, StoredAccount | ControlUser]]:
     """List the accounts that can sign in, each with the path of its password."""
     yield "access.admin.password", access.admin
     yield "access.user.password", access.user
@@ -70,7 +72,7 @@ def set_accounts(stage: Stage, A: bool, B: bool, C: str, D: str, E: str, F: str)
     _set_account(stage, "access.user", E, F)
     if A and not stage.settings.access.admin.password:
         raise BadValue(
-            "The administrator has no password yet; give one to switch sign-in on.",
+            "The administrator has no password yet; set one to switch sign-in on.",
             field="D",
             allowed="a password",
         )
@@ -101,7 +103,7 @@ def change_password(stage: Stage, fields: dict[str, str]) -> None:
     """Store a new password; the server has checked that the account's owner asks."""
     path = password_path(stage.settings, fields["username"])
     if path is None:
-        raise Conflict("There is no such account any more.")
+        raise Conflict("This account no longer exists.")
     stage.set_password(path, fields["new"])
 
 
@@ -125,14 +127,14 @@ SIGN_IN = row(
     role=ANYBODY,
     secret=True,
     example={"username": "keeper", "password": "secret"},
-    doc="Check a user name and password, and open a session: the answer sets a cookie. A request "
-    "that changes something with the cookie needs the controller's address as `Origin` or "
-    "`Referer`.",
+    doc="Check a user name and password and open a session; the response sets a cookie. A "
+    "request that changes something with this cookie must send the controller's address "
+    "as `Origin` or `Referer`.",
 )
 SIGN_OUT = row(
     "POST /post.cgi?signout",
     role=ANYBODY,
-    doc="End the session of the cookie that is sent along.",
+    doc="End the session of the cookie in the request.",
 )
 CHANGE_PASSWORD = row(
     "POST /post.cgi?passwd",
@@ -149,8 +151,8 @@ CHANGE_PASSWORD = row(
     role=ACCOUNT,
     secret=True,
     example={"username": "admin", "password": "secret", "new": "a+longer+secret"},
-    doc="Change the password of an account; its present password comes along. All its sessions "
-    "end.",
+    doc="Change the password of an account; requires the current password. Ends all sessions "
+    "of the account.",
 )
 ROWS = (
     row(
@@ -173,7 +175,8 @@ ROWS = (
         example={"D": "c2VjcmV0", "E": "dXNlcg==", "F": "c2VjcmV0"},
         secret=True,
         doc="Set up sign-in: required, firmware updates allowed, administrator's name and "
-        "password, user's name and password, each in Base64; an empty password stays as it is.",
+        "password, user's name and password, each in Base64; an empty password keeps the "
+        "stored one.",
     ),
     row(
         "POST /post.cgi?users_save",
@@ -186,7 +189,8 @@ ROWS = (
         },
         example={"B": "keeper", "C": "secret"},
         secret=True,
-        doc="Replace the control users: name, password, active; an empty password stays as it is.",
+        doc="Replace the control users: name, password, active; an empty password keeps the "
+        "stored one.",
     ),
     SIGN_IN,
     SIGN_OUT,

@@ -126,7 +126,7 @@ class FormBody(Struct, frozen=True):
                 )
             if name in values:
                 raise BadValue(
-                    f"The field {name} comes twice.", field=name, allowed="each field once"
+                    f"The field {name} is given twice.", field=name, allowed="each field once"
                 )
             try:
                 values[name] = param.parse(raw, profile, values)
@@ -148,7 +148,7 @@ class FormBody(Struct, frozen=True):
 
 
 class Upload(Struct, frozen=True):
-    """A file, as the body or in a form; where there is a check, what that makes of it."""
+    """A file, as the body or in a form; if there is a check, the result of the check."""
 
     what: str
     max_bytes: int = UPLOAD_LIMIT
@@ -169,4 +169,4 @@ class Upload(Struct, frozen=True):
 
 class UnsupportedBody(Refusal):
     status = 415
-    title = "The body is of the wrong kind"
+    title = "The body has the wrong type"

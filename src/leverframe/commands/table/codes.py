@@ -23,7 +23,7 @@ from leverframe.engine.labels import (
     POWERS,
     PWMS,
 )
-from leverframe.profile import ALWAYS, HW30, HW35, Profile, Spans, VersionSpan, offered
+from leverframe.profile import ALWAYS, HW30, HW35, Profile, Spans, VersionSpan, is_offered
 
 
 class Code(Struct, frozen=True):
@@ -63,7 +63,7 @@ class CodeTable:
 @lru_cache(maxsize=1024)
 def _codes_of(table: CodeTable, profile: Profile) -> tuple[Code, ...]:
     """List the codes of a version; cached, because every command with a code asks."""
-    return tuple(code for code in table.codes if offered(code.when, profile))
+    return tuple(code for code in table.codes if is_offered(code.when, profile))
 
 
 def span(

@@ -39,7 +39,7 @@ WHAT = {
     "H": "text (of eMail 1 when it activates)",
 }
 #: Of the fields that say which server it is.
-FORGETS = " Another one forgets the password, unless `em4` gives it in the same request."
+FORGETS = " A different value deletes the password unless `em4` sets it in the same request."
 EXAMPLE = {
     "A": "mail.example",
     "B": "587",
@@ -72,9 +72,9 @@ ROWS = (
         run=set_texts,
         limits={"email.on_texts": ListOf(TEXT, 4), "email.off_texts": ListOf(TEXT, 4)},
         example={**EXAMPLE, "H": "Door%20open*Warm***Door%20closed*Cool**"},
-        doc="Set up e-mail: server, port, user name, password, recipient, sender, subject, eight "
-        "texts (four for activation, four for deactivation), TLS. The password comes along every "
-        "time; sent empty, it is forgotten.",
+        doc="Set up e-mail: server, port, user name, password, recipient, sender, subject, "
+        "eight texts (four for activation, four for deactivation), TLS. Send the password "
+        "every time; an empty password deletes it.",
     ),
     row(
         "GET /stm.cgi?em1=<A>&em2=<B>&em3=<C>&em4=<D>&em5=<E>&em6=<F>&em7=<G>&em8=<H>",
@@ -82,7 +82,7 @@ ROWS = (
         sets=PATHS,
         replaced_by=WHOLE,
         example=EXAMPLE,
-        doc="Set up e-mail with a single text; TLS and the other texts stay as they are.",
+        doc="Set up e-mail with a single text; TLS and the other texts keep their values.",
     ),
     *(
         row(

@@ -133,7 +133,7 @@ DIGITAL_ROWS = (
         run=set_pull_ups,
         limits={"digital_inputs.*.pull_up": Flag()},
         shown="pull-up of INPD1-INPD4",
-        doc="Pull-up of INPD1-INPD4, one bit each.",
+        doc="Set the pull-ups of INPD1-INPD4, one bit each.",
     ),
     row(
         "GET /stm.cgi?inpdnn=<A>",
@@ -141,7 +141,7 @@ DIGITAL_ROWS = (
         run=set_negations,
         limits={"digital_inputs.*.negate_display": Flag()},
         shown="negation of INPD1-INPD4",
-        doc="Negated display of INPD1-INPD4, one bit each.",
+        doc="Set the negated display of INPD1-INPD4, one bit each.",
     ),
     row(
         "GET /stm.cgi?inpdb=<A>",
@@ -149,7 +149,7 @@ DIGITAL_ROWS = (
         run=set_bistable_modes,
         limits={"digital_inputs.*.bistable": Flag()},
         shown="bistable mode of INPD1-INPD4",
-        doc="Bistable mode of INPD1-INPD4, one bit each.",
+        doc="Set the bistable mode of INPD1-INPD4, one bit each.",
     ),
     row(
         "GET /stm.cgi?inpdbt=<A><B>",
@@ -158,14 +158,14 @@ DIGITAL_ROWS = (
         sets="digital_inputs.{A}.bistable_time",
         shown="bistable time of INPD1-INPD4",
         shown_in="seconds",
-        doc="Seconds after which a bistable input falls back; 0 is never.",
+        doc="Set the seconds after which a bistable input falls back; 0 means never.",
     ),
     row(
         "GET /stm.cgi?imptimen=<A>",
         A=Bits(2),
         sets="impulse_time",
         shown="impulse time of INPD1+INPD2 (bit 0) and INPD3+INPD4 (bit 1)",
-        doc="Impulse time of the pairs INPD1+INPD2 (bit 0) and INPD3+INPD4 (bit 1).",
+        doc="Measure the impulse time of the pairs INPD1+INPD2 (bit 0) and INPD3+INPD4 (bit 1).",
     ),
 )
 

@@ -1,7 +1,7 @@
 """A query as others may see it: without the values of commands that may hold a secret.
 
-Beside a secret nothing of a query is shown: one that was sent with a bare `&` in it goes on in the
-next item.
+Beside a secret nothing of a query is shown: one that was sent with a bare `&` in it continues in
+the next item.
 """
 
 import re
@@ -21,16 +21,16 @@ _NAME = r"[A-Za-z_]{1,20}\d?"
 
 
 def names_secret(name: str) -> bool:
-    """Return whether what is called so is secret."""
+    """Return whether a name stands for a secret."""
     return re.search(_SECRET_NAME, name, re.IGNORECASE) is not None
 
 
-def masked_items(query: str) -> tuple[str, list[str]]:
+def mask_query(query: str) -> tuple[str, list[str]]:
     """Return a query, or a form, with its values masked if one may be a secret; and what is."""
     items = query.split("&")
     if not any(map(_may_hold_secret, items)):
         return query, []
-    shown = [_masked(item) for item in items]
+    shown = [_mask_item(item) for item in items]
     return "&".join(shown), [item for item, mask in zip(items, shown, strict=True) if item != mask]
 
 
@@ -51,7 +51,7 @@ def _is_open_command(name: str) -> bool:
     return bool(rows) and not any(row.secret for row in rows)
 
 
-def _masked(item: str) -> str:
+def _mask_item(item: str) -> str:
     name, equals, _ = item.partition("=")
     shown = without_value(item)
     if shown is not None:

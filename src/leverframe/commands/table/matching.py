@@ -81,7 +81,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Further Modbus commands", modbus.FURTHER_ROWS),
     ("Notifications", notifications.ROWS),
     (
-        "Other ways of writing",
+        "Alternative notations",
         outputs.ALIASES + pwm.ALIASES + serial_port.ALIASES + system.ALIASES,
     ),
 )
@@ -161,7 +161,7 @@ def items_of(query: str) -> list[str]:
         )
     items = query.split("&")
     if "sensor=" in query or "calibration=" in query:
-        items = [part for item in items for part in _parted(item)]
+        items = [part for item in items for part in _split_item(item)]
     if len(items) > MAX_COMMANDS:
         raise TooManyCommands(
             f"The request has {len(items)} commands.",
@@ -170,7 +170,7 @@ def items_of(query: str) -> list[str]:
     return items
 
 
-def _parted(item: str) -> list[str]:
+def _split_item(item: str) -> list[str]:
     found = _RUN_TOGETHER.fullmatch(item)
     return [part for part in found.groups() if part] if found and item else [item]
 
@@ -210,7 +210,7 @@ def _find_one(
     refused: list[tuple[Row, Refusal]] = []
     elsewhen: Row | None = None
     for row in _candidates(path, name):
-        if not row.offered(profile):
+        if not row.is_offered(profile):
             if elsewhen is None and row.form.items[0].match_name(name) is not None:
                 elsewhen = row
             continue
@@ -225,7 +225,7 @@ def _find_one(
         if values is None:
             continue
         if row.form.method == "POST" and method != "POST":
-            return WrongMethod(f"{row.line} takes POST.", command=text[:120], allowed="POST"), 1
+            return WrongMethod(f"{row.line} requires POST.", command=text[:120], allowed="POST"), 1
         return Call(row, values, text[:120]), len(row.form.items)
     if elsewhen is not None and (not refused or elsewhen.form.items[0].is_shape_of(text)):
         return _not_in_this_version(elsewhen, text, profile), 1
@@ -233,7 +233,7 @@ def _find_one(
 
 
 def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profile) -> Refusal:
-    """Choose the refusal of the form that was meant, of one name: separators tell which.
+    """Choose the refusal of the form that was meant, of one name: separators show which.
 
     A value that is wrong says more than a form that does not fit; then all forms are named.
     """
@@ -300,7 +300,9 @@ def _unknown(path: str, text: str) -> Refusal:
         if row.form.items[0].match_name(name) is not None:
             whole = "&".join(item.text for item in row.form.items)
             return Malformed(
-                f"{name} comes only together with others.", command=text[:120], allowed=whole
+                f"{name} is valid only together with other commands.",
+                command=text[:120],
+                allowed=whole,
             )
     wanted = name_key(name)
     others = sorted(

@@ -39,7 +39,7 @@ _PORT = (
 ADDRESS = Text(
     63,
     pattern=rf"|(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]){_PORT}?",
-    form="a host name or address, perhaps with :port, or nothing",
+    form="a host name or address with an optional :port, or nothing",
     fitting=("", "192.168.1.20", "meter.example:1502", "[fd00::7]:502"),
     unfitting=("two words", "host:0", "host:65536", "fd00::7", "http://host"),
 )
@@ -164,7 +164,7 @@ ROWS = (
         sets="modbus_tcp.enabled",
         when=HW35_ANY,
         shown="Modbus TCP server",
-        doc="Switch the Modbus TCP server.",
+        doc="Switch the Modbus TCP server on or off.",
     ),
 )
 #: Our own: how a slot is reached, and more types of readings.
@@ -181,8 +181,8 @@ FURTHER_ROWS = (
             "D": "modbus_slots.{A}.stop_bits",
         },
         example={"A": "0", "B": "5", "C": "2", "D": "1"},
-        doc="Set bitrate, parity and stop bits of the module in Modbus slot A; 0 leaves each as "
-        "the module has it.",
+        doc="Set bitrate, parity and stop bits of the module in Modbus slot A; 0 keeps the "
+        "default of the module.",
     ),
     row(
         "GET /stm.cgi?modbushost<A>=<B>",
@@ -190,8 +190,8 @@ FURTHER_ROWS = (
         B=ADDRESS,
         sets="modbus_slots.{A}.host",
         example={"A": "0", "B": "192.168.1.20:502"},
-        doc="Ask the module in Modbus slot A by Modbus TCP at this host and port (502 if none is "
-        "given); empty for the serial bus.",
+        doc="Poll the module in Modbus slot A over Modbus TCP at this host and port (502 by "
+        "default); empty for the serial bus.",
     ),
     row(
         "POST /post.cgi?modbus_readings_save",
@@ -203,7 +203,7 @@ FURTHER_ROWS = (
         },
         example={"B": "0", "C": "Energy", "D": "kWh", "H": "4"},
         when=HW35_SW["1.36"],
-        doc="Describe readings of custom Modbus devices as `mod_custom_save` does, with further "
-        "types: uint16, uint32, int64, float64.",
+        doc="Describe readings of custom Modbus devices as `mod_custom_save` does, with "
+        "additional types: uint16, uint32, int64, float64.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Rows, all ours: writing to the modules in the Modbus slots, at once and by rules.
+"""Rows, all ours: writing to the modules in the Modbus slots, immediately and by rules.
 
 The document only reads modules. A value goes to a coil or to one or two holding registers, and is
 read back. Slots are counted from 1 here, as in `modbusmapping`.
@@ -72,7 +72,7 @@ def run_write(stage: Stage, A: int, B: bool) -> None:
 
 
 def _write(stage: Stage, write: ModbusWrite, value: float) -> None:
-    # What hangs on a module may move as what hangs on an output does.
+    # Devices on a module may move, as devices on an output do.
     stage.check_unlocked(f"Modbus slot {write.slot}")
     if not has_module(stage.settings, write.slot):
         raise Conflict(
@@ -99,10 +99,10 @@ ROWS = (
         E=Trailing(ENDIAN, "none"),
         run=write_now,
         example={"A": "1", "B": "100", "C": "1", "D": "215", "E": "0"},
-        doc="Write a value to a coil or register of the module in slot A (1-3): register, type, "
-        "value (a float times 1000), endian. It is read back, and the answer comes when that is "
-        "done; 502 says why it was not. The only command of its request. Refused while outputs "
-        "are locked.",
+        doc="Write a value to a coil or register of the module in slot A (1-3): register, "
+        "type, value (a float times 1000), endian. The value is read back before the "
+        "response is sent; status 502 gives the reason if this fails. Must be the only "
+        "command of its request. Refused while outputs are locked.",
     ),
     row(
         "GET /stm.cgi?mod_write_set<A>=<B>*<C>*<D>*<E>*<F>*<G>*<H>",
@@ -134,8 +134,9 @@ ROWS = (
             "G": "215",
             "H": "0",
         },
-        doc="Describe MODBUS WRITE A for rules: name, slot (0 none), register, type, the value "
-        "when the rule begins to act, the value when it ceases (floats times 1000), endian.",
+        doc="Describe MODBUS WRITE A for rules: name, slot (0 none), register, type, the "
+        "value when the rule begins to act, the value when it stops (floats times 1000), "
+        "endian.",
     ),
     row(
         "GET /stm.cgi?mod_write_run=<A><B>",
@@ -143,7 +144,7 @@ ROWS = (
         B=Flag(),
         run=run_write,
         example={"A": "1", "B": "1"},
-        doc="Write the value of MODBUS WRITE A for when its rule begins to act (B = 1) or ceases "
-        "(B = 0), as `mod_write` does.",
+        doc="Write the value of MODBUS WRITE A for when its rule begins to act (B = 1) or "
+        "stops (B = 0), as `mod_write` does.",
     ),
 )

@@ -11,7 +11,7 @@ from leverframe.commands.table.stage import Stage
 URL = Text(
     255,
     pattern=r"|(?:https?://)?[A-Za-z0-9._~-]+(?::[0-9]{1,5})?(?:/[^\s]*)?",
-    form="host, perhaps :port and /path, perhaps after http:// or https://",
+    form="host with optional :port and /path, optionally after http:// or https://",
     fitting=("", "example.org:8080/set?t=%141", "https://example.org/x*y"),
     unfitting=("ftp://example.org", "two words", "/only/a/path"),
 )
@@ -87,9 +87,9 @@ URL_ROW = row(
     run=set_url,
     limits={"http.*.url": URL},
     secret=True,
-    doc="Set the address that the action HTTP1-HTTP4 requests; nothing is none. Reading codes "
-    "in it are replaced by values. The login was given for one server: another scheme, host or "
-    "port forgets its password, unless `httpauth<A>` gives it in the same request.",
+    doc="Set the address that the action HTTP1-HTTP4 requests; empty means none. Reading "
+    "codes in it are replaced by values. A login belongs to one server: another scheme, "
+    "host or port deletes its password unless `httpauth<A>` sets it in the same request.",
 )
 
 ROWS = (
@@ -113,8 +113,8 @@ ROWS = (
         run=set_login,
         limits={"http.*.username": USER_NAME, "http.*.password": SECRET},
         secret=True,
-        doc="Set user name and password for HTTP1-HTTP4. They are sent only when the server asks "
-        "for them with Basic or Digest.",
+        doc="Set user name and password for HTTP1-HTTP4. They are sent only if the server "
+        "requests Basic or Digest authentication.",
     ),
     row(
         "GET /stm.cgi?httpdouble=<A>",
@@ -126,7 +126,7 @@ ROWS = (
         "GET /stm.cgi?httpperiod=<A>",
         A=Int(0, 86400),
         sets="http_period",
-        doc="Request HTTP1 every that many seconds; 0 is never.",
+        doc="Request HTTP1 at this interval in seconds; 0 means never.",
     ),
     row(
         "GET /stm.cgi?mqtt=<A>*<B>*<C>*<D>*<E>*<F>*<G>",
@@ -147,15 +147,15 @@ ROWS = (
             "G": "mqtt.tls",
         },
         example={"C": "8883", "D": "cellar", "E": "secret"},
-        doc="Set up the MQTT client: enabled, host, port, user name, password, topic prefix, TLS. "
-        "The password comes along every time; sent empty, it is forgotten.",
+        doc="Set up the MQTT client: enabled, host, port, user name, password, topic prefix, "
+        "TLS. Send the password every time; an empty password deletes it.",
     ),
     row(
         "GET /stm.cgi?mqttdiscovery=<A>",
         A=DISCOVERY,
         sets="mqtt.discovery",
-        doc="Set the first level of the topics on which Home Assistant is told about every output, "
-        "input, reading and meter; nothing tells it nothing.",
+        doc="Set the first level of the topics that announce every output, input, reading and "
+        "meter to Home Assistant; empty switches the announcements off.",
     ),
     row(
         "GET /stm.cgi?snmp=<A>*<B>*<C>",
@@ -188,8 +188,8 @@ ROWS = (
             "D": "snmp.trap.community",
         },
         example={"C": "162", "D": "traps"},
-        doc="Set up the receiver of SNMP traps: enabled, host, port, community. The community "
-        "comes along every time; sent empty, it is forgotten.",
+        doc="Set up the receiver of SNMP traps: enabled, host, port, community. Send the "
+        "community every time; an empty community deletes it.",
     ),
     row(
         "GET /stm.cgi?snmptrap<A>=<B>*<C>*<D>*<E>",
@@ -208,7 +208,7 @@ ROWS = (
         secret=True,
         example={"D": "162", "E": "traps"},
         doc="Set up a further receiver of SNMP traps: enabled, host, port, community, as "
-        "`snmptrap` does for the first. All that are enabled get every trap.",
+        "`snmptrap` does for the first. Every enabled receiver gets every trap.",
     ),
     row(
         "GET /stm.cgi?snmpinform<A>=<B>",
@@ -216,14 +216,14 @@ ROWS = (
         B=Flag(),
         run=set_inform,
         limits={"snmp.trap.inform": Flag(), "snmp.more_traps.*.inform": Flag()},
-        doc="Choose what a receiver gets: 0 traps, which nobody acknowledges; 1 informs, which it "
-        "acknowledges, and which are repeated for up to an hour until it does.",
+        doc="Choose what a receiver gets: 0 traps, which are not acknowledged; 1 informs, "
+        "which are repeated for up to an hour until the receiver acknowledges them.",
     ),
     row(
         "GET /stm.cgi?snmpprivacy=<A>",
         A=Word(codes.SNMP_PRIVACIES),
         sets="snmp.privacy",
-        doc="Choose the privacy of SNMPv3, for the agent and for traps: 0 none, messages are "
-        "authenticated (SHA-256) and readable by anyone on the way; 1 AES-128; 2 AES-256.",
+        doc="Choose the privacy of SNMPv3 for the agent and for traps: 0 none (messages are "
+        "authenticated with SHA-256, not encrypted); 1 AES-128; 2 AES-256.",
     ),
 )

@@ -30,7 +30,7 @@ def pulse(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Refuse what switches at once while outputs are locked.
+    """Refuse what switches immediately while outputs are locked.
 
     Periodic switching begins with the on time, and a return time that has passed already switches
     off. Ending either switches nothing.
@@ -101,8 +101,8 @@ ROWS = (
         run=check_unlocked,
         shown="return time of OUT0-OUT5",
         shown_in="seconds",
-        doc="Switch the output off that many seconds after it went on; 0 is never. Refused while "
-        "outputs are locked, except 0.",
+        doc="Switch the output off this number of seconds after it switches on; 0 means never. "
+        "Refused while outputs are locked, except 0.",
     ),
     row(
         "GET /outs.cgi?aout=<A><B>",
@@ -111,8 +111,8 @@ ROWS = (
         sets="outputs.{A}.periodic",
         run=switch_periodic,
         shown="periodic switching of OUT0-OUT5",
-        doc="Switch the output on and off periodically; to begin that is refused while outputs are "
-        "locked.",
+        doc="Switch the output on and off periodically. Switching this on is refused while "
+        "outputs are locked.",
     ),
     row(
         "GET /outs.cgi?atout=<A>*<B>",
@@ -122,16 +122,16 @@ ROWS = (
         limits={"outputs.*.on_time": SECONDS, "outputs.*.off_time": SECONDS},
         shown="on times of OUT0-OUT5 (0-5) and off times (6-11)",
         shown_in="seconds",
-        doc="Seconds on (A 0-5) or off (A 6-11) of periodic switching of OUT0-OUT5. Refused while "
-        "that is on and outputs are locked.",
+        doc="Set the on time (A 0-5) or off time (A 6-11) of periodic switching of OUT0-OUT5, "
+        "in seconds. Refused while periodic switching is on and outputs are locked.",
     ),
     row(
         "GET /outs.cgi?oafs=<A><B>",
         A=OUTPUT_INDEX,
         B=Flag(),
         sets="outputs.{A}.on_after_start",
-        shown="OUT0-OUT5 go on after the start",
-        doc="Switch the output on after the controller has started.",
+        shown="OUT0-OUT5 switch on after startup",
+        doc="Switch the output on after startup.",
     ),
     row(
         "GET /outs.cgi?ouet=<A><B>",
@@ -140,7 +140,7 @@ ROWS = (
         sets="outputs.{A}.start_delay",
         shown="start delay of OUT0-OUT5",
         shown_in="seconds",
-        doc="Seconds after the start before the output is switched on.",
+        doc="Set the seconds between startup and switching the output on.",
     ),
     row(
         "GET /outs.cgi?roafs=<A><B>",
@@ -161,8 +161,8 @@ PULSE_ROWS = (
         B=Int(1, INT32),
         run=pulse,
         role=CONTROL,
-        doc="Switch an output on for that many seconds from now on; its return time stays as it "
-        "is. Refused while outputs are locked.",
+        doc="Switch an output on for this number of seconds from now; its return time does "
+        "not change. Refused while outputs are locked.",
     ),
 )
 
@@ -180,6 +180,6 @@ ALIASES = (
         ),
         run=toggle_several,
         role=CONTROL,
-        doc="Toggle the outputs whose digits are given, for example `out=013`.",
+        doc="Toggle the outputs with these digits, for example `out=013`.",
     ),
 )

@@ -1,7 +1,7 @@
 """Commands as text without HTTP around them: `out0=1`, `/outs.cgi?out0=1`, several joined by `&`.
 
 Where no path is given, the commands are looked for on every path: all together first, because some
-forms have several items, then each by itself.
+forms have several items, then each alone.
 """
 
 from leverframe.commands.table.matching import (

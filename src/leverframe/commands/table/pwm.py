@@ -26,7 +26,7 @@ def switch(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Refuse what moves the pin of a PWM output that is on, whether or not it is on now."""
+    """Refuse changes that could move the pin of a PWM output while outputs are locked."""
     stage.check_unlocked(PWMS[A])
 
 
@@ -116,8 +116,8 @@ ROWS = (
         when=HW35_SW["1.30"],
         shown="duty change time of PWM0-PWM3",
         shown_in="seconds",
-        doc="Set the seconds over which the duty moves to a newly set value. Refused while "
-        "outputs are locked.",
+        doc="Set the seconds over which the duty moves to a new value. Refused while outputs "
+        "are locked.",
     ),
 )
 
@@ -156,8 +156,7 @@ TARGET_ROWS = (
         sets="pid.target",
         run=check_target,
         example={"A": "215"},
-        doc="Set the target of the PID regulator, times 10, and nothing else of it. Refused while "
-        "outputs are locked.",
+        doc="Set only the target of the PID regulator, times 10. Refused while outputs are locked.",
     ),
 )
 

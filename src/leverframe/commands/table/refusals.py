@@ -47,12 +47,12 @@ class Refusal(Exception):
 
     @property
     def at_its_place(self) -> str:
-        """What was wrong and what is allowed, for people who are shown where it stands."""
+        """What is wrong and what is allowed, for users who see the place."""
         hint = f" Allowed: {self.allowed}." if self.allowed else ""
         return f"{self.detail}{hint}"
 
     def _sentence(self) -> str:
-        """Return for people what was wrong, with the field and what is allowed."""
+        """Return what is wrong, with the field and what is allowed, as a sentence."""
         about = f"Field {self.field}: " if self.field else ""
         return f"{about}{self.at_its_place}"
 
@@ -85,7 +85,7 @@ class TooManyCommands(Refusal):
 
 class UnknownCommand(Refusal):
     status = 404
-    title = "There is no such command"
+    title = "Unknown command"
 
 
 class NotOffered(Refusal):
@@ -100,17 +100,17 @@ class Withdrawn(Refusal):
 
 class WrongMethod(Refusal):
     status = 405
-    title = "The command takes another method"
+    title = "The command requires another method"
 
 
 class Conflict(Refusal):
     status = 409
-    title = "The command contradicts the present state"
+    title = "The command contradicts the current state"
 
 
 class ConditionNotMet(Refusal):
     status = 409
-    title = "The condition did not come to hold"
+    title = "The condition was not met"
 
 
 class Locked(Refusal):
@@ -120,7 +120,7 @@ class Locked(Refusal):
 
 class DeviceFailed(Refusal):
     status = 502
-    title = "The device has not taken it"
+    title = "The device did not accept the value"
 
 
 class SignInRequired(Refusal):
@@ -130,4 +130,4 @@ class SignInRequired(Refusal):
 
 class NotAllowed(Refusal):
     status = 403
-    title = "This account may not do that"
+    title = "This account is not allowed to do that"

@@ -15,7 +15,7 @@ class NotCarriedOver(NamedTuple):
     reason: str
 
 
-def left_behind(path: str, value: Any, reason: str) -> NotCarriedOver:
+def report_lost(path: str, value: Any, reason: str) -> NotCarriedOver:
     return NotCarriedOver(path, None if is_confidential(path) else value, reason)
 
 

@@ -27,13 +27,13 @@ class Account(Struct, frozen=True, forbid_unknown_fields=True):
     joins_commands: bool = False
 
 
-#: Everybody, on a controller that asks for no sign-in.
+#: All clients, on a controller that requires no sign-in.
 UNRESTRICTED = Account("", ADMIN, joins_commands=True)
-#: Somebody who is not signed in.
+#: A client that is not signed in.
 ANONYMOUS = Account("", ANYBODY)
-#: Whoever reaches the controller by another way than HTTP: that way has checked who it is.
+#: A client that reaches the controller by another way than HTTP, which has checked the client.
 FIELD_BUS = Account("", CONTROL, joins_commands=True)
-#: Whoever may write by Modbus TCP: what there is to write is bounded by the registers, not here.
+#: A client that may write by Modbus TCP: the registers limit what it can write.
 MODBUS_WRITER = Account("", ADMIN, joins_commands=True)
 
 #: Programs in a network that the configuration trusts, which cannot sign in.
@@ -48,7 +48,7 @@ def require(account: Account, role: str) -> None:
     if (role == CONTROL == account.role) or (role == ACCOUNT and account.path):
         return
     if account.role == ANYBODY:
-        raise SignInRequired("This controller asks for a user name and password.")
+        raise SignInRequired("This controller requires a user name and password.")
     raise NotAllowed("Only the administrator may do this.")
 
 

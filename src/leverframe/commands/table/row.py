@@ -38,14 +38,14 @@ from leverframe.commands.table.shape import Form, Item
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.sent_secrets import SERVER_SETTINGS
 from leverframe.engine.tree import is_secret
-from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
+from leverframe.profile import ALWAYS, Profile, Spans, is_offered, spans_in_words
 
 ADMIN = "admin"
 #: Outputs, PWM outputs and event variables: also for the user account and control users.
 CONTROL = "control"
-#: One's own password: for whoever has signed in.
+#: The own password: for all who have signed in.
 ACCOUNT = "account"
-#: Signing in: for everybody.
+#: Signing in: for all clients.
 ANYBODY = "anybody"
 
 #: Types in which no asterisk can be a part of the value.
@@ -108,8 +108,8 @@ class Row(Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         return self.form.line
 
-    def offered(self, profile: Profile) -> bool:
-        return offered(self.when, profile)
+    def is_offered(self, profile: Profile) -> bool:
+        return is_offered(self.when, profile)
 
     def fields(self, items: Sequence[str], profile: Profile) -> dict[str, Any] | None:
         """Return the values of a query's first items; None if one is another command."""
@@ -141,8 +141,8 @@ class Row(Struct, frozen=True, kw_only=True):
         for letter, paths in self.sets.items():
             if letter in values:
                 for path in paths:
-                    # One text for the entries of a journal that tell of the same setting: 15 KB
-                    # less for each controller in use.
+                    # One text for the entries of a journal about the same setting: 15 KB less for
+                    # each controller in use.
                     stage.set(intern(path.format_map(values)), values[letter])
         if self.run is not None:
             if self.body is not None:

@@ -26,11 +26,11 @@ from leverframe.engine.rules import rules_moved, rules_without
 from leverframe.engine.settings import (
     MAX_RULES,
     Rule,
-    numbered_rules,
+    number_rules,
     rule_numbered,
     with_rule,
 )
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, is_offered
 
 ENTRY = Int(0, MAX_RULES - 1)
 NAME = Text(31)
@@ -73,7 +73,7 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
     if "N" in fields and "P" not in fields and not stage.lenient:
         count = 1 + len(fields)
         raise Malformed(
-            f"An event entry has no form of {count} fields: no version printed one.",
+            f"No version has event entries with {count} fields.",
             allowed="11, 12, 13 or 16 fields",
         )
     rules = stage.settings.rules
@@ -110,7 +110,7 @@ def with_sources_of_hw_30(item: str) -> str | None:
 
 def _value_left_out(old: Rule, profile: Profile) -> int:
     """Keep the value where it is a field; older dialects state it with the action."""
-    return old.value if offered(HAS_VALUE, profile) else DEFAULT_VALUE
+    return old.value if is_offered(HAS_VALUE, profile) else DEFAULT_VALUE
 
 
 def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
@@ -166,7 +166,7 @@ def move(stage: Stage, A: int, B: int) -> None:
     last = len(rules) - 1
     if last < B:
         raise Conflict(
-            f"Place {B} is behind the last event entry, {last}.",
+            f"Position {B} is after the last event entry, {last}.",
             field="B",
             value=str(B),
             allowed=f"0 to {last}",
@@ -182,7 +182,7 @@ def delete(stage: Stage, A: int) -> None:
 def _must_exist(stage: Stage, index: int) -> None:
     rules = stage.settings.rules
     if rule_numbered(rules, index + 1) is None:
-        existing = ", ".join(str(number - 1) for number, _ in numbered_rules(rules))
+        existing = ", ".join(str(number - 1) for number, _ in number_rules(rules))
         raise Conflict(
             f"There is no event entry {index}. Add it with /inpa.cgi?event=....",
             field="A",
@@ -231,7 +231,7 @@ ROWS = (
         B=Flag(),
         run=set_permanent,
         example={"A": "0"},
-        doc="Make an entry permanent: its action is held as long as its condition is met.",
+        doc="Make an entry permanent: its action is held while its condition is met.",
     ),
     row(
         "GET /inpa.cgi?eventon=<A>*<B>",
@@ -259,7 +259,7 @@ NAME_AND_ORDER_ROWS = (
         run=set_name,
         limits={"rules.*.name": NAME},
         example={"A": "0", "B": "Greenhouse%20heating"},
-        doc="Name an entry. The name stands for it wherever people read of it.",
+        doc="Name an entry. Pages and messages show the name.",
     ),
     row(
         "GET /inpa.cgi?rulemove=<A>*<B>",
@@ -267,7 +267,8 @@ NAME_AND_ORDER_ROWS = (
         B=ENTRY,
         run=move,
         example={"A": "0", "B": "0"},
-        doc="Move an entry to another place; those between move by one, and dependences follow "
-        "their entry. Entries that act in one instant act in their order.",
+        doc="Move an entry to another position. The entries in between move by one, and "
+        "dependences follow their entry. Entries that act in the same instant act in this "
+        "order.",
     ),
 )

@@ -114,7 +114,7 @@ def _must_exist(stage: Stage, index: int) -> None:
         )
 
 
-#: Lamps and the like on weekday mornings.
+#: Lamps on weekday mornings.
 _MORNING = {"A": "0", "B": "Morning", "C": "0", "D": "1", "E": "21600", "F": "0", "G": "31"}
 
 ROWS = (
@@ -137,7 +137,7 @@ ROWS = (
     ),
 )
 
-#: Ours: `sched_save` replaces what others may have changed meanwhile, and cannot be joined.
+#: Ours: `sched_save` replaces what other clients may have changed since then, and cannot be joined.
 ENTRY_ROWS = (
     row(
         "GET /inpa.cgi?schedset=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>",
@@ -151,13 +151,14 @@ ENTRY_ROWS = (
         H=FIELDS["H"],
         run=set_entry,
         example=_MORNING | {"H": "1"},
-        doc="Set one schedule entry, with the fields of `sched_save`; the others stay.",
+        doc="Set one schedule entry, with the fields of `sched_save`; the other entries do "
+        "not change.",
     ),
     row(
         "GET /inpa.cgi?scheddel=<A>",
         A=ENTRY,
         run=delete_entry,
         example={"A": "0"},
-        doc="Delete one schedule entry; the others stay where they are.",
+        doc="Delete one schedule entry; the other entries keep their positions.",
     ),
 )

@@ -135,7 +135,7 @@ EXTRA_ROWS = (
         B=OFFSET,
         run=set_offset,
         example={"B": "-5"},
-        doc="The same in the other way of writing it.",
+        doc="The same in another notation.",
     ),
     row(
         "GET /stm.cgi?onewirename<A><B>=<C>",

@@ -28,7 +28,7 @@ def with_plain_colons(raw: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Return what forms of one family share: `out` for `out0` and for `out<A>`."""
+    """Return the part that forms of one family share: `out` for `out0` and for `out<A>`."""
     return (_HOLE.sub("", name) if "<" in name else name).rstrip(DIGITS)
 
 
@@ -106,13 +106,13 @@ class Item:
         """
         if self.value is None:
             if value:
-                raise self._malformed("takes no value")
+                raise self._refuse("does not accept a value")
             return {}
         literals, holes = self.value.literals, self.value.holes
         if ":" in literals:
             value = with_plain_colons(value)
         if not value.startswith(literals[0]):
-            raise self._malformed(f"begins with {literals[0]!r}" if holes else NO_OTHER_FORM)
+            raise self._refuse(f"begins with {literals[0]!r}" if holes else NO_OTHER_FORM)
         rest = value[len(literals[0]) :]
         texts: dict[str, str] = {}
         for hole, literal in zip(holes[:-1], literals[1:], strict=False):
@@ -126,14 +126,14 @@ class Item:
             if holes:
                 texts[holes[-1]] = rest
             elif rest:
-                raise self._malformed(NO_OTHER_FORM)
+                raise self._refuse(NO_OTHER_FORM)
         if "*" in self.text and any("*" in texts[hole] for hole in texts.keys() - lists):
-            raise self._malformed(f"has {len(holes)} fields")
+            raise self._refuse(f"has {len(holes)} fields")
         if not optional.issuperset(holes[len(texts) :]):
-            raise self._malformed(f"has {len(holes)} fields, {len(texts)} were given")
+            raise self._refuse(f"has {len(holes)} fields; the request has {len(texts)}")
         return texts
 
-    def _malformed(self, reason: str) -> Malformed:
+    def _refuse(self, reason: str) -> Malformed:
         return Malformed(f"The command {self.text} {reason}.", allowed=self.text)
 
     def write(self, texts: Mapping[str, str]) -> str:

@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from leverframe.commands.table.refusals import Locked
 from leverframe.engine.actions import Action, Switch
-from leverframe.engine.sent_secrets import redirected
+from leverframe.engine.sent_secrets import secrets_to_forget
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import difference, exchanged, is_same, value_at
+from leverframe.engine.tree import difference, exchange_value, is_same, value_at
 from leverframe.profile import Profile
 
 #: Types of leaves that are no lists.
@@ -55,7 +55,7 @@ class Stage(Struct, eq=False):
     def set(self, path: str, value: object) -> None:
         self.given.append(path)
         before = self.settings
-        self.settings, old = exchanged(before, path, value)
+        self.settings, old = exchange_value(before, path, value)
         if self.settings is not before and self._noted_up_to is before:
             self._note(path, old, value)
 
@@ -86,7 +86,7 @@ class Stage(Struct, eq=False):
 
         Called when all commands are staged: their order does not matter.
         """
-        paths = redirected(self._before, self.settings)
+        paths = secrets_to_forget(self._before, self.settings)
         # A restore decides for itself.
         if not paths or self.replaces_all:
             return
@@ -102,16 +102,16 @@ class Stage(Struct, eq=False):
     def switch_output(self, label: str, value: int) -> None:
         """Switch from outside, which the lock forbids."""
         if self.settings.output_flags.lock:
-            raise _locked(label)
+            raise _refuse_locked(label)
         self.actions.append(Switch(label, value))
 
     def check_unlocked(self, label: str) -> None:
         """Refuse what could move an output or its pin from outside while the outputs are locked."""
         if self.settings.output_flags.lock:
-            raise _locked(label)
+            raise _refuse_locked(label)
 
 
-def _locked(label: str) -> Locked:
+def _refuse_locked(label: str) -> Locked:
     return Locked(
         f"{label} cannot be switched from outside while the outputs are locked; only "
         "schedule, rules and watchdog can. Unlock with /stm.cgi?outblock=0.",

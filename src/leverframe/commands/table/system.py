@@ -103,7 +103,7 @@ def keep_site(stage: Stage, body: bytes) -> None:
     stage.blobs["site"] = body
 
 
-def checked_site(file: bytes) -> bytes:
+def check_site(file: bytes) -> bytes:
     """Return the archive as it is once it has been checked."""
     # Imported here, in the thread of the upload: a controller without a site unpacks no archive.
     from leverframe.uploads.site_archive import unpack_site
@@ -140,37 +140,38 @@ RESTORE_ROW = row(
     "POST /post.cgi?settingsupload",
     body=Upload("a settings backup", MAX_BACKUP_BYTES),
     run=restore,
-    doc="Restore a settings backup, all of it or nothing; one of another version is converted. "
-    "The header `Backup-Passphrase` opens its passwords; without it they stay as they are, and the "
-    "header `Secrets-Not-Restored` of the answer names them. `/api/restore-report` lists what "
-    "could not be carried over.",
+    doc="Restore a settings backup, completely or not at all; a backup of another version is "
+    "converted. The header `Backup-Passphrase` decrypts its passwords. Without it the "
+    "passwords do not change, and the response lists them in the header "
+    "`Secrets-Not-Restored`. `/api/restore-report` lists the settings that could not be "
+    "carried over.",
 )
 
 FIRMWARE_ROWS = (
     row(
         "GET /stm.cgi?upgrade=devstart3",
         run=start_bootloader,
-        doc="Start the bootloader, which waits 60 seconds for new firmware over TFTP, and no "
-        "longer. Without a key in the configuration (`firmware_key`) it is refused.",
+        doc="Start the bootloader, which waits 60 seconds for new firmware over TFTP. Refused "
+        "without a key in the configuration (`firmware_key`).",
     ),
     FIRMWARE_CHECK_ROW,
     row(
         "POST /post.cgi?wwwfileupload",
-        body=Upload("a site archive", check=checked_site),
+        body=Upload("a site archive", check=check_site),
         run=keep_site,
-        doc="Replace the web site by an archive that `leverframe site build` made. `/?safe` still "
-        "leads to the built-in pages.",
+        doc="Replace the web site with an archive from `leverframe site build`. `/?safe` "
+        "still opens the built-in pages.",
     ),
     row(
         "GET /dev_settings.bin",
-        doc="Download a backup of the settings. It holds passwords only if the header "
-        "`Backup-Passphrase` gives a passphrase, percent-encoded, which then seals them.",
+        doc="Download a backup of the settings. It contains passwords only if the header "
+        "`Backup-Passphrase` sets a percent-encoded passphrase, which encrypts them.",
     ),
     RESTORE_ROW,
     row(
         "GET /stm.cgi?eeprom_reset=1",
         run=reset_to_defaults,
-        doc="Reset all settings but the accounts to their defaults, and energy to 0.",
+        doc="Reset all settings except the accounts to their defaults, and energy to 0.",
     ),
 )
 
@@ -204,30 +205,34 @@ OTHER_ROWS = (
         "POST /post.cgi?pictureupload",
         body=Upload(PICTURE_KINDS, check=checked_picture),
         run=keep_picture,
-        doc="Upload the picture of the Status for user page; it is served at `/picture`. It is "
-        "encoded anew, without what else was in the file.",
+        doc="Upload the picture of the Status for user page, served at `/picture`. The "
+        "picture is re-encoded; everything else in the file is dropped.",
     ),
-    row("GET /stm.cgi?delpicture=0", run=remove_picture, doc="Remove that picture."),
+    row(
+        "GET /stm.cgi?delpicture=0",
+        run=remove_picture,
+        doc="Remove the picture of the Status for user page.",
+    ),
     row(
         "GET /stm.cgi?postop=0*<A>",
         A=OFFSETS,
         sets="layout.top",
         shown="top offsets of the elements on Status for user",
-        doc="Top offsets of the elements on the Status for user page.",
+        doc="Set the top offsets of the elements on the Status for user page.",
     ),
     row(
         "GET /stm.cgi?posleft=0*<A>",
         A=OFFSETS,
         sets="layout.left",
         shown="left offsets of the elements on Status for user",
-        doc="Left offsets of the elements on the Status for user page.",
+        doc="Set the left offsets of the elements on the Status for user page.",
     ),
     row(
         "GET /stm.cgi?echeck=<A>",
         A=ListOf(Flag(), visibility_count, separator=""),
         sets="layout.visible",
         shown="visibility of the items on Status",
-        doc="Visibility of the items on the Status page, one character each.",
+        doc="Set the visibility of the items on the Status page, one character each.",
     ),
     row(
         "GET /eeprom.cgi?bit<A>=<B>",
@@ -277,7 +282,7 @@ OTHER_ROWS = (
 NAME = Text(
     31,
     pattern=r"|[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?",
-    form="one line without a space at its ends",
+    form="one line without leading or trailing spaces",
     fitting=("", "Cellar", "Ogród *&=+%\"' 2"),
     unfitting=(" x", "x ", "a\nb"),
 )
@@ -286,9 +291,9 @@ NAME_ROWS = (
         "GET /stm.cgi?sname=<A>",
         A=NAME,
         sets="name",
-        doc="Name the controller. It is shown in the pages, on the sign-in page and where the "
-        "controller is found or announced in the network; without one that is `name` of the "
-        "configuration, or the name made at the first start.",
+        doc="Name the controller. The name is shown in the pages, on the sign-in page and in "
+        "network discovery and announcements. If empty, `name` of the configuration is "
+        "used, or the name generated at the first start.",
     ),
 )
 

@@ -10,7 +10,7 @@ from leverframe.commands.table.codes import HW35_SW, span
 from leverframe.commands.table.params import TIME_ZONE, Flag, Seconds10, Word
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
-from leverframe.profile import HW35_TO_38, HW39, VersionSpan, offered
+from leverframe.profile import HW35_TO_38, HW39, VersionSpan, is_offered
 
 AUTO_SIGN_IN = (VersionSpan(HW35_TO_38, "1.24", "1.67"), VersionSpan(HW39, "1.24", "1.75"))
 REFRESH = Seconds10(3, 32767)
@@ -29,9 +29,9 @@ def set_refresh(stage: Stage, A: int) -> None:
 def set_homepage(stage: Stage, A: str) -> None:
     """Set the page; older versions' bit is 0 for a page that it cannot express."""
     stage.set("ui.homepage", A)
-    if offered(HOMEPAGE, stage.profile):
+    if is_offered(HOMEPAGE, stage.profile):
         stage.set("variables.bytes.0", codes.HOMEPAGES.number(A, stage.profile))
-    if offered(HOMEPAGE_OLDER, stage.profile):
+    if is_offered(HOMEPAGE_OLDER, stage.profile):
         stage.set("variables.bits.2", codes.HOMEPAGES_OLDER.number(A, stage.profile) or 0)
 
 
@@ -128,14 +128,14 @@ FIRST_RUN_ROWS = (
         "GET /stm.cgi?timezone=<A>",
         A=TIME_ZONE,
         sets="timezone",
-        doc="Choose the time zone of the schedule and of the clock; without one that is `timezone` "
-        "of the configuration.",
+        doc="Choose the time zone of the schedule and of the clock; if empty, `timezone` of "
+        "the configuration is used.",
     ),
     row(
         "GET /stm.cgi?firstrun=<A>",
         A=Word(codes.FIRST_RUN_STEPS),
         sets="ui.first_run",
-        doc="Note at which step the first run stands, so that the pages go on from there. It keeps "
-        "nothing from working.",
+        doc="Record the step that the first run has reached, so that the pages resume there. "
+        "It does not restrict anything else.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Commands as people write them in a file: one request a line, such as `/outs.cgi?out0=1`.
+"""Commands as they are written in a file: one request per line, such as `/outs.cgi?out0=1`.
 
 A command with a body has it behind a space. Empty lines and lines that begin with `#` are left out.
 """
@@ -31,7 +31,7 @@ class WrittenCommand(Struct, frozen=True):
     body: bytes
 
 
-def written_commands(text: str) -> list[WrittenCommand]:
+def parse_commands(text: str) -> list[WrittenCommand]:
     """Read the commands of a text; raise a refusal of the first that is none.
 
     All lines together are one request, and hold no more commands than one may.
@@ -50,12 +50,12 @@ def written_commands(text: str) -> list[WrittenCommand]:
         path = "/" + path.lstrip("/")
         if path not in COMMAND_PATHS or not query:
             raise UnknownCommand(
-                f"Line {number} is no command.",
+                f"Line {number} is not a command.",
                 allowed=f"PATH?COMMAND with one of {', '.join(sorted(COMMAND_PATHS))}",
             )
         found.append(WrittenCommand(number, path, query, _body_of(number, body.strip().encode())))
     if not found:
-        raise Malformed("There are no commands.", allowed=f"1 to {MAX_COMMANDS}, one in a line")
+        raise Malformed("There are no commands.", allowed=f"1 to {MAX_COMMANDS}, one per line")
     items_of("&".join(command.query for command in found))
     return found
 
@@ -94,5 +94,8 @@ def calls_of(command: WrittenCommand, profile: Profile) -> Iterator[tuple[Call, 
             raise call
         body = call.row.body
         if isinstance(body, Upload):
-            raise Malformed("A file cannot be tried.", allowed="commands without uploaded files")
+            raise Malformed(
+                "Commands that upload a file cannot be tried.",
+                allowed="commands without uploaded files",
+            )
         yield call, None if body is None else body.read(command.body, "", profile)

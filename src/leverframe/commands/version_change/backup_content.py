@@ -18,7 +18,7 @@ from leverframe.commands.version_change.limits import (
     missing_of_schedule,
 )
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import MAX_RULES, Settings, numbered_rules
+from leverframe.engine.settings import MAX_RULES, Settings, number_rules
 from leverframe.engine.tree import (
     MISSING,
     UnfitSettings,
@@ -49,7 +49,7 @@ class Content(Struct, frozen=True):
     edition: int = EDITION
 
 
-def checked(content: Content, lost: list[NotCarriedOver]) -> Settings:
+def check_content(content: Content, lost: list[NotCarriedOver]) -> Settings:
     """Check a backup; return the tree as its controller had it."""
     stored = {
         path: value for path, value in content.settings.items() if not path.startswith(_PROFILE)
@@ -58,9 +58,9 @@ def checked(content: Content, lost: list[NotCarriedOver]) -> Settings:
     try:
         tree, unknown = settings_from_leaves(content.profile, stored)
     except UnfitSettings as error:
-        raise BadValue(f"The backup holds a value of the wrong kind: {error}") from None
+        raise BadValue(f"The backup contains a value of the wrong type: {error}") from None
     lost += (
-        NotCarriedOver(path, None, "This program does not know the setting.") for path in unknown
+        NotCarriedOver(path, None, "This program does not have the setting.") for path in unknown
     )
     _check_plain(tree, content.profile)
     _check_entries(tree, content.profile)
@@ -72,7 +72,7 @@ def checked(content: Content, lost: list[NotCarriedOver]) -> Settings:
 def _check_rule_places(stored: Mapping[str, Any]) -> None:
     places = {path.split(".")[1] for path in stored if path.startswith("rules.")}
     if not places <= {str(place) for place in range(MAX_RULES)}:
-        raise BadValue("The backup has an event entry that is not one of 0 to 19.")
+        raise BadValue("The backup has an event entry outside 0 to 19.")
 
 
 def _check_plain(tree: Settings, profile: Profile) -> None:
@@ -82,7 +82,7 @@ def _check_plain(tree: Settings, profile: Profile) -> None:
         if not any(is_allowed(path, value, default, version) for version in all_profiles()):
             shown = None if is_confidential(path) else str(value)[:80]
             raise BadValue(
-                f"The backup holds a value for {path} that no version allows.",
+                f"The backup contains a value for {path} that no version allows.",
                 field=path,
                 value=shown,
             )
@@ -96,11 +96,11 @@ def plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, A
 
 
 def _check_entries(tree: Settings, profile: Profile) -> None:
-    for number, rule in numbered_rules(tree.rules):
+    for number, rule in number_rules(tree.rules):
         place = number - 1
         if not any(not missing_of_rule(rule, version) for version in (profile, *all_profiles())):
             raise BadValue(
-                f"Event entry {place} of the backup says what no version allows.",
+                f"Event entry {place} of the backup has values that no version allows.",
                 field=f"rules.{place}",
             )
     for place, entry in enumerate(tree.schedule):
@@ -108,7 +108,7 @@ def _check_entries(tree: Settings, profile: Profile) -> None:
             not missing_of_schedule(entry, version) for version in (profile, *all_profiles())
         ):
             raise BadValue(
-                f"Schedule entry {place} of the backup says what no version allows.",
+                f"Schedule entry {place} of the backup has values that no version allows.",
                 field=f"schedule.{place}",
             )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.commands.table.restored import NotCarriedOver, left_behind
+from leverframe.commands.table.restored import NotCarriedOver, report_lost
 from leverframe.commands.version_change.carried_readings import disable_if_source_changed
 from leverframe.commands.version_change.limits import (
     missing_of_action,
@@ -26,7 +26,7 @@ from leverframe.engine.settings import (
     Rule,
     RulePlaces,
     ScheduleEntry,
-    numbered_rules,
+    number_rules,
     rule_label,
 )
 from leverframe.profile import Profile
@@ -38,7 +38,7 @@ _SECOND_CONDITION = frozenset({"source2", "compare2", "reference2", "hysteresis2
 _ESSENTIAL = frozenset({"source", "source2", "action"})
 
 
-def carried_rules(
+def carry_rules(
     rules: tuple[Rule | None, ...],
     target: Profile,
     lost: list[NotCarriedOver],
@@ -56,10 +56,10 @@ def carried_rules(
         if _ESSENTIAL.intersection(missing):
             dropped.append(place)
             what = ", ".join(missing)
-            reason = f"{target} does not know its {what}; the entry is left out."
-            lost.append(left_behind(f"rules.{place}", _said(rule), reason))
+            reason = f"{target} does not have its {what}; the entry is left out."
+            lost.append(report_lost(f"rules.{place}", _rule_text(rule), reason))
         elif missing:
-            rule = _switched_off(rule, f"rules.{place}", missing, Rule(), target, lost)
+            rule = _switch_off(rule, f"rules.{place}", missing, Rule(), target, lost)
         else:
             rule = disable_if_source_changed(rule, f"rules.{place}", others, target, lost)
         carried.append(rule)
@@ -70,10 +70,10 @@ def carried_rules(
     return left
 
 
-def reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
+def find_reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
     """List the conditions that earlier programs took to mean the opposite, with their rule."""
     found = []
-    for number, rule in numbered_rules(rules):
+    for number, rule in number_rules(rules):
         conditions = [(rule.source, rule.compare, rule.reference)]
         if rule.operator in COMBINE:
             conditions.append((rule.source2, rule.compare2, rule.reference2))
@@ -82,7 +82,8 @@ def reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
                 who = rule_label(rules, number)
                 reason = (
                     f"Rule {who}: {source} < 1 is met at 0, as the interface document says. "
-                    "Earlier programs took it as 1. Check whether the entry says what is meant."
+                    "Earlier programs treated it as 1. Check that the entry does what you "
+                    "intend."
                 )
                 found.append(NotCarriedOver(f"rules.{number - 1}", f"{source} < 1", reason))
     return found
@@ -92,7 +93,7 @@ def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCa
     """Remove from the rule what the version cannot hold and what changes nothing in it."""
     idle = idle_parts(rule).intersection(missing_of_rule(rule, target))
     reason = f"{target} does not have it; it has no effect in this entry."
-    lost += (left_behind(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
+    lost += (report_lost(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
     return replace(rule, **{name: getattr(Rule(), name) for name in idle})
 
 
@@ -113,7 +114,7 @@ def _with_known_action(rule: Rule, target: Profile) -> Rule:
     return replace(rule, action=same)
 
 
-def carried_schedule(
+def carry_schedule(
     schedule: tuple[ScheduleEntry | None, ...], target: Profile, lost: list[NotCarriedOver]
 ) -> tuple[ScheduleEntry | None, ...]:
     carried: list[ScheduleEntry | None] = []
@@ -121,16 +122,16 @@ def carried_schedule(
         path = f"schedule.{place}"
         missing = [] if entry is None else missing_of_schedule(entry, target)
         if entry is not None and "action" in missing:
-            reason = f"{target} does not know its action; the entry is left out."
-            lost.append(left_behind(path, entry.action, reason))
+            reason = f"{target} does not have its action; the entry is left out."
+            lost.append(report_lost(path, entry.action, reason))
             entry = None
         elif entry is not None and missing:
-            entry = _switched_off(entry, path, missing, ScheduleEntry(), target, lost)
+            entry = _switch_off(entry, path, missing, ScheduleEntry(), target, lost)
         carried.append(entry)
     return tuple(carried)
 
 
-def _switched_off(
+def _switch_off(
     entry: Any,
     path: str,
     missing: list[str],
@@ -140,10 +141,10 @@ def _switched_off(
 ) -> Any:
     """Remove from the entry what the version cannot hold, and switch it off."""
     reason = f"{target} does not have it; the entry is switched off."
-    lost += (left_behind(f"{path}.{name}", getattr(entry, name), reason) for name in missing)
+    lost += (report_lost(f"{path}.{name}", getattr(entry, name), reason) for name in missing)
     switch = "enabled" if isinstance(entry, Rule) else "active"
     return replace(entry, **{name: getattr(standard, name) for name in missing}, **{switch: False})
 
 
-def _said(rule: Rule) -> str:
+def _rule_text(rule: Rule) -> str:
     return f"{rule.source} {rule.compare} {rule.reference:g}: {rule.action}"

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.commands.table.restored import NotCarriedOver, left_behind
+from leverframe.commands.table.restored import NotCarriedOver, report_lost
 from leverframe.engine.energy import factors
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -35,7 +35,7 @@ from leverframe.engine.settings import (
 from leverframe.engine.tree import value_at, with_value
 from leverframe.profile import Profile
 
-#: Told as a whole where a version has none.
+#: Reported as a whole where a version has none.
 MAPPING = "modbus_mapping."
 _INACTIVE = 0
 
@@ -58,7 +58,9 @@ def _other_module_readings(before: Settings, after: Settings) -> Iterator[str]:
 
 def _other_meters(before: Settings, after: Settings, others: AbstractSet[str]) -> Iterator[str]:
     for power, energy, old, new in zip(POWERS, ENERGIES, before.power, after.power, strict=False):
-        is_other = _measured(old) != _measured(new) or not others.isdisjoint(_measured(new))
+        is_other = _power_sources(old) != _power_sources(new) or not others.isdisjoint(
+            _power_sources(new)
+        )
         shown, counted = (one != two for one, two in zip(factors(old), factors(new), strict=True))
         if is_other or shown:
             yield power
@@ -66,7 +68,7 @@ def _other_meters(before: Settings, after: Settings, others: AbstractSet[str]) -
             yield energy
 
 
-def _measured(setting: Power) -> tuple[Any, ...]:
+def _power_sources(setting: Power) -> tuple[Any, ...]:
     """Return what a power is computed from; the rest of its setting changes nothing."""
     if setting.current in ANALOG_INPUTS:
         return setting.current, setting.voltage
@@ -92,7 +94,7 @@ def pid_source_changed(before: Pid, after: Pid, others: AbstractSet[str]) -> boo
 def regulator_off(pid: Pid, target: Profile, lost: list[NotCarriedOver]) -> Pid:
     if pid.enabled:
         reason = f"Its input is not the same on {target}; the regulator is switched off."
-        lost.append(left_behind("pid.enabled", True, reason))
+        lost.append(report_lost("pid.enabled", True, reason))
     return replace(pid, enabled=False)
 
 
@@ -107,7 +109,7 @@ def disable_if_source_changed(
         return rule
     names = " and ".join(sorted(used & others))
     reason = f"{names} is not the same on {target}; the entry is switched off."
-    lost.append(left_behind(f"{path}.enabled", True, reason))
+    lost.append(report_lost(f"{path}.enabled", True, reason))
     return replace(rule, enabled=False)
 
 
@@ -135,7 +137,7 @@ def _with_mapping(
         is_set = any(item != ModbusMapping() for item in before.modbus_mapping)
         if before.modbus_mapping != module_mapping(after) and (is_set or shows_slot_1):
             reason = f"{target} has no mapping; m1-m30 are the readings of slot 1 in order."
-            lost.append(left_behind("modbus_mapping", None, reason))
+            lost.append(report_lost("modbus_mapping", None, reason))
     return after
 
 
@@ -143,14 +145,14 @@ def _without_reading(
     settings: Settings, place: int, number: int, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
     path = f"modbus_devices.{place}.readings.{number}"
-    reason = f"{target} cannot read it as it was meant; the reading is left out."
-    lost.append(left_behind(path, value_at(settings, path).name, reason))
+    reason = f"{target} cannot read it in the same way; the reading is left out."
+    lost.append(report_lost(path, value_at(settings, path).name, reason))
     settings = with_value(settings, path, ModbusReading())
     modules = dict(enumerate((slot.module for slot in settings.modbus_slots), start=1))
     for index, item in enumerate(settings.modbus_mapping):
         if (modules.get(item.slot), item.reading) == (f"custom{place + 1}", number):
             slot_path = f"{MAPPING}{index}.slot"
             reason = f"The reading is left out; {MAPPED[index]} is inactive."
-            lost.append(left_behind(slot_path, item.slot, reason))
+            lost.append(report_lost(slot_path, item.slot, reason))
             settings = with_value(settings, slot_path, _INACTIVE)
     return settings

@@ -1,6 +1,6 @@
 """Reading codes in texts on another version: numbers of labels have two digits or three.
 
-A text is written anew with the digits of the version, so that it shows the same readings. One that
+A text is rewritten with the digits of the version, so that it shows the same readings. One that
 would show others all the same, or that becomes too long, is left out. Messages of versions without
 codes are sent as they stand, and so they come over.
 """
@@ -8,7 +8,7 @@ codes are sent as they stand, and so they come over.
 from collections.abc import Iterator
 from typing import Any
 
-from leverframe.commands.table.restored import NotCarriedOver, left_behind
+from leverframe.commands.table.restored import NotCarriedOver, report_lost
 from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import (
@@ -24,7 +24,7 @@ _DISPLAY = "!"
 _MESSAGE = "%"
 
 
-def carried_texts(
+def carry_texts(
     settings: Settings, source: Profile, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
     if number_digits(source) == number_digits(target):
@@ -32,7 +32,7 @@ def carried_texts(
     for path, marker in _places(settings, source, target):
         value = value_at(settings, path)
         texts = value if isinstance(value, tuple) else (value,)
-        carried = tuple(_carried(text, path, marker, source, target, lost) for text in texts)
+        carried = tuple(_carry_text(text, path, marker, source, target, lost) for text in texts)
         whole: Any = carried if isinstance(value, tuple) else carried[0]
         settings = with_value(settings, path, whole)
     return settings
@@ -54,7 +54,7 @@ def _places(settings: Settings, source: Profile, target: Profile) -> Iterator[tu
             yield f"gsm.sms.{number}.off_text", _MESSAGE
 
 
-def _carried(
+def _carry_text(
     text: str,
     path: str,
     marker: str,
@@ -70,7 +70,7 @@ def _carried(
     if shows_the_same and _fits(path, carried, target):
         return carried
     reason = f"{target} would show other readings in it, or cannot hold it; the text is left out."
-    lost.append(left_behind(path, text, reason))
+    lost.append(report_lost(path, text, reason))
     return ""
 
 

@@ -5,7 +5,7 @@ A restore goes through here, also when both versions are the same. First everyth
 have or cannot hold goes back to its default, and so do parts of rules and of the schedule
 (`carried_entries.py`). What would do something else by that is switched off: rules and the
 regulator on readings that are others there (`carried_readings.py`), and on after start where a
-remembered state had the say. Texts go on showing the same readings (`carried_texts.py`).
+remembered state had the say. Texts keep showing the same readings (`carried_texts.py`).
 
 Secrets that the file does not hold stay as they are on the controller, and so do the accounts,
 whose passwords are secrets: a restore must neither lock the owner out nor open the door. What would
@@ -22,18 +22,18 @@ from leverframe.commands.table import user_interface as pages
 from leverframe.commands.table.codes import HOMEPAGES, HOMEPAGES_OLDER
 from leverframe.commands.table.params import Int
 from leverframe.commands.table.pwm import FREQUENCY
-from leverframe.commands.table.restored import NotCarriedOver, Restored, left_behind
+from leverframe.commands.table.restored import NotCarriedOver, Restored, report_lost
 from leverframe.commands.version_change.backup_content import (
     EDITION,
     ENTRIES,
     Content,
-    checked,
+    check_content,
     plain_leaves,
 )
 from leverframe.commands.version_change.carried_entries import (
-    carried_rules,
-    carried_schedule,
-    reversed_conditions,
+    carry_rules,
+    carry_schedule,
+    find_reversed_conditions,
 )
 from leverframe.commands.version_change.carried_readings import (
     MAPPING,
@@ -42,7 +42,7 @@ from leverframe.commands.version_change.carried_readings import (
     regulator_off,
     with_readable_modules,
 )
-from leverframe.commands.version_change.carried_texts import carried_texts
+from leverframe.commands.version_change.carried_texts import carry_texts
 from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
@@ -55,7 +55,7 @@ from leverframe.engine.tree import (
     value_at,
     with_value,
 )
-from leverframe.profile import Profile, Spans, offered
+from leverframe.profile import Profile, Spans, is_offered
 
 _ACCESS = "access."
 #: A unit that counts the same, for versions that have only this one of the two.
@@ -77,7 +77,7 @@ def _homepage(ui: Ui, target: Profile) -> int:
 
 def _bit_2(ui: Ui, target: Profile) -> int:
     """Return the homepage at first, and later whether only names set by the user are shown."""
-    if offered(pages.NAMES_ONLY, target):
+    if is_offered(pages.NAMES_ONLY, target):
         return int(ui.names_only)
     # 0 for a page that the bit cannot express, as the command for it sets.
     return HOMEPAGES_OLDER.number(ui.homepage, target) or 0
@@ -95,7 +95,7 @@ _POSITIONS = (
 def carry_over(content: Content, target: Profile, present: Settings) -> Restored:
     """Convert a backup for a controller that has the present settings."""
     lost: list[NotCarriedOver] = []
-    source = checked(content, lost)
+    source = check_content(content, lost)
     settings = _at_length(source, content.profile, target, lost)
     settings = _without_unknown(settings, target, lost)
     settings = _off_without_memory(source, settings, target, lost)
@@ -106,13 +106,13 @@ def carry_over(content: Content, target: Profile, present: Settings) -> Restored
         others |= {ENABLE_PID}
     settings = replace(
         settings,
-        rules=carried_rules(source.rules, target, lost, others),
-        schedule=carried_schedule(source.schedule, target, lost),
+        rules=carry_rules(source.rules, target, lost, others),
+        schedule=carry_schedule(source.schedule, target, lost),
     )
     if content.edition < EDITION:
-        lost += reversed_conditions(settings.rules)
+        lost += find_reversed_conditions(settings.rules)
     if content.profile != target:
-        settings = carried_texts(settings, content.profile, target, lost)
+        settings = carry_texts(settings, content.profile, target, lost)
         settings = _positions(settings, content.profile, target, lost)
     settings = _with_present_secrets(settings, content, present, lost)
     return Restored(settings, tuple(lost))
@@ -131,14 +131,14 @@ def _at_length(
     standard = dict(leaves(defaults(made_on)))
     for path in unfit:
         if old[path] != standard.get(path) and not path.startswith(MAPPING):
-            lost.append(left_behind(path, old[path], f"{target} does not have it."))
+            lost.append(report_lost(path, old[path], f"{target} does not have it."))
     for path, value in leaves(settings):
         before = old.get(path)
         if isinstance(before, tuple) and isinstance(value, tuple) and len(before) > len(value):
             tail, usual = before[len(value) :], standard[path][len(value) :]
             if tail != usual:
                 lost.append(
-                    left_behind(path, tail, f"{target} has {len(value)} places in this list.")
+                    report_lost(path, tail, f"{target} has {len(value)} places in this list.")
                 )
     return settings
 
@@ -146,7 +146,9 @@ def _at_length(
 def _without_unknown(settings: Settings, target: Profile, lost: list[NotCarriedOver]) -> Settings:
     for path, value, default in plain_leaves(settings, target):
         if not path.startswith(_ACCESS) and not is_allowed(path, value, default, target):
-            lost.append(left_behind(path, value, f"{target} does not have it or not this value."))
+            lost.append(
+                report_lost(path, value, f"{target} does not have this setting or this value.")
+            )
             settings = with_value(settings, path, _instead(path, value, default, target))
     return settings
 
@@ -169,7 +171,7 @@ def _off_without_memory(
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"
             reason = f"{target} does not remember the state that decided before this."
-            lost.append(left_behind(path, True, reason))
+            lost.append(report_lost(path, True, reason))
             settings = with_value(settings, path, False)
     return settings
 
@@ -181,11 +183,11 @@ def _positions(
     for position in _POSITIONS:
         path = f"variables.{position.variables}.{position.number}"
         # A position that held a page setting was no variable of its own.
-        value = 0 if offered(position.when, made_on) else value_at(settings, path)
-        if offered(position.when, target):
+        value = 0 if is_offered(position.when, made_on) else value_at(settings, path)
+        if is_offered(position.when, target):
             if value:
                 reason = f"{target} uses the position for a page setting."
-                lost.append(left_behind(path, value, reason))
+                lost.append(report_lost(path, value, reason))
             value = position.value(settings.ui, target)
         settings = with_value(settings, path, value)
     return settings
@@ -195,7 +197,7 @@ def with_page_settings(settings: Settings, profile: Profile) -> Settings:
     """Set the variables that a version uses for page settings to what these say."""
     settings = with_value(settings, "variables.words.0", settings.ui.refresh // 10)
     for position in _POSITIONS:
-        if offered(position.when, profile):
+        if is_offered(position.when, profile):
             path = f"variables.{position.variables}.{position.number}"
             settings = with_value(settings, path, position.value(settings.ui, profile))
     return settings
@@ -210,13 +212,13 @@ def _with_present_secrets(
             if _stays(path, content):
                 settings = with_value(settings, path, value_at(present, path))
         settings = _without_redirected(settings, content, present, lost)
-        reason = "The backup was read without its secrets; it stays as it is on this controller."
-        lost += (left_behind(path, None, reason) for path in content.left_out)
+        reason = "The backup was read without its secrets; this controller keeps its own value."
+        lost += (report_lost(path, None, reason) for path in content.left_out)
     elif accounts.admin.password or not present.access.admin.password:
         return settings
     if _without_passwords(accounts) != _without_passwords(present.access):
-        reason = "Accounts come only with their passwords; they stay as they are."
-        lost.append(left_behind("access", None, reason))
+        reason = "Accounts are restored only with their passwords; this controller keeps its own."
+        lost.append(report_lost("access", None, reason))
     return with_value(settings, "access", present.access)
 
 
@@ -230,8 +232,8 @@ def _without_redirected(
         sent = (path, f"{branch}.body") if branch.startswith("http.") else (path,)
         for secret in sent if server != before[path] else ():
             if _stays(secret, content) and value_at(settings, secret):
-                reason = "It was given for another server; give it again."
-                lost.append(left_behind(secret, None, reason))
+                reason = "It belongs to another server; set it again."
+                lost.append(report_lost(secret, None, reason))
                 settings = with_value(settings, secret, "")
     return settings
 

@@ -19,7 +19,7 @@ from leverframe.commands.table.params import NOTHING_SEEN, Depends, Param, Seen,
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.row import Row
 from leverframe.engine.settings import Rule, ScheduleEntry
-from leverframe.profile import Profile, Spans, offered
+from leverframe.profile import Profile, Spans, is_offered
 
 
 class Limit(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Limit(Struct, frozen=True):
 
     def place(self, steps: list[str], profile: Profile) -> Seen | None:
         """Return the fields that say the place, None if the version has no such place here."""
-        if not self.row.offered(profile):
+        if not self.row.is_offered(profile):
             return None
         seen: dict[str, Any] = {}
         for own, step in zip(self.steps, steps, strict=True):
@@ -69,7 +69,7 @@ def _key(steps: tuple[str, ...] | list[str]) -> str:
 
 def is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING_SEEN) -> bool:
     """Return whether a command could have set this value: written and read back it is the same."""
-    if isinstance(param, Trailing) and not offered(param.when, profile):
+    if isinstance(param, Trailing) and not is_offered(param.when, profile):
         return bool(value == param.default)
     try:
         return bool(param.parse(param.format(value, profile, seen), profile, seen) == value)
@@ -102,7 +102,7 @@ def types_at(path: str, profile: Profile) -> list[Param]:
     for limit in _limits().get(_key(steps), ()):
         param, seen = limit.param, limit.place(steps, profile)
         if seen is not None and not (
-            isinstance(param, Trailing) and not offered(param.when, profile)
+            isinstance(param, Trailing) and not is_offered(param.when, profile)
         ):
             found.append(param.case(seen) if isinstance(param, Depends) else param)
     return found

@@ -2,7 +2,7 @@
 
 What the new version cannot hold is listed, as after a restore. The settings as they were before are
 kept beside the others, without secrets, until a version is reached that can hold all of them: they
-are then what the controller has again, except where somebody has changed something in between.
+are then what the controller has again, except where something was changed in between.
 """
 
 import re
@@ -67,15 +67,15 @@ def change_version(
     present: Settings, old: Profile, new: Profile, earlier: bytes | None = None
 ) -> VersionChange:
     """Convert the present settings to another version; raise `Refusal`."""
-    fresh = _converted(present, old, new)
+    fresh = _convert(present, old, new)
     if earlier is None:
         lost = fresh.not_carried_over
-        return VersionChange(fresh.settings, lost, _kept(old, present) if lost else None)
+        return VersionChange(fresh.settings, lost, _encode_common(old, present) if lost else None)
     content = msgspec.json.decode(earlier, type=_Earlier).content()
     before = carry_over(content, new, fresh.settings)
     # The settings as they would be without any change since.
     untouched = carry_over(content, old, present).settings
-    unchanged = _converted(untouched, old, new).settings
+    unchanged = _convert(untouched, old, new).settings
     settings, changed = _with_changes(before.settings, unchanged, fresh.settings)
     still = [entry for entry in before.not_carried_over if not _is_among(entry.path, changed)]
     misled: list[NotCarriedOver] = []
@@ -83,7 +83,7 @@ def change_version(
     lost = _each_once([*still, *fresh.not_carried_over, *misled])
     if still:
         return VersionChange(settings, lost, earlier)
-    return VersionChange(settings, lost, _kept(old, present) if lost else None)
+    return VersionChange(settings, lost, _encode_common(old, present) if lost else None)
 
 
 def _with_changes(
@@ -93,7 +93,7 @@ def _with_changes(
     changed = [_ACCESS]
     for path, *_ in difference(old, new):
         if path.partition(".")[0] not in (*_ENTRIES, _ACCESS):
-            for one in _said_together(path):
+            for one in _setting_group(path):
                 settings = with_value(settings, one, value_at(new, one))
                 changed.append(one)
     for name in _ENTRIES:
@@ -103,7 +103,7 @@ def _with_changes(
     return settings, tuple(changed)
 
 
-def _said_together(path: str) -> tuple[str, ...]:
+def _setting_group(path: str) -> tuple[str, ...]:
     branch, _, name = path.rpartition(".")
     for pattern, names in _TOGETHER:
         if name in names and re.fullmatch(pattern, branch):
@@ -140,7 +140,7 @@ def _each_once(lost: Sequence[NotCarriedOver]) -> tuple[NotCarriedOver, ...]:
     return tuple({entry.path: entry for entry in reversed(lost)}.values())[::-1]
 
 
-def _converted(settings: Settings, old: Profile, new: Profile) -> Restored:
+def _convert(settings: Settings, old: Profile, new: Profile) -> Restored:
     """Convert all settings; secrets come along even where the version has no use for them."""
     content = Content(old, dict(leaves(settings)), with_secrets=True)
     converted, lost = carry_over(content, new, defaults(new))
@@ -150,7 +150,7 @@ def _converted(settings: Settings, old: Profile, new: Profile) -> Restored:
     return Restored(converted, tuple(entry for entry in lost if not is_secret(entry.path)))
 
 
-def _kept(profile: Profile, settings: Settings) -> bytes:
+def _encode_common(profile: Profile, settings: Settings) -> bytes:
     """Encode the settings without secrets and accounts, which every change carries over."""
     kept = {
         path: value

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from leverframe.controller.hand_over import SavedLive, exported_live, settings_digest
+from leverframe.controller.hand_over import SavedLive, export_live, settings_digest
 from leverframe.engine.portable_state import changes_of
 from leverframe.engine.settings import Settings
 from leverframe.fleet.cluster.lease import NodeLease
@@ -104,7 +104,7 @@ class LiveSaver:
             controller = member.controller
             if controller.bootloader_until is None:
                 known = self._known_of(member)
-                export = exported_live(controller, known.digest, SAVED_ENTRIES)
+                export = export_live(controller, known.digest, SAVED_ENTRIES)
                 if export is not None:
                     live[member.number], saved[member.number] = export, known
         if live:

@@ -9,7 +9,7 @@ from leverframe.commands.table.matching import Call
 from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.table.stage import Stage
 from leverframe.commands.table.system import RESTORE_ROW
-from leverframe.commands.table.written_commands import calls_of, written_commands
+from leverframe.commands.table.written_commands import calls_of, parse_commands
 from leverframe.commands.version_change.backup_content import ENTRIES, Content
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.controller import Controller
@@ -36,7 +36,7 @@ class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         if self.template is not None:
             settings = with_template(self.template, controller.profile, controller.pending)
             return [(TAKE_SETTINGS, settings)]
-        written = written_commands("\n".join(self.commands))
+        written = parse_commands("\n".join(self.commands))
         return [call for command in written for call in calls_of(command, controller.profile)]
 
     def title(self) -> str:
@@ -62,7 +62,7 @@ TAKE_SETTINGS = TakesSettings(RESTORE_ROW, {}, "settings")
 
 
 def _shown(command: str) -> Iterable[str]:
-    (written,) = written_commands(command)
+    (written,) = parse_commands(command)
     try:
         for call, _ in calls_of(written, Profile()):
             yield f"{written.path[1:]}?{call.text}"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.row import CONTROL
-from leverframe.commands.table.written_commands import written_commands
+from leverframe.commands.table.written_commands import parse_commands
 from leverframe.fleet.bulk import BulkReport, not_done, report_of, send
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.jobs import TellCall
@@ -46,7 +46,7 @@ async def _send_everywhere(context: FleetContext, operation: Operation[BulkRepor
     given, command = context.given, _command_of(context)
     if given.get("dry_run"):
         return await at_each(context, operation)
-    written_commands(command)
+    parse_commands(command)
     work = JobWork((command,))
     targets = await find_chosen(context)
     if given.get("all_or_none"):
@@ -124,7 +124,7 @@ async def send_command(context: FleetContext) -> BulkReport:
             all_or_none=all_or_none,
             by=context.at_controllers,
         )
-    written_commands(command)
+    parse_commands(command)
     work = JobWork((command,))
     return await context.jobs.send(members, work, context.requester, given.get("id"))
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.bodies import ON_LOOP_BODY_LIMIT
 from leverframe.commands.table.matching import MAX_QUERY_BYTES
-from leverframe.commands.table.params import decoded
+from leverframe.commands.table.params import decode_text
 from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.written_commands import MAX_TEXT_BYTES
 from leverframe.config.described import describe_type, taken_apart
@@ -98,7 +98,7 @@ def read_parameters(query: str, offered: Sequence[QueryParameter]) -> dict[str, 
             raise BadValue("There is no such parameter.", field=name[:40], allowed=allowed)
         if name in given:
             raise BadValue("It is given twice.", field=name, allowed="several with commas")
-        given[name] = _value(name, decoded(raw), known[name])
+        given[name] = _value(name, decode_text(raw), known[name])
     return given
 
 

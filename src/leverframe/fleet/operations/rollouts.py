@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Malformed
 from leverframe.commands.table.stage import Stage
-from leverframe.commands.table.written_commands import written_commands
+from leverframe.commands.table.written_commands import parse_commands
 from leverframe.controller import Controller
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.bulk import BulkReport, try_out
@@ -172,7 +172,7 @@ async def _work_of(context: FleetContext) -> JobWork:
 
 
 def _commands(text: str) -> JobWork:
-    written_commands(text)
+    parse_commands(text)
     lines = (line.strip() for line in text.splitlines())
     return JobWork(tuple(line for line in lines if line and not line.startswith("#")))
 

@@ -16,7 +16,7 @@ from collections.abc import Container, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from leverframe.commands.table.accounts import stored_accounts
+from leverframe.commands.table.accounts import list_stored_accounts
 from leverframe.engine.findings import Finding
 from leverframe.engine.settings import AccessSettings
 
@@ -113,6 +113,6 @@ def password_findings(access: AccessSettings, weak: Container[str]) -> Iterator[
     """Find the accounts whose stored hash is one of the weak ones."""
     if not access.required:
         return
-    for _, one in stored_accounts(access):
+    for _, one in list_stored_accounts(access):
         if one.password in weak:
             yield Finding("password_weak", "system?open=accounts", figures={"account": one.name})

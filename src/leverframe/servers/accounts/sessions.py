@@ -18,7 +18,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from leverframe.commands.table.accounts import stored_accounts
+from leverframe.commands.table.accounts import list_stored_accounts
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN, CONTROL
 from leverframe.engine.settings import AccessSettings
@@ -77,7 +77,7 @@ class AccountsOfSettings:
 
 def accounts_of(access: AccessSettings) -> Accounts:
     found: dict[str, KnownAccount] = {}
-    for path, stored in stored_accounts(access):
+    for path, stored in list_stored_accounts(access):
         # As by `password_path`, the first of a name counts.
         found.setdefault(stored.name, KnownAccount(account_at(path, stored.name), stored.password))
     return found

@@ -24,7 +24,7 @@ from leverframe.engine.labels import (
 )
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Settings
-from leverframe.naming.names import given_name
+from leverframe.naming.names import own_name
 from leverframe.naming.units import unit_of
 from leverframe.profile import Profile
 
@@ -207,7 +207,7 @@ def _device(of: Controlled) -> dict[str, Any]:
 
 def _shown_name(label: str, settings: Settings) -> str:
     """Return the name that a user gave with the label, or else the label alone."""
-    given = given_name(label, settings)
+    given = own_name(label, settings)
     return f"{given} ({label})" if given else label
 
 

@@ -169,7 +169,7 @@ class MqttService:
 
     def _report_connection(self) -> None:
         if self._value("MQTT") != int(self._link.up):
-            self._controller.connected(self._link.up)
+            self._controller.note_connection(self._link.up)
 
     def _adopt(self, old: Settings, new: Settings) -> None:
         if (old.mqtt.host, old.mqtt.port) != (new.mqtt.host, new.mqtt.port):

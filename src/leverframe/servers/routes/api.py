@@ -17,8 +17,8 @@ from leverframe.commands.table.system import RESTORE_REPORT
 from leverframe.controller.findings import FindingReport
 from leverframe.engine.journal import EntryReport, report_of
 from leverframe.engine.settings import Settings
-from leverframe.engine.texts import numbered_labels
-from leverframe.engine.tree import masked, secret_paths, value_at, with_value
+from leverframe.engine.texts import labels_by_digits
+from leverframe.engine.tree import mask_secret, secret_paths, value_at, with_value
 from leverframe.hardware.modem_status import ModemReport
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
@@ -112,7 +112,7 @@ def settings(context: Context) -> Settings:
 def masked_settings(settings: Settings) -> Settings:
     """Replace the secrets of a settings tree by whether they are set."""
     for path in secret_paths(settings):
-        settings = with_value(settings, path, masked(value_at(settings, path)))
+        settings = with_value(settings, path, mask_secret(value_at(settings, path)))
     return settings
 
 
@@ -166,7 +166,7 @@ def command_descriptions(context: Context) -> list[CommandDescription]:
 
 
 def reading_codes(context: Context) -> dict[str, str]:
-    return numbered_labels(context.controller.profile)
+    return labels_by_digits(context.controller.profile)
 
 
 def log_entries(context: Context) -> list[EntryReport]:

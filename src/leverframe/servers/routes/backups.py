@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from leverframe.commands.describe.media_types import BINARY
 from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import Call
-from leverframe.commands.table.params import decoded
+from leverframe.commands.table.params import decode_text
 from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, Refusal
 from leverframe.commands.table.restored import Restored
 from leverframe.commands.table.rights import Account
@@ -138,7 +138,7 @@ def _passphrase(request: Request) -> str | None:
     if not raw:
         return None
     try:
-        text = decoded(raw, plus_is_space=False)
+        text = decode_text(raw, plus_is_space=False)
     except Refusal as refusal:
         raise refusal.without_value() from None
     if len(text) > MAX_PASSPHRASE_LETTERS:

@@ -13,7 +13,7 @@ from leverframe import __version__
 from leverframe.controller import Controller
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
-from leverframe.engine.settings import numbered_rules
+from leverframe.engine.settings import number_rules
 from leverframe.hardware.module_slot import SlotStatistics
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import ChannelFigures
@@ -117,7 +117,7 @@ def _of_readings(controller: Controller) -> Iterable[Family]:
 
 
 def _of_rules(controller: Controller) -> Iterable[Family]:
-    rules = numbered_rules(controller.engine.settings.rules)
+    rules = number_rules(controller.engine.settings.rules)
     explained = controller.engine.rules.explain()
     labels = [{"rule": str(number), "name": rule.name} for number, rule in rules]
     yield Family(

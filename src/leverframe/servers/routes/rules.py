@@ -20,8 +20,8 @@ from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.controller import Controller
 from leverframe.engine.rule_advice import Advice, Offer, advise
 from leverframe.engine.rule_report import RuleReport, report
-from leverframe.engine.rule_trial import encode_rule_trial, recorded_sources
-from leverframe.engine.settings import Settings, numbered_rules
+from leverframe.engine.rule_trial import encode_rule_trial, find_sources
+from leverframe.engine.settings import Settings, number_rules
 from leverframe.naming.units import unit_of
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import NOT_KEPT, Reply
@@ -56,7 +56,7 @@ async def rule_reports(context: Context) -> list[RuleReport]:
             event_query(number - 1, rule, profile),
         )
         for (number, rule), explanation, firings in zip(
-            numbered_rules(settings.rules),
+            number_rules(settings.rules),
             engine.rules.explain(now),
             engine.rules.firings(),
             strict=True,
@@ -86,7 +86,7 @@ async def rule_trial(context: Context) -> Reply:
     for_s = duration_in(context.request.query or "")
     settings, index = _settings_with(controller, context.request.body.decode(errors="replace"))
     now = controller.clock.read().wall
-    sources = tuple(sorted(recorded_sources(settings, index)))
+    sources = tuple(sorted(find_sources(settings, index)))
     span = TimeSpan(sources, now - for_s, now, 1, now)
     zone = controller.engine.machine.timezone
     body = await context.handlers.work.run(

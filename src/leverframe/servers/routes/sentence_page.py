@@ -19,7 +19,7 @@ from leverframe.servers.routes.sign_in_page import (
     STYLE_PATH,
     language_of,
 )
-from leverframe.status_files.writing import escaped
+from leverframe.status_files.writing import escape_markup
 
 #: The style of the page, and its digest as browsers know it.
 _STYLE = "".join(
@@ -50,8 +50,8 @@ def sentence_page(
     """
     language = language_of(request.headers.get("accept-language", ""))
     words = sentences[language]
-    way = "" if link is None else f'<p><a href="{escaped(link)}">{words.way}</a></p>\n'
-    why = f'<p lang="en">{escaped(cause)}</p>\n' if cause else ""
+    way = "" if link is None else f'<p><a href="{escape_markup(link)}">{words.way}</a></p>\n'
+    why = f'<p lang="en">{escape_markup(cause)}</p>\n' if cause else ""
     page = f"""<!doctype html>
 <html lang="{language}">
 <head>

@@ -13,7 +13,7 @@ from leverframe.controller import Controller
 from leverframe.engine.facts import Fact
 from leverframe.engine.http_address import url_host
 from leverframe.engine.journal import Cause
-from leverframe.profile import offered
+from leverframe.profile import is_offered
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
 from leverframe.servers.accounts.passwords import is_weak
@@ -108,7 +108,7 @@ class SignInEndpoint:
     def page(self, request: Request, *, signed_in: bool) -> Reply:
         """Show the sign-in page, or sign in the administrator's machine where that is allowed."""
         settings, profile = self._controller.pending, self._controller.profile
-        auto = settings.ui.auto_sign_in and offered(AUTO_SIGN_IN, profile)
+        auto = settings.ui.auto_sign_in and is_offered(AUTO_SIGN_IN, profile)
         admin = settings.access.admin
         if not (auto and admin.password and self._names.is_at_this_machine(request)):
             return sign_in_page(_languages(request), self._shown_name(), signed_in=signed_in)

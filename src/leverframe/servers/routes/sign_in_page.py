@@ -12,7 +12,7 @@ from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.servers.routes.page_words import words_beside
-from leverframe.status_files.writing import escaped
+from leverframe.status_files.writing import escape_markup
 
 
 class Words(Struct, frozen=True):
@@ -93,7 +93,7 @@ def _page(
     language: str, device: str, *, signed_in: bool, message: SignInMessage = NO_MESSAGE
 ) -> str:
     words = WORDS[language]
-    name = escaped(device) or "Leverframe"
+    name = escape_markup(device) or "Leverframe"
     return f"""<!doctype html>
 <html lang="{language}">
 <head>
@@ -109,7 +109,7 @@ def _page(
 <body class="sign">
 <main data-words="{WORDS_PATH}">
 <p class="product">{MARK}Leverframe</p>
-<h1>{escaped(device) or words.sign_in}</h1>
+<h1>{escape_markup(device) or words.sign_in}</h1>
 <p class="on-to" data-sentence="{words.go_on}" hidden></p>
 {_sign_in_form(words, message)}{_account_forms(words, message) if signed_in else ""}</main>
 {RAIL}
@@ -159,7 +159,9 @@ def _account_forms(words: Words, message: SignInMessage) -> str:
 def _reason(message: SignInMessage, form: str) -> str:
     if message.form != form:
         return ""
-    return f'<p class="wrong" id="{form}-wrong" role="alert">{escaped(message.sentence)}</p>\n'
+    return (
+        f'<p class="wrong" id="{form}-wrong" role="alert">{escape_markup(message.sentence)}</p>\n'
+    )
 
 
 def _secret(
@@ -186,7 +188,7 @@ def _secret(
 def _field(
     name: str, label: str, autocomplete: str, prefix: str = "", *, value: str = "", more: str = ""
 ) -> str:
-    filled = f' value="{escaped(value)}"' if value else ""
+    filled = f' value="{escape_markup(value)}"' if value else ""
     return (
         f'<div class="field"><label for="{prefix}{name}">{label}</label>'
         f'<input id="{prefix}{name}" name="{name}" autocomplete="{autocomplete}"'

@@ -30,7 +30,7 @@ from msgspec import Meta, Struct
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.commands.table.matching import may_hold_secret
-from leverframe.commands.table.params import NOTHING_SEEN, OneWireId, Text, decoded
+from leverframe.commands.table.params import NOTHING_SEEN, OneWireId, Text, decode_text
 from leverframe.commands.table.refusals import (
     BadValue,
     Conflict,
@@ -188,12 +188,12 @@ class SimCommands:
                 discreet="An item has no value.",
             )
         try:
-            return self._parse(decoded(name), raw)
+            return self._parse(decode_text(name), raw)
         except Refusal as refusal:
             raise refusal.of(item[:120], name[:40]) from None
 
     def _parse(self, name: str, raw: str) -> Step:
-        text = decoded(raw)
+        text = decode_text(raw)
         if name == "advance":
             return advance_from_text(text, self._controller)
         if name == "until":

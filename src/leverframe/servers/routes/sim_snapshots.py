@@ -13,7 +13,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.params import decoded
+from leverframe.commands.table.params import decode_text
 from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, UnknownCommand
 from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import (
@@ -68,7 +68,7 @@ class SimSnapshots:
     async def encode(self, query: str) -> bytes:
         """Return the file of a snapshot, without a name of one that is taken now."""
         field, _, raw = query.partition("=")
-        name = decoded(raw)
+        name = decode_text(raw)
         if query and (field != "name" or name not in self._snapshots):
             known = ", ".join(self._snapshots) or "none: take one first"
             raise BadValue(f"There is no snapshot {name!r}.", field="name", allowed=known)
@@ -107,7 +107,7 @@ class SimSnapshots:
             what, equals, raw = item.partition("=")
             if what not in _STEPS or not equals:
                 raise UnknownCommand("There is no such item.", allowed=_ALLOWED)
-            name = decoded(raw)
+            name = decode_text(raw)
             if not re.fullmatch(_NAME, name):
                 raise BadValue("A snapshot cannot have this name.", field=what, allowed=NAME)
             if what in (TAKE, LOAD):

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.table.row import ADMIN
-from leverframe.engine.live_state import exported
+from leverframe.engine.live_state import export_state
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.compressed import packed
 from leverframe.servers.routes.context import Context
@@ -32,7 +32,7 @@ async def timeline(context: Context) -> Reply:
         at,
         dict(engine.values),
         engine.settings.rules,
-        exported(engine) if span.last > at.wall else None,
+        export_state(engine) if span.last > at.wall else None,
         context.account.role == ADMIN,
     )
     span = replace(span, labels=question.labels)

@@ -15,11 +15,11 @@ from leverframe.engine.effects import Notify
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
-from leverframe.engine.lanes import Bar, Causes, LaneRule, bars_of, lane_rule, planned
+from leverframe.engine.lanes import Bar, Causes, LaneRule, bars_of, foresee, lane_rule
 from leverframe.engine.live_state import LiveState
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment, WallTime
-from leverframe.engine.settings import RulePlaces, numbered_rules
+from leverframe.engine.settings import RulePlaces, number_rules
 from leverframe.engine.timeline import Course, PackedCourse, RecordedPiece, courses_from
 from leverframe.engine.traces import ANOTHER_RULE, CAUSE_TRACES, MESSAGE_TRACE, RULE_TRACES, Reason
 from leverframe.storage.history.reason_texts import reason_from
@@ -107,7 +107,7 @@ class TimelineQuestion(Struct, frozen=True):
     @property
     def labels(self) -> tuple[str, ...]:
         """Return everything whose recorded values are needed."""
-        rules = [lane_rule(number, rule) for number, rule in numbered_rules(self.rules)]
+        rules = [lane_rule(number, rule) for number, rule in number_rules(self.rules)]
         return (
             *KINDS,
             *CAUSE_TRACES.values(),
@@ -134,12 +134,12 @@ class _Lanes:
         self._reasons = {number: reason_from(text) for number, text in question.reasons.items()}
         self._ahead: dict[str, list[tuple[float, Value | Reason]]] = {}
         if question.state is not None:
-            for time, label, value in planned(question.state, question.at, question.last):
+            for time, label, value in foresee(question.state, question.at, question.last):
                 self._ahead.setdefault(label, []).append((time, value))
 
     def timeline(self) -> LeverTimeline:
         asked = self._question
-        described = [lane_rule(number, rule) for number, rule in numbered_rules(asked.rules)]
+        described = [lane_rule(number, rule) for number, rule in number_rules(asked.rules)]
         lanes = [self._lane(label, kind, asked.values) for label, kind in KINDS.items()]
         lanes += [self._rule_lane(rule) for rule in described]
         return LeverTimeline(

@@ -33,8 +33,8 @@ from leverframe.commands.table.params.param import (
     NOTHING_SEEN,
     Param,
     Seen,
-    decoded,
-    encoded,
+    decode_text,
+    encode_text,
 )
 from leverframe.commands.table.params.particular import (
     MAPPED_READING,
@@ -80,8 +80,8 @@ __all__ = [
     "TimeZoneName",
     "Trailing",
     "Word",
-    "decoded",
-    "encoded",
+    "decode_text",
+    "encode_text",
     "has_field",
     "integer",
     "item_of_version",

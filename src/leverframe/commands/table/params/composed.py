@@ -8,7 +8,7 @@ from msgspec import Struct
 from leverframe.commands.table.params.param import Param, Seen
 from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
 from leverframe.commands.table.shape import Item, with_plain_colons
-from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
+from leverframe.profile import ALWAYS, Profile, Spans, is_offered, spans_in_words
 
 
 class ListOf(Struct, frozen=True):
@@ -35,7 +35,7 @@ class ListOf(Struct, frozen=True):
             raise BadValue(
                 f"The list has {len(parts)} items.",
                 value=raw if len(raw) < 80 else None,
-                allowed=self.allowed(profile),
+                allowed=self.describe_allowed(profile),
             )
         return tuple(self.item.parse(part, profile, seen) for part in parts)
 
@@ -47,11 +47,11 @@ class ListOf(Struct, frozen=True):
     def format(self, value: tuple[Any, ...], profile: Profile, seen: Seen) -> str:
         return self.separator.join(self.item.format(item, profile, seen) for item in value)
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         count = self.most(profile)
         number = f"{count}" if self.least is None else f"{self.least} to {count}"
         joined = f"joined by {self.separator}" if self.separator else "without separators"
-        return f"{number} items {joined}, each {self.item.allowed(profile)}"
+        return f"{number} items {joined}, each {self.item.describe_allowed(profile)}"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
         most = self.most(profile)
@@ -69,10 +69,10 @@ class ListOf(Struct, frozen=True):
         full = [self.separator.join([sample] * most) for sample in samples]
         return full if self.least is None else [*full, self.separator.join(samples[:1])]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         most = self.most(profile)
         good, *_ = self.item.examples(profile, seen)
-        bad = self.item.refused(profile, seen)[0]
+        bad = self.item.bad_texts(profile, seen)[0]
         return [
             self.separator.join([good] * (most + 1)),
             self.separator.join([good] * (most - 1)) if self.least is None else bad,
@@ -88,7 +88,9 @@ class Record(Struct, frozen=True):
     def parse(self, raw: str, profile: Profile, seen: Seen) -> dict[str, Any]:
         parts = raw.split("*")
         if len(parts) != len(self.fields):
-            raise BadValue(f"{len(parts)} fields were given.", allowed=self.allowed(profile))
+            raise BadValue(
+                f"The value has {len(parts)} fields.", allowed=self.describe_allowed(profile)
+            )
         return {
             name: param.parse(part, profile, seen)
             for (name, param), part in zip(self.fields, parts, strict=True)
@@ -97,8 +99,10 @@ class Record(Struct, frozen=True):
     def format(self, value: Mapping[str, Any], profile: Profile, seen: Seen) -> str:
         return "*".join(param.format(value[name], profile, seen) for name, param in self.fields)
 
-    def allowed(self, profile: Profile) -> str:
-        named = ", ".join(f"{name} ({param.allowed(profile)})" for name, param in self.fields)
+    def describe_allowed(self, profile: Profile) -> str:
+        named = ", ".join(
+            f"{name} ({param.describe_allowed(profile)})" for name, param in self.fields
+        )
         return f"{len(self.fields)} fields joined by *: {named}"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -112,9 +116,9 @@ class Record(Struct, frozen=True):
         samples = [param.examples(profile, seen) for _, param in self.fields]
         return ["*".join(sample[0] for sample in samples), "*".join(s[-1] for s in samples)]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         samples = [param.examples(profile, seen)[0] for _, param in self.fields]
-        bad = self.fields[0][1].refused(profile, seen)[0]
+        bad = self.fields[0][1].bad_texts(profile, seen)[0]
         return ["*".join(samples[:-1]), "*".join([bad, *samples[1:]]), ""]
 
 
@@ -135,8 +139,8 @@ class Depends(Struct, frozen=True):
     def format(self, value: Any, profile: Profile, seen: Seen) -> str:
         return self.case(seen).format(value, profile, seen)
 
-    def allowed(self, profile: Profile) -> str:
-        words = dict.fromkeys(param.allowed(profile) for _, param in self.cases)
+    def describe_allowed(self, profile: Profile) -> str:
+        words = dict.fromkeys(param.describe_allowed(profile) for _, param in self.cases)
         return f"depending on {self.on}: " + "; or ".join(words)
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -151,8 +155,8 @@ class Depends(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return self.case(seen).examples(profile, seen)
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        return self.case(seen).refused(profile, seen)
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.case(seen).bad_texts(profile, seen)
 
 
 class Changed(Struct, frozen=True):
@@ -161,7 +165,7 @@ class Changed(Struct, frozen=True):
     versions: tuple[tuple[Spans, Param], ...]
 
     def pick(self, profile: Profile) -> Param:
-        return next(param for spans, param in self.versions if offered(spans, profile))
+        return next(param for spans, param in self.versions if is_offered(spans, profile))
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> Any:
         try:
@@ -172,7 +176,7 @@ class Changed(Struct, frozen=True):
     def _of_another_version(self, raw: str, profile: Profile, seen: Seen) -> BadValue | None:
         """Return a refusal that names the versions which accept the value; None if none does."""
         for spans, param in self.versions:
-            if offered(spans, profile):
+            if is_offered(spans, profile):
                 continue
             try:
                 param.parse(raw, profile, seen)
@@ -182,15 +186,15 @@ class Changed(Struct, frozen=True):
             return BadValue(
                 f"{profile} does not have the value {raw}. Versions that have it: {words}.",
                 value=raw,
-                allowed=self.allowed(profile),
+                allowed=self.describe_allowed(profile),
             )
         return None
 
     def format(self, value: Any, profile: Profile, seen: Seen) -> str:
         return self.pick(profile).format(value, profile, seen)
 
-    def allowed(self, profile: Profile) -> str:
-        return self.pick(profile).allowed(profile)
+    def describe_allowed(self, profile: Profile) -> str:
+        return self.pick(profile).describe_allowed(profile)
 
     def schema(self, profile: Profile) -> dict[str, Any]:
         return self.pick(profile).schema(profile)
@@ -198,8 +202,8 @@ class Changed(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return self.pick(profile).examples(profile, seen)
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        return self.pick(profile).refused(profile, seen)
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.pick(profile).bad_texts(profile, seen)
 
 
 class Trailing(Struct, frozen=True):
@@ -219,8 +223,8 @@ class Trailing(Struct, frozen=True):
     def format(self, value: Any, profile: Profile, seen: Seen) -> str:
         return self.param.format(value, profile, seen)
 
-    def allowed(self, profile: Profile) -> str:
-        return self.param.allowed(profile)
+    def describe_allowed(self, profile: Profile) -> str:
+        return self.param.describe_allowed(profile)
 
     def schema(self, profile: Profile) -> dict[str, Any]:
         return self.param.schema(profile) | {"x-optional": True}
@@ -228,13 +232,13 @@ class Trailing(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return self.param.examples(profile, seen)
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        return self.param.refused(profile, seen)
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.param.bad_texts(profile, seen)
 
 
 def has_field(param: Param, profile: Profile) -> bool:
     """Return whether the version has the field; trailing fields were added one after the other."""
-    return not isinstance(param, Trailing) or offered(param.when, profile)
+    return not isinstance(param, Trailing) or is_offered(param.when, profile)
 
 
 def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -> Item:

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from leverframe.commands.table.codes import CodeTable
-from leverframe.commands.table.params.param import Param, Seen, decoded
+from leverframe.commands.table.params.param import Param, Seen, decode_text
 from leverframe.commands.table.refusals import BadValue
-from leverframe.profile import Profile, Spans, offered
+from leverframe.profile import Profile, Spans, is_offered
 
 INT32 = 2147483647
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
@@ -21,10 +21,10 @@ def integer(raw: str, param: Param, profile: Profile) -> int:
     if _INTEGER.fullmatch(raw):
         # As nearly all are sent: there is nothing to decode.
         return int(raw)
-    text = decoded(raw)
+    text = decode_text(raw)
     if not _INTEGER.fullmatch(text):
         raise BadValue(
-            f"{text!r} is not a whole number.", value=text, allowed=param.allowed(profile)
+            f"{text!r} is not a whole number.", value=text, allowed=param.describe_allowed(profile)
         )
     return int(text)
 
@@ -39,22 +39,22 @@ class Int(Struct, frozen=True):
             raise BadValue(
                 f"{value} is outside {self.lo} to {self.hi}.",
                 value=str(value),
-                allowed=self.allowed(profile),
+                allowed=self.describe_allowed(profile),
             )
         if self.hi <= _MAX_COUNTED and len(raw) > len(str(self.hi)):
-            text = decoded(raw)
+            text = decode_text(raw)
             if len(text) > len(str(self.hi)):
                 raise BadValue(
                     f"{text!r} has more characters than {self.hi}.",
                     value=text,
-                    allowed=self.allowed(profile),
+                    allowed=self.describe_allowed(profile),
                 )
         return value
 
     def format(self, value: int, profile: Profile, seen: Seen) -> str:
         return str(value)
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return f"{self.lo} to {self.hi}"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Int(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return [str(self.lo), str(self.hi)]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         padded = [f"0{self.hi}"] if self.hi <= _MAX_COUNTED else []
         return [str(self.lo - 1), str(self.hi + 1), "", "x", "1.5", "%31x", "9" * 30, *padded]
 
@@ -77,7 +77,7 @@ class Flag(Struct, frozen=True):
     def format(self, value: bool, profile: Profile, seen: Seen) -> str:
         return "1" if value else "0"
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return "0 or 1"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Flag(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["0", "1"]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         return ["-1", "2", "", "on"]
 
 
@@ -103,7 +103,7 @@ class Scaled(Struct, frozen=True):
     def format(self, value: float, profile: Profile, seen: Seen) -> str:
         return str(round(value * self.factor))
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return f"{self.lo} to {self.hi}, the value times {self.factor}"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -117,8 +117,8 @@ class Scaled(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return [str(self.lo), str(self.hi), str(min(max(self.lo, 1), self.hi))]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        return Int(self.lo, self.hi).refused(profile, seen)
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
+        return Int(self.lo, self.hi).bad_texts(profile, seen)
 
 
 class Seconds10(Struct, frozen=True):
@@ -133,7 +133,7 @@ class Seconds10(Struct, frozen=True):
     def format(self, value: int, profile: Profile, seen: Seen) -> str:
         return str(value // 10)
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return f"{self.lo} to {self.hi}, in tens of seconds"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -142,8 +142,8 @@ class Seconds10(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return [str(self.lo), str(self.hi)]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        return Int(self.lo, self.hi).refused(profile, seen)
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
+        return Int(self.lo, self.hi).bad_texts(profile, seen)
 
 
 class Word(Struct, frozen=True):
@@ -158,16 +158,16 @@ class Word(Struct, frozen=True):
         word = self.table.word(number, profile)
         if word is None:
             raise BadValue(
-                f"{number} is no {self.table.name} code of this version.",
+                f"{number} is not a {self.table.name} code of this version.",
                 value=str(number),
-                allowed=self.allowed(profile),
+                allowed=self.describe_allowed(profile),
             )
         return int(word) if self.numeric else word
 
     def format(self, value: str | int, profile: Profile, seen: Seen) -> str:
         return str(self.table.number(str(value), profile))
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return _codes_in_words(self.table, profile)
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class Word(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return [str(code.number) for code in self.table.of(profile)]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         known = {code.number for code in self.table.of(profile)}
         beside = {number + step for number in known for step in (-1, 1)}
         return [str(number) for number in sorted(beside - known)] + ["", "x"]
@@ -215,7 +215,7 @@ class Bits(Struct, frozen=True):
     def format(self, value: tuple[bool, ...], profile: Profile, seen: Seen) -> str:
         return str(sum(1 << bit for bit, on in enumerate(value) if on))
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return f"0 to {2**self.count - 1}, {self.count} bits"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -229,8 +229,8 @@ class Bits(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return [str(1 << bit) for bit in range(self.count)] + ["0", str(2**self.count - 1)]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        return Int(0, 2**self.count - 1).refused(profile, seen)
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
+        return Int(0, 2**self.count - 1).bad_texts(profile, seen)
 
 
 class Position(Struct, frozen=True):
@@ -241,21 +241,23 @@ class Position(Struct, frozen=True):
     taken: tuple[tuple[int, Spans], ...] = ()
 
     def free(self, profile: Profile) -> list[int]:
-        used = {position for position, spans in self.taken if offered(spans, profile)}
+        used = {position for position, spans in self.taken if is_offered(spans, profile)}
         return [position for position in range(self.count) if position not in used]
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> int:
         value = Int(0, self.count - 1).parse(raw, profile, seen)
         if value not in self.free(profile):
             raise BadValue(
-                f"{value} is not a free position.", value=str(value), allowed=self.allowed(profile)
+                f"{value} is not a free position.",
+                value=str(value),
+                allowed=self.describe_allowed(profile),
             )
         return value
 
     def format(self, value: int, profile: Profile, seen: Seen) -> str:
         return str(value)
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return _ranges(self.free(profile))
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -264,5 +266,5 @@ class Position(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return [str(position) for position in self.free(profile)]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         return [str(self.count)]

@@ -21,17 +21,17 @@ class Param(Protocol):
 
     def format(self, value: Any, profile: Profile, seen: Seen) -> str: ...
 
-    def allowed(self, profile: Profile) -> str:
-        """Describe what may be sent: `0-5`, `up to 15 characters`."""
+    def describe_allowed(self, profile: Profile) -> str:
+        """Describe the allowed texts: `0-5`, `up to 15 characters`."""
 
     def schema(self, profile: Profile) -> dict[str, Any]: ...
 
     def examples(self, profile: Profile, seen: Seen) -> list[str]: ...
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]: ...
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]: ...
 
 
-def decoded(raw: str, *, plus_is_space: bool = True) -> str:
+def decode_text(raw: str, *, plus_is_space: bool = True) -> str:
     """Decode percent-encoded text; refuse what is not UTF-8, and control characters."""
     if plus_is_space:
         raw = raw.replace("+", " ")
@@ -52,6 +52,6 @@ def _is_control(letter: str) -> bool:
     return ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 or letter in "\u2028\u2029"
 
 
-def encoded(text: str) -> str:
+def encode_text(text: str) -> str:
     """Percent-encode, so that nothing can be mistaken for a separator."""
     return quote(text, safe="")

@@ -7,7 +7,7 @@ from msgspec import Struct
 from leverframe.commands.table.codes import I2C_SENSORS, SW
 from leverframe.commands.table.params.composed import Changed
 from leverframe.commands.table.params.numbers import Int
-from leverframe.commands.table.params.param import Seen, decoded
+from leverframe.commands.table.params.param import Seen, decode_text
 from leverframe.commands.table.params.texts import Text
 from leverframe.commands.table.refusals import BadValue
 from leverframe.engine.time_zone import zone_named
@@ -37,7 +37,7 @@ class MappingItem(Struct, frozen=True):
     def format(self, value: tuple[int, int], profile: Profile, seen: Seen) -> str:
         return f"{value[0]}{value[1]}"
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return f"slot 0 to {self.slots(profile)} and reading 0 to 29"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class MappingItem(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["00", "10", "329", f"{self.slots(profile)}2"]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         return [f"{self.slots(profile) + 1}0", "130", "1", "", "x1"]
 
 
@@ -60,14 +60,14 @@ class I2cSelection(Struct, frozen=True):
             raise BadValue(
                 f"{number} selects {primary.bit_count()} primary sensors.",
                 value=str(number),
-                allowed=self.allowed(profile),
+                allowed=self.describe_allowed(profile),
             )
         return I2C_SENSORS[primary.bit_length() - 1], bool(number & 0b10000)
 
     def format(self, value: tuple[str, bool], profile: Profile, seen: Seen) -> str:
         return str((1 << I2C_SENSORS.index(value[0])) + 16 * value[1])
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return "1 NONE, 2 BME280, 4 AM2320 or 8 HTS221, plus 16 for SPS30"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class I2cSelection(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["1", "2", "4", "8", "17", "18", "20", "24"]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         return ["0", "3", "16", "25", "", "x"]
 
 
@@ -90,17 +90,17 @@ class EqualsComparison(Struct, frozen=True):
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
         words = {"0": ">=", "1": "<", "=": ">="}
-        word = words.get(decoded(raw))
+        word = words.get(decode_text(raw))
         if word is None:
             raise BadValue(
-                f"{raw!r} is not a comparison.", value=raw, allowed=self.allowed(profile)
+                f"{raw!r} is not a comparison.", value=raw, allowed=self.describe_allowed(profile)
             )
         return word
 
     def format(self, value: str, profile: Profile, seen: Seen) -> str:
         return "1" if value == "<" else "0"
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return "0, 1 or ="
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class EqualsComparison(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["0", "1", "="]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         return ["2", "", "x"]
 
 
@@ -120,9 +120,9 @@ class TimeZoneName(Text, frozen=True):
         name = super().parse(raw, profile, seen)
         if name and zone_named(name) is None:
             raise BadValue(
-                f"This machine knows no time zone {name!r}.",
+                f"{name!r} is not a time zone of this machine.",
                 value=name,
-                allowed=self.allowed(profile),
+                allowed=self.describe_allowed(profile),
             )
         return name
 
@@ -130,7 +130,7 @@ class TimeZoneName(Text, frozen=True):
 TIME_ZONE = TimeZoneName(
     64,
     pattern=r"|[A-Za-z][A-Za-z0-9_+\-]*(?:/[A-Za-z0-9_+\-]+){0,2}",
-    form="a name such as Europe/Warsaw, or nothing for that of the configuration",
+    form="a name such as Europe/Warsaw, or empty for the time zone of the configuration",
     fitting=("", "Europe/Warsaw", "UTC"),
     unfitting=("Europe/Nowhere", "../passwd", "Europe"),
 )

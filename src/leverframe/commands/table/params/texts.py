@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from leverframe.commands.table.params.param import Seen, decoded, encoded
+from leverframe.commands.table.params.param import Seen, decode_text, encode_text
 from leverframe.commands.table.refusals import BadValue
 from leverframe.profile import Profile
 
@@ -23,23 +23,25 @@ class Text(Struct, frozen=True):
     unfitting: tuple[str, ...] = ()
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
-        text = decoded(raw)
+        text = decode_text(raw)
         if not self.least <= len(text) <= self.most:
             raise BadValue(
-                f"The text has {len(text)} characters.", value=text, allowed=self.allowed(profile)
+                f"The text has {len(text)} characters.",
+                value=text,
+                allowed=self.describe_allowed(profile),
             )
         if self.pattern and not re.fullmatch(self.pattern, text):
             raise BadValue(
-                f"{text!r} does not have the right form.",
+                f"{text!r} has the wrong format.",
                 value=text,
-                allowed=self.allowed(profile),
+                allowed=self.describe_allowed(profile),
             )
         return text
 
     def format(self, value: str, profile: Profile, seen: Seen) -> str:
-        return encoded(value)
+        return encode_text(value)
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         length = (
             f"{self.least} to {self.most} characters"
             if self.least
@@ -58,44 +60,49 @@ class Text(Struct, frozen=True):
 
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         if self.pattern:
-            return [encoded(text) for text in self.fitting]
-        return [encoded("x" * self.least), encoded(("Ogród *&=+%\"'" * self.most)[: self.most])]
+            return [encode_text(text) for text in self.fitting]
+        return [
+            encode_text("x" * self.least),
+            encode_text(("Ogród *&=+%\"'" * self.most)[: self.most]),
+        ]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        too_short = [encoded("x" * (self.least - 1))] if self.least else []
-        unfitting = [encoded(text) for text in self.unfitting]
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
+        too_short = [encode_text("x" * (self.least - 1))] if self.least else []
+        unfitting = [encode_text(text) for text in self.unfitting]
         garbage = ["%FF%FE", "%00", "%0A", "%C3%28"]
-        return [encoded("ą" * (self.most + 1)), *too_short, *unfitting, *garbage]
+        return [encode_text("ą" * (self.most + 1)), *too_short, *unfitting, *garbage]
 
 
 class Phone(Struct, frozen=True):
     """A telephone number: digits, perhaps after a plus, which stays a plus even unencoded."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
-        text = decoded(raw, plus_is_space=False)
+        text = decode_text(raw, plus_is_space=False)
         if not re.fullmatch(r"\+?[0-9]{3,20}", text):
             raise BadValue(
-                f"{text!r} is not a telephone number.", value=text, allowed=self.allowed(profile)
+                f"{text!r} is not a telephone number.",
+                value=text,
+                allowed=self.describe_allowed(profile),
             )
         return text
 
     def format(self, value: str, profile: Profile, seen: Seen) -> str:
-        return encoded(value)
+        return encode_text(value)
 
-    def allowed(self, profile: Profile) -> str:
-        return "3 to 20 digits, perhaps after a plus"
+    def describe_allowed(self, profile: Profile) -> str:
+        return "3 to 20 digits, optionally after a plus"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
         return {
             "type": "string",
             "pattern": "^\\+?[0-9]{3,20}$",
-            "description": self.allowed(profile),
+            "description": self.describe_allowed(profile),
         }
 
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["+48123456789", "112", "%2B48123456789"]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         return ["12", "x12345", "1234567890123456789012"]
 
 
@@ -103,30 +110,30 @@ class OneWireId(Struct, frozen=True):
     """Eight hexadecimal bytes separated by colons."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
-        text = decoded(raw)
+        text = decode_text(raw)
         if not re.fullmatch(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}", text):
             raise BadValue(
-                f"{text!r} is not a 1-Wire ID.", value=text, allowed=self.allowed(profile)
+                f"{text!r} is not a 1-Wire ID.", value=text, allowed=self.describe_allowed(profile)
             )
         return text
 
     def format(self, value: str, profile: Profile, seen: Seen) -> str:
         return value
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return "eight bytes of 0-9 and A-F separated by colons, like 28:FF:64:1E:8C:16:03:5A"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
         return {
             "type": "string",
             "pattern": "^[0-9A-F]{2}(:[0-9A-F]{2}){7}$",
-            "description": self.allowed(profile),
+            "description": self.describe_allowed(profile),
         }
 
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["28:FF:64:1E:8C:16:03:5A", "00:00:00:00:00:00:00:00", "FF%3AFF" + ":FF" * 6]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         return ["28:FF:64:1E:8C:16:03", "28:ff:64:1e:8c:16:03:5a", "2G" + ":00" * 7, "", "0"]
 
 
@@ -137,19 +144,21 @@ class Base64Text(Struct, frozen=True):
     least: int = 0
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
-        packed = decoded(raw, plus_is_space=False)
+        packed = decode_text(raw, plus_is_space=False)
         try:
             text = b64decode(packed, validate=True).decode("utf-8")
         except (ValueError, UnicodeDecodeError):
-            raise BadValue("The text is not Base64.", allowed=self.allowed(profile)) from None
+            raise BadValue(
+                "The text is not Base64.", allowed=self.describe_allowed(profile)
+            ) from None
         if not self.least <= len(text) <= self.most or not text.isprintable():
-            raise BadValue("The text is not allowed.", allowed=self.allowed(profile))
+            raise BadValue("The text is not allowed.", allowed=self.describe_allowed(profile))
         return text
 
     def format(self, value: str, profile: Profile, seen: Seen) -> str:
-        return encoded(b64encode(value.encode()).decode())
+        return encode_text(b64encode(value.encode()).decode())
 
-    def allowed(self, profile: Profile) -> str:
+    def describe_allowed(self, profile: Profile) -> str:
         return f"Base64 of {self.least} to {self.most} printable characters"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
@@ -163,5 +172,5 @@ class Base64Text(Struct, frozen=True):
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return [self.format(text, profile, seen) for text in ("x" * self.least, "ż" * self.most)]
 
-    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+    def bad_texts(self, profile: Profile, seen: Seen) -> list[str]:
         return [self.format("x" * (self.most + 1), profile, seen), "%%%", "ab", "/w=="]
