@@ -36,7 +36,7 @@ SLICE_S = 0.005
 REST_S, MAX_REST_S = 0.01, 0.1
 
 Item = TypeVar("Item")
-Asked = TypeVar("Asked")
+Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
@@ -70,14 +70,14 @@ class LoopShares:
     def answer(
         self,
         share: LoopShare,
-        asked: Asked,
-        handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]],
+        request: Request,
+        handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]],
     ) -> Answer | Coroutine[Any, Any, Answer]:
         """Answer at once, or when the controller has time again."""
         began = self.clock()
         if self.must_wait(share, began):
-            return self._in_turn(share, asked, handler)
-        answer = handler(asked)
+            return self._in_turn(share, request, handler)
+        answer = handler(request)
         share.charge(began, self.clock())
         return answer
 
@@ -106,13 +106,13 @@ class LoopShares:
     async def _in_turn(
         self,
         share: LoopShare,
-        asked: Asked,
-        handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]],
+        request: Request,
+        handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]],
     ) -> Answer:
         async with self.line(share):
             await self.pause(share)
             began = self.clock()
-            answer: Any = handler(asked)
+            answer: Any = handler(request)
             share.charge(began, self.clock())
         reply: Answer = await answer if isinstance(answer, Coroutine) else answer
         return reply
@@ -125,10 +125,10 @@ class LoopTurns(Struct, frozen=True):
     share: LoopShare
 
     def answer(
-        self, asked: Asked, handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]]
+        self, request: Request, handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]]
     ) -> Answer | Coroutine[Any, Any, Answer]:
         """Answer at once, or when the controller has time again."""
-        return self.shares.answer(self.share, asked, handler)
+        return self.shares.answer(self.share, request, handler)
 
     async def begin(self) -> float:
         """Wait until the controller has time; return the moment, to be given to `end`."""

@@ -163,7 +163,7 @@ def board_kinds() -> list[str]:
     return [*OWN_BOARDS, *sorted(entry_points(group=BOARDS_GROUP).names)]
 
 
-def miswired(wiring: Wiring) -> Iterator[Miswired]:
+def find_mistakes(wiring: Wiring) -> Iterator[Miswired]:
     """Yield the mistakes in the wiring that the types of the table cannot exclude."""
     if wiring.kind not in OWN_BOARDS and wiring.kind not in (kinds := board_kinds()):
         known = ", ".join(kinds)
@@ -176,9 +176,9 @@ def miswired(wiring: Wiring) -> Iterator[Miswired]:
     yield from _unknown("analog", wiring.analog, MEASURED)
     outputs = [(("outputs", label), pin) for label, pin in wiring.outputs.items()]
     inputs = [(("digital_inputs", label), pin) for label, pin in wiring.digital_inputs.items()]
-    yield from _used_twice("GPIO line", [*outputs, *inputs])
+    yield from _find_shared("GPIO line", [*outputs, *inputs])
     channels = [(("pwm", label), channel) for label, channel in wiring.pwm.items()]
-    yield from _used_twice("PWM channel", channels)
+    yield from _find_shared("PWM channel", channels)
     if wiring.onewire is not None:
         yield from _bad_ids(wiring.onewire.extra)
     if wiring.kind == SIMULATED and wiring != Wiring():
@@ -194,7 +194,7 @@ def _unknown(table: str, labels: Iterable[str], allowed: tuple[str, ...]) -> Ite
             )
 
 
-def _used_twice(
+def _find_shared(
     what: str, wired: Iterable[tuple[tuple[str, str], Pin | PwmChannel]]
 ) -> Iterator[Miswired]:
     users: dict[tuple[object, object], str] = {}

@@ -35,7 +35,7 @@ def test_inputs_are_opened_and_outputs_are_not() -> None:
     assert rows["INPD1"] == ("INPD1", f"{CHIP} line 11", True, "free; level 1")
 
 
-def test_an_input_whose_driver_cannot_watch_it_is_told() -> None:
+def test_input_whose_driver_cannot_watch_it_is_reported() -> None:
     class Unwatched(FakeLines):
         def open_input(self, pin: Pin, pull_up: bool) -> FakeInput:
             raise Unusable("refuses what it was told")

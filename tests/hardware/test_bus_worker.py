@@ -65,7 +65,7 @@ def test_an_exception_is_a_refusal_with_code_and_words() -> None:
     run_virtually(scenario())
 
 
-def test_silence_is_told_and_the_next_request_waits_for_a_late_answer() -> None:
+def test_silence_is_reported_and_the_next_request_waits_for_a_late_answer() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(0.5)
@@ -116,7 +116,7 @@ def test_too_many_requests_are_refused_and_the_others_are_made() -> None:
     run_virtually(scenario())
 
 
-def test_a_request_that_nobody_waits_for_any_more_is_not_made() -> None:
+def test_cancelled_request_is_not_sent() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(0.01)
@@ -166,7 +166,7 @@ class FaultyBus(SimulatedBus):
         return await super().ask(line, slave, read)
 
 
-def test_a_fault_fails_the_request_and_the_polling_goes_on(caplog: Any) -> None:
+def test_fault_fails_the_request_and_polling_continues(caplog: Any) -> None:
     async def scenario() -> None:
         bench = Bench(FaultyBus(s7=100), GTIL)
         with pytest.raises(Unusable, match="failed unexpectedly"):

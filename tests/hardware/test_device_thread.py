@@ -187,7 +187,7 @@ class RestlessDevice:
 
 
 @pytest.mark.parametrize("fault_at", [1, 3])
-async def test_a_fault_of_who_takes_the_readings_is_told_and_the_polling_goes_on(
+async def test_fault_of_the_reading_callback_is_reported_and_polling_continues(
     fault_at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     reports = 0
@@ -220,7 +220,7 @@ async def test_a_fault_of_who_takes_the_readings_is_told_and_the_polling_goes_on
         (OSError(5, "Input/output error"), "/dev/x failed: Input/output error."),
     ],
 )
-def test_a_failure_is_told_in_a_sentence(error: OSError, sentence: str) -> None:
+def test_failure_is_reported_in_a_sentence(error: OSError, sentence: str) -> None:
     assert os_error_text(error, "/dev/x").startswith(sentence)
 
 

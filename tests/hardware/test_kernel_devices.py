@@ -42,7 +42,7 @@ def test_an_output_comes_up_with_the_wanted_state() -> None:
     assert settings.active_low
 
 
-def test_a_chip_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_chip_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("gpiod")
     pin = Pin(str(tmp_path / "gpiochip0"), 17)
     lines = kernel_lines()
@@ -55,7 +55,7 @@ def test_a_chip_that_is_not_there_is_told(tmp_path: Path) -> None:
             use()
 
 
-def test_a_file_that_is_no_chip_is_told(tmp_path: Path) -> None:
+def test_file_that_is_no_chip_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("gpiod")
     (tmp_path / "file").write_text("")
     with pytest.raises(Unusable, match="file line LED"):
@@ -73,7 +73,7 @@ def test_without_its_package_every_line_says_what_to_install() -> None:
             use()
 
 
-def test_a_bus_that_is_not_there_is_told() -> None:
+def test_missing_bus_is_reported() -> None:
     pytest.importorskip("smbus2")
     with pytest.raises(Unusable, match=f"/dev/i2c-{NO_SUCH_BUS} is not there; check"):
         open_kernel_bus(NO_SUCH_BUS)

@@ -64,7 +64,7 @@ async def test_an_input_that_breaks_down_is_opened_again(bench: LinuxBench) -> N
     assert "INPD1" not in bench.troubles
 
 
-async def test_a_chip_that_is_missing_is_told_and_the_rest_runs(tmp_path: Path) -> None:
+async def test_missing_chip_is_reported_and_the_rest_runs(tmp_path: Path) -> None:
     outputs = {"OUT0": Pin(CHIP, 0), "OUT1": Pin("/dev/gpiochip9", 1)}
     bench = LinuxBench(tmp_path, outputs=outputs)
     await bench.open()
@@ -179,7 +179,7 @@ async def test_scale_and_offset_of_a_converter_are_applied(tmp_path: Path) -> No
     await bench.close()
 
 
-async def test_a_channel_that_fails_is_absent_and_told_until_it_is_back(bench: LinuxBench) -> None:
+async def test_failing_channel_is_absent_and_reported_until_it_is_back(bench: LinuxBench) -> None:
     bench.set_voltage("INPA2", 1.0)
     file = bench.tree.root / "bus/iio/devices/iio:device0/in_voltage2_raw"
     file.unlink()
@@ -343,7 +343,7 @@ async def test_a_damaged_answer_is_held_once_and_then_absent(bench: LinuxBench) 
     assert bench.troubles["AM2320"].startswith("answers with wrong checksums on I2C bus 1")
 
 
-async def test_a_damaged_answer_of_the_secondary_sensor_is_told(bench: LinuxBench) -> None:
+async def test_damaged_answer_of_the_secondary_sensor_is_reported(bench: LinuxBench) -> None:
     part = bench.bus.parts[sps30_i2c.ADDRESS] = sps30_part(1.5, 2.5, 3.5, 4.5)
     part.answers[sps30_i2c.READ] = bytes(60)
     bench.set("i2c.sps30", True)
@@ -395,7 +395,7 @@ async def test_a_dead_primary_sensor_leaves_the_secondary_alone(bench: LinuxBenc
     assert part.commands.count(sps30_i2c.start_command()) == 1
 
 
-async def test_a_bus_that_is_faster_than_set_is_told(
+async def test_bus_faster_than_its_setting_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = LinuxBench(tmp_path)

@@ -29,7 +29,7 @@ from leverframe.profile import Profile
 from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, Write, exception_answer
 from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParameters
-from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, framed
+from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, build_frame
 from tests.hardware.modbus_ports import connect_modbus
 from tests.patience import PATIENCE_S
 
@@ -221,8 +221,8 @@ class MisbehavingSlave:
 
 SLAVE = 3
 ASKED = Read(3, 200, 1)
-GOOD = framed(SLAVE, bytes((3, 2, 0x12, 0x34)))
-OTHER = framed(SLAVE, bytes((3, 2, 0x99, 0x99)))
+GOOD = build_frame(SLAVE, bytes((3, 2, 0x12, 0x34)))
+OTHER = build_frame(SLAVE, bytes((3, 2, 0x99, 0x99)))
 ANSWER = Data(b"\x12\x34")
 FAST = SerialParameters(115200)
 
@@ -246,9 +246,9 @@ async def line(slave: MisbehavingSlave) -> Any:
     [
         (GOOD, ANSWER),
         (b"\x00\xff\x03\x03\x02" + GOOD, ANSWER),
-        (framed(SLAVE + 1, bytes((3, 2, 1, 1))) + GOOD, ANSWER),
-        (framed(SLAVE, ASKED.pdu()) + GOOD, ANSWER),
-        (framed(SLAVE, exception_answer(3, ILLEGAL_ADDRESS)), ExceptionReply(ILLEGAL_ADDRESS)),
+        (build_frame(SLAVE + 1, bytes((3, 2, 1, 1))) + GOOD, ANSWER),
+        (build_frame(SLAVE, ASKED.pdu()) + GOOD, ANSWER),
+        (build_frame(SLAVE, exception_answer(3, ILLEGAL_ADDRESS)), ExceptionReply(ILLEGAL_ADDRESS)),
         (GOOD[:-1] + b"\x00" + GOOD, ANSWER),
     ],
     ids=["good", "noise before", "another slave", "echo", "exception", "wrong checksum before"],
@@ -258,7 +258,7 @@ async def test_the_answer_is_found_in_what_a_line_delivers(
 ) -> None:
     slave.says = lambda request: said
     assert await line.ask(FAST, SLAVE, ASKED) == answer
-    assert slave.requests == [framed(SLAVE, ASKED.pdu())]
+    assert slave.requests == [build_frame(SLAVE, ASKED.pdu())]
 
 
 @pytest.mark.parametrize(
@@ -267,8 +267,8 @@ async def test_the_answer_is_found_in_what_a_line_delivers(
         (b"", False),
         (GOOD[:-1], True),
         (GOOD[:-1] + b"\x00", True),
-        (framed(SLAVE, ASKED.pdu()), False),
-        (framed(SLAVE + 1, GOOD[1:-2]), False),
+        (build_frame(SLAVE, ASKED.pdu()), False),
+        (build_frame(SLAVE + 1, GOOD[1:-2]), False),
     ],
     ids=["silence", "short frame", "wrong checksum", "echo only", "another slave"],
 )
@@ -368,7 +368,7 @@ async def test_a_port_whose_loss_a_write_notices_first_is_opened_again(
     slave.close()
 
 
-async def test_a_slave_that_refuses_everything_is_told_wherever_people_look(port: str) -> None:
+async def test_slave_that_refuses_everything_is_reported_in_all_places(port: str) -> None:
     twin = await LoopTwin.start()
     services = await connect_modbus(twin.controller, port)
     # What hangs there has bits only, and no input registers.

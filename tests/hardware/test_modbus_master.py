@@ -226,7 +226,7 @@ def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
     run_virtually(scenario())
 
 
-def test_what_a_module_refuses_is_absent_at_once_and_the_rest_goes_on() -> None:
+def test_refused_reading_is_absent_immediately_and_the_rest_continues() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s3=1)
         bench = Bench(bus, slots(("charge controller (solar)", 3)))
@@ -275,7 +275,7 @@ def test_a_module_that_refuses_everything_is_a_trouble_with_code_and_words(
     run_virtually(scenario())
 
 
-def test_a_code_that_the_protocol_does_not_have_is_told_as_such() -> None:
+def test_unknown_exception_code_is_reported_as_such() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
         bus.refusing, bus.refuses_with = {0}, 99
@@ -374,7 +374,7 @@ def test_a_module_taken_out_has_no_readings_any_more() -> None:
     run_virtually(scenario())
 
 
-def test_a_new_mapping_counts_at_once() -> None:
+def test_new_mapping_counts_immediately() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
@@ -426,7 +426,7 @@ def own_neighbours(count: int) -> Settings:
     return slots(("custom1", 9), settings=replace(NEWEST, modbus_devices=devices))
 
 
-def test_neighbouring_registers_of_an_own_device_are_read_at_once() -> None:
+def test_neighbouring_registers_of_a_custom_device_are_read_together() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s9=55), own_neighbours(5))
         await asyncio.sleep(2.5)
@@ -451,7 +451,7 @@ def test_a_device_that_lacks_a_register_is_asked_for_its_neighbours_one_by_one()
     run_virtually(scenario())
 
 
-def test_a_port_that_is_missing_is_told_and_tried_again() -> None:
+def test_missing_port_is_reported_and_retried() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
         bus.broken = True
@@ -467,7 +467,7 @@ def test_a_port_that_is_missing_is_told_and_tried_again() -> None:
     run_virtually(scenario())
 
 
-def test_an_answer_to_a_module_that_was_replaced_meanwhile_is_nobodys() -> None:
+def test_answer_for_a_replaced_module_is_dropped() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
         bus.answer_s = 0.4
@@ -486,7 +486,7 @@ def test_an_answer_to_a_module_that_was_replaced_meanwhile_is_nobodys() -> None:
     run_virtually(scenario())
 
 
-def test_a_fault_of_who_takes_the_readings_is_told_and_the_asking_goes_on(
+def test_fault_of_the_reading_callback_is_reported_and_requests_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:

@@ -252,7 +252,7 @@ async def asked(address: str) -> Any:
         await line.close()
 
 
-async def test_answers_exceptions_and_nonsense_are_told_apart() -> None:
+async def test_answers_exceptions_and_nonsense_are_distinguished() -> None:
     for says, answer in (
         (answering(PDU), Data(b"\x12\x34")),
         (answering(exception_answer(3, 6)), ExceptionReply(6)),
@@ -280,7 +280,7 @@ async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silenc
         await line.close()
 
 
-async def test_a_connection_that_the_server_ended_meanwhile_is_opened_again() -> None:
+async def test_connection_closed_by_the_server_is_opened_again() -> None:
     async with Server(answering(PDU)) as server:
         server.is_for_one_request = True
         line = TcpLine(WAY_OUT, server.address)

@@ -114,7 +114,7 @@ def at_a_desk(scenario: Callable[[Desk], Awaitable[None]]) -> None:
     run_virtually(run())
 
 
-def test_a_value_is_written_read_back_and_told_with_who_wanted_it() -> None:
+def test_value_is_written_read_back_and_reported_with_its_requester() -> None:
     async def scenario(desk: Desk) -> None:
         waiting = desk.write(215)
         assert desk.outcome == ("waiting", None)
@@ -147,7 +147,7 @@ def test_a_register_that_needs_a_moment_is_read_again() -> None:
     at_a_desk(scenario)
 
 
-def test_a_difference_is_told_and_a_trouble_until_a_later_write_succeeds() -> None:
+def test_difference_is_a_problem_until_a_later_write_succeeds() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.limit = 30
         with pytest.raises(DeviceFailed, match="45 was written, but 30 is read back"):
@@ -171,7 +171,7 @@ def test_what_cannot_be_read_counts_as_written_and_says_so() -> None:
     at_a_desk(scenario)
 
 
-def test_what_a_rule_writes_to_a_silent_module_is_tried_again_and_told_meanwhile() -> None:
+def test_write_of_a_rule_to_a_silent_module_is_retried_and_reported() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([SILENT, SILENT])
         writing = desk.write(215)
@@ -200,7 +200,7 @@ def test_a_module_that_stays_silent_is_given_up_after_a_few_attempts_and_stays_a
     at_a_desk(scenario)
 
 
-def test_whoever_asks_is_told_soon() -> None:
+def test_requested_write_is_answered_soon() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([SILENT] * 100)
         with pytest.raises(
@@ -262,7 +262,7 @@ def test_a_newer_value_ends_the_attempts_for_an_older_one() -> None:
     at_a_desk(scenario)
 
 
-def test_whoever_asked_and_was_overtaken_is_told() -> None:
+def test_overtaken_write_is_reported_to_its_requester() -> None:
     async def scenario(desk: Desk) -> None:
         first, second, third = (desk.write(value, asked=True) for value in (1, 2, 3))
         with pytest.raises(DeviceFailed, match="a newer value"):
@@ -303,7 +303,7 @@ def test_another_module_in_the_slot_takes_its_troubles_along() -> None:
     at_a_desk(scenario)
 
 
-def test_a_value_that_does_not_fit_and_a_fault_are_told_and_not_tried_again() -> None:
+def test_unfit_value_and_fault_are_reported_and_not_retried() -> None:
     async def scenario(desk: Desk) -> None:
         with pytest.raises(DeviceFailed, match="70000 does not fit into uint16"):
             await desk.write(70000, asked=True)

@@ -79,7 +79,9 @@ async def bench(tmp_path: Path) -> AsyncIterator[PluggedBench]:
     await bench.close()
 
 
-async def test_a_pulled_gpio_chip_is_told_and_comes_back_as_it_was_set(bench: PluggedBench) -> None:
+async def test_pulled_gpio_chip_is_reported_and_restored_with_its_levels(
+    bench: PluggedBench,
+) -> None:
     bench.board.drive_output(0, True)
     bench.board.drive_output(1, False)
     await bench.poll()
@@ -94,7 +96,7 @@ async def test_a_pulled_gpio_chip_is_told_and_comes_back_as_it_was_set(bench: Pl
     assert bench.sensed["INPD1"] == 1
 
 
-async def test_a_pulled_pwm_chip_is_told_and_comes_back_as_it_was_set(bench: PluggedBench) -> None:
+async def test_pulled_pwm_chip_is_reported_and_restored_with_its_duty(bench: PluggedBench) -> None:
     bench.board.drive_pwm(1, 0.25)
     await bench.poll()
     chip = bench.tree.root / "class/pwm/pwmchip0"
@@ -106,7 +108,7 @@ async def test_a_pulled_pwm_chip_is_told_and_comes_back_as_it_was_set(bench: Plu
     assert bench.pwm_level(1) == 0.25
 
 
-async def test_a_pulled_1_wire_adapter_is_told_and_its_sensors_are_absent(
+async def test_pulled_1_wire_adapter_is_reported_and_its_sensors_are_absent(
     bench: PluggedBench,
 ) -> None:
     bench.plug_onewire(SENSOR, 21.5)
@@ -123,7 +125,7 @@ async def test_a_pulled_1_wire_adapter_is_told_and_its_sensors_are_absent(
     assert bench.sensed[SENSOR] == 22.5
 
 
-async def test_a_pulled_i2c_adapter_is_told_and_let_go(bench: PluggedBench) -> None:
+async def test_pulled_i2c_adapter_is_reported_and_released(bench: PluggedBench) -> None:
     bench.plug_weather(20.0, 40.0)
     await bench.poll()
     assert bench.sensed["T1"] == 20.0
@@ -156,7 +158,7 @@ class Adapter:
         self._path.unlink()
 
 
-async def test_a_pulled_port_of_a_serial_module_is_told(tmp_path: Path) -> None:
+async def test_pulled_port_of_a_serial_module_is_reported(tmp_path: Path) -> None:
     path, troubles = tmp_path / "ttyUSB0", dict[str, str]()
     adapter = Adapter(path)
     name = "PM sensor SDS011"
@@ -174,7 +176,7 @@ async def test_a_pulled_port_of_a_serial_module_is_told(tmp_path: Path) -> None:
     back.pull()
 
 
-async def test_a_pulled_port_of_modbus_is_told_while_nobody_is_asked(tmp_path: Path) -> None:
+async def test_pulled_modbus_port_is_reported_while_no_slave_is_polled(tmp_path: Path) -> None:
     path, troubles = tmp_path / "ttyUSB0", dict[str, str]()
     adapter = Adapter(path)
     slots = (ModbusSlot("GTIL", 7), *Settings().modbus_slots[1:])

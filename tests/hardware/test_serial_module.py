@@ -102,7 +102,7 @@ def bench() -> Iterator[Bench]:
     bench.close()
 
 
-async def test_a_sensor_that_speaks_by_itself_is_read_among_garbage(bench: Bench) -> None:
+async def test_unprompted_sensor_is_read_among_garbage(bench: Bench) -> None:
     service = bench.service()
     service.start(chosen(SDS011))
     await bench.hears(sds011.WAKE)
@@ -155,7 +155,7 @@ async def test_a_sensor_that_speaks_again_is_no_trouble_any_more(bench: Bench) -
     await service.close()
 
 
-async def test_a_sensor_that_forgot_to_measure_is_told_to_start_again(bench: Bench) -> None:
+async def test_sensor_that_stopped_measuring_is_restarted(bench: Bench) -> None:
     service = bench.service(stale_s=0.05, period_s=0.01)
     service.start(chosen("PM sensor SPS30"))
     await bench.hears(sps30.START)
@@ -175,7 +175,7 @@ async def test_a_scanned_code_stays_until_the_next_one(bench: Bench) -> None:
     await service.close()
 
 
-async def test_choosing_another_module_opens_the_port_anew(bench: Bench) -> None:
+async def test_choosing_another_module_reopens_the_port(bench: Bench) -> None:
     service = bench.service(period_s=0.01)
     service.start(chosen(SDS011))
     await bench.hears(sds011.WAKE)
@@ -227,7 +227,7 @@ async def test_a_port_that_is_lost_is_opened_again_when_it_is_back(tmp_path: Pat
     second.close()
 
 
-async def test_a_path_that_is_no_serial_port_is_told(tmp_path: Path) -> None:
+async def test_path_that_is_no_serial_port_is_reported(tmp_path: Path) -> None:
     bench = Bench()
     plain = tmp_path / "file"
     plain.write_bytes(b"")
@@ -239,7 +239,7 @@ async def test_a_path_that_is_no_serial_port_is_told(tmp_path: Path) -> None:
     bench.close()
 
 
-async def test_a_port_that_another_program_uses_is_told(bench: Bench) -> None:
+async def test_port_in_use_by_another_program_is_reported(bench: Bench) -> None:
     bench.lock(True)
     service = bench.service()
     service.start(chosen(SDS011))
@@ -250,7 +250,7 @@ async def test_a_port_that_another_program_uses_is_told(bench: Bench) -> None:
     await service.close()
 
 
-async def test_a_session_that_fails_is_told_and_begun_again(
+async def test_failed_session_is_reported_and_restarted(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Faulty(ScannerDecoder):
@@ -281,7 +281,7 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(before)
 
 
-async def test_a_port_without_permission_is_told(bench: Bench) -> None:
+async def test_port_without_permission_is_reported(bench: Bench) -> None:
     os.chmod(bench.path, 0)
     service = bench.service()
     with as_nobody():
@@ -291,7 +291,7 @@ async def test_a_port_without_permission_is_told(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("module", UNREADABLE)
-async def test_a_module_whose_protocol_is_not_public_is_told(bench: Bench, module: str) -> None:
+async def test_module_with_unpublished_protocol_is_reported(bench: Bench, module: str) -> None:
     service = bench.service()
     service.start(chosen(module))
     await until(lambda: "is not published" in bench.troubles.get("serial port", ""))
@@ -306,7 +306,7 @@ def test_every_module_that_can_be_chosen_is_known_to_the_service() -> None:
     assert {code.word for code in SERIAL_MODULES.codes} == known
 
 
-async def test_a_module_that_cannot_be_left_is_told_and_the_next_one_is_served(
+async def test_module_that_cannot_be_closed_is_reported_and_the_next_module_served(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     # One when the port is let go of, and one when the module is left.

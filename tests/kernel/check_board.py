@@ -59,7 +59,7 @@ def test_with_its_groups_the_service_may_use_everything_that_is_free(
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def test_a_line_that_somebody_holds_is_told_and_used_when_it_is_free(
+def test_line_in_use_is_reported_and_used_when_free(
     bench: Bench, running: Service, somebody: gpiod.LineRequest
 ) -> None:
     running.get("/outs.cgi?out2=1&out1=0")
@@ -209,7 +209,7 @@ def told_within_s(running: Service) -> float:
     return max(TOLD_WITHIN_S, 20 * (time.monotonic() - began))
 
 
-def test_a_pulled_chip_is_told(bench: Bench, running: Service) -> None:
+def test_pulled_chip_is_reported(bench: Bench, running: Service) -> None:
     chip = bench.chip
     running.get("/outs.cgi?out0=1")
     until(lambda: chip.level(0) == 1, "it is driven", SOON_S)
@@ -222,7 +222,7 @@ def test_a_pulled_chip_is_told(bench: Bench, running: Service) -> None:
     assert running.told_at("INPD1: ") - gone < limit_s
 
 
-def test_a_pulled_adapter_is_told_for_all_that_hangs_on_it(bench: Bench, running: Service) -> None:
+def test_pulled_adapter_is_reported_for_all_devices_on_it(bench: Bench, running: Service) -> None:
     bus = f"I2C bus {bench.bus}"
     bench.adapter.pull()
     until(lambda: not Path(f"/dev/i2c-{bench.bus}").exists(), "the kernel takes it away", SOON_S)

@@ -13,9 +13,9 @@ from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.email import TLS_PORT, Mail
 from leverframe.notify.message import Message
-from leverframe.notify.smtp import encoded
+from leverframe.notify.smtp import encode_mail
 from leverframe.notify.trust import Trust
-from leverframe.notify.written_mail import written as compose_mail
+from leverframe.notify.written_mail import write_mail as compose_mail
 from leverframe.outgoing.targets import Targets
 
 from .conftest import Certificates
@@ -106,7 +106,7 @@ async def test_without_a_login_that_the_server_wants_the_mail_waits(
         await office.until_ended()
 
 
-async def test_a_certificate_that_is_not_trusted_is_told_and_no_password_is_sent(
+async def test_untrusted_certificate_is_reported_and_no_password_sent(
     bell: Bell, certificates: Certificates
 ) -> None:
     async with (
@@ -120,7 +120,7 @@ async def test_a_certificate_that_is_not_trusted_is_told_and_no_password_is_sent
     assert peer.taken == []
 
 
-async def test_tls_that_the_server_does_not_offer_is_told(bell: Bell) -> None:
+async def test_missing_tls_of_the_server_is_reported(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         office.set(email__tls=True)
         office.notify("a")
@@ -213,7 +213,7 @@ async def test_every_recipient_gets_a_mail_of_its_own(bell: Bell) -> None:
     assert [taken.recipients for taken in peer.taken] == [["carla@example.org"]]
 
 
-async def test_a_dead_server_is_told_and_the_mail_goes_out_when_it_lives(bell: Bell) -> None:
+async def test_dead_server_is_reported_and_the_mail_sent_when_it_is_back(bell: Bell) -> None:
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))
         dead = chosen.getsockname()[1]
@@ -225,7 +225,7 @@ async def test_a_dead_server_is_told_and_the_mail_goes_out_when_it_lives(bell: B
     assert len(peer.taken) == 1
 
 
-async def test_a_name_that_cannot_be_resolved_is_told(bell: Bell) -> None:
+async def test_unresolvable_name_is_reported(bell: Bell) -> None:
     async with mailing(bell, 25) as office:
         office.set(email__host="no-such-host.invalid")
         office.notify("a")
@@ -250,7 +250,7 @@ async def test_an_edge_without_a_text_sends_nothing(bell: Bell) -> None:
     assert office.report("waiting") + office.report("failed") == []
 
 
-async def test_a_mail_that_is_sent_again_can_be_told_by_its_id(bell: Bell) -> None:
+async def test_resent_mail_keeps_its_message_id(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         office.notify("a")
         office.notify("b")
@@ -264,7 +264,7 @@ def written(**settings: str) -> bytes:
     """A mail as it is sent."""
     message = Message(1, "email", 1, True, "rule 1", "bert@example.org", 1e9, content={"text": "x"})
     email = replace(Email(host="h", sender="a@example.org"), **settings)
-    return encoded(compose_mail(message, email, "leverframe-1"))
+    return encode_mail(compose_mail(message, email, "leverframe-1"))
 
 
 @given(st.text(max_size=60))
@@ -283,7 +283,7 @@ def test_no_subject_adds_a_header_or_a_line_to_the_text(subject: str) -> None:
 @pytest.mark.parametrize(
     "sender", ["", "anna", "a@b\r\nBcc: c@d", "a@b, c@d", "<a@b>", "a b@c", "a@b@c", "a@[", '"@b']
 )
-def test_a_sender_that_is_no_address_is_told(sender: str) -> None:
+def test_invalid_sender_address_is_reported(sender: str) -> None:
     with pytest.raises(CannotSend, match="is not an e-mail address; set one with em6"):
         written(sender=sender)
 

@@ -129,7 +129,7 @@ async def test_a_server_that_hangs_up_is_asked_again(office: PostOffice, peer: H
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:99999/a", "gopher://127.0.0.1/a"])
-async def test_an_address_that_is_none_is_told(office: PostOffice, url: str) -> None:
+async def test_invalid_address_is_reported(office: PostOffice, url: str) -> None:
     request(office, url)
     (failed,) = await office.until_ended()
     assert failed["problem"] == "HTTP1 has no usable address; set one with http1=..."
@@ -241,7 +241,7 @@ async def test_another_path_at_the_same_server_changes_nothing_for_what_waits(
     assert set(peer.paths) == {"/then"}
 
 
-async def test_a_name_that_cannot_be_resolved_is_told(office: PostOffice) -> None:
+async def test_unresolvable_name_is_reported(office: PostOffice) -> None:
     request(office, "no-such-host.invalid/a")
     problem = await office.until_problem("cannot be resolved", "http1")
     assert problem == (
@@ -261,9 +261,7 @@ async def test_https_with_an_authority_that_is_trusted(
         assert peer.paths == ["/a"]
 
 
-async def test_a_certificate_that_is_not_trusted_is_told(
-    bell: Bell, certificates: Certificates
-) -> None:
+async def test_untrusted_certificate_is_reported(bell: Bell, certificates: Certificates) -> None:
     async with http_peer(bell, certificates.server) as peer, calling(bell) as office:
         request(office, f"https://localhost:{peer.port}/a")
         problem = await office.until_problem("is not trusted", "http1")
@@ -272,7 +270,7 @@ async def test_a_certificate_that_is_not_trusted_is_told(
         assert peer.taken == []
 
 
-async def test_a_certificate_for_another_name_is_told(
+async def test_certificate_for_another_name_is_reported(
     bell: Bell, certificates: Certificates
 ) -> None:
     async with (
@@ -284,9 +282,7 @@ async def test_a_certificate_for_another_name_is_told(
         assert peer.taken == []
 
 
-async def test_https_to_a_server_that_speaks_something_else_is_told(
-    office: PostOffice, bell: Bell
-) -> None:
+async def test_https_to_a_server_without_tls_is_reported(office: PostOffice, bell: Bell) -> None:
     async with mail_peer(bell) as peer:
         request(office, f"https://127.0.0.1:{peer.port}/a")
         await office.until_problem(f"TLS with 127.0.0.1:{peer.port} failed", "http1")

@@ -348,7 +348,7 @@ async def test_a_broker_that_is_not_there_is_tried_again(tmp_path: Path) -> None
             await broker.kill()
 
 
-async def test_the_broker_tells_when_a_controller_was_killed(tmp_path: Path) -> None:
+async def test_broker_publishes_offline_when_a_controller_is_killed(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     listener = Listener(broker)
     await broker.start()
@@ -465,7 +465,7 @@ async def test_announcements_are_withdrawn_from_a_broker_that_is_left(
 
 
 @pytest.mark.parametrize("is_off", [False, True])
-async def test_announcements_on_a_broker_that_cannot_be_reached_any_more_are_told(
+async def test_announcements_left_on_an_unreachable_broker_are_reported(
     tmp_path: Path, is_off: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
@@ -591,7 +591,7 @@ async def test_a_name_that_changes_while_its_reading_is_absent_is_announced(tmp_
         assert not announced(listener, "DS2")
 
 
-async def test_home_assistant_is_told_where_the_pages_are(tmp_path: Path) -> None:
+async def test_home_assistant_gets_the_address_of_the_pages(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     listener = Listener(broker)
     await broker.start()
@@ -614,7 +614,9 @@ async def test_home_assistant_is_told_where_the_pages_are(tmp_path: Path) -> Non
     assert device["configuration_url"] in ("http://127.0.0.1:8080/", "http://[::1]:8080/")
 
 
-async def test_a_broker_that_refuses_publishes_is_told_until_it_takes_them(tmp_path: Path) -> None:
+async def test_broker_that_refuses_publishes_is_reported_until_it_accepts_them(
+    tmp_path: Path,
+) -> None:
     # Mosquitto 2.0.11 without a limit (0) cuts connections that it refuses publishes of.
     broker = Broker(tmp_path, queued=1000)
     broker.allow("read #")
@@ -829,7 +831,7 @@ async def test_a_broker_that_wants_a_certificate_is_shown_it(tmp_path: Path, sho
         await broker.kill()
 
 
-async def test_a_certificate_that_is_gone_is_told(tmp_path: Path) -> None:
+async def test_missing_certificate_is_reported(tmp_path: Path) -> None:
     link = MqttLink(
         "leverframe-1", Trust(None, str(tmp_path / "me.crt"), str(tmp_path / "me.key")), WAY_OUT
     )
@@ -839,7 +841,7 @@ async def test_a_certificate_that_is_gone_is_told(tmp_path: Path) -> None:
     await link.close()
 
 
-async def test_a_file_of_authorities_that_is_gone_is_told(tmp_path: Path) -> None:
+async def test_missing_file_of_authorities_is_reported(tmp_path: Path) -> None:
     link = MqttLink("leverframe-1", Trust(str(tmp_path / "ca.pem")), WAY_OUT)
     link.adopt(Mqtt(enabled=True, host="localhost", port=free_port(), tls=True))
     await until(lambda: link.problem is not None)

@@ -165,7 +165,7 @@ async def test_an_attempt_that_fails_while_it_is_interrupted_does_not_hold_up_th
     assert (channel.attempted, channel.closed) == (["a"], 1)
 
 
-async def test_a_problem_is_told_once_and_its_end_as_well(
+async def test_problem_and_its_end_are_reported_once(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     channel.broken = PASSING
@@ -206,7 +206,7 @@ async def test_a_dead_channel_does_not_hold_up_another_one(
     await office.outbox.close()
 
 
-async def test_new_settings_are_tried_at_once(bell: Bell, channel: ScriptedChannel) -> None:
+async def test_new_settings_are_tried_immediately(bell: Bell, channel: ScriptedChannel) -> None:
     office = PostOffice(bell=bell, first_pause_s=3600.0, email=channel)
     channel.broken = PASSING
     office.notify("a")
@@ -278,7 +278,7 @@ async def test_nothing_that_a_channel_does_reaches_the_controller(office: PostOf
     assert office.report("failed") + office.report("waiting") == []
 
 
-async def test_what_waits_goes_on_after_a_restart_in_order(bell: Bell) -> None:
+async def test_waiting_messages_are_sent_in_order_after_a_restart(bell: Bell) -> None:
     store = MemoryStore()
     broken = ScriptedChannel(bell)
     broken.broken = PASSING
@@ -366,7 +366,7 @@ async def test_a_disk_that_takes_nothing_does_not_keep_a_message_from_being_sent
     assert "not on disk: The disk is full." in caplog.text
 
 
-async def test_a_disk_that_takes_nothing_is_told_once_until_it_takes_something(
+async def test_unwritable_disk_is_reported_once_until_a_write_succeeds(
     bell: Bell, channel: ScriptedChannel, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = Disk()
@@ -376,12 +376,12 @@ async def test_a_disk_that_takes_nothing_is_told_once_until_it_takes_something(
         for text in ("a", "b", "c"):
             office.notify(text)
         await office.until_ended()
-        await office.writer.settled()
+        await office.writer.flush()
         assert caplog.text.count("the outbox is not on disk") == told
         disk.is_full = False
         office.notify("d")
         await office.until_ended()
-        await office.writer.settled()
+        await office.writer.flush()
 
 
 async def test_captured_messages_are_kept_in_full_and_not_sent(bell: Bell) -> None:
@@ -399,7 +399,7 @@ async def test_captured_messages_are_kept_in_full_and_not_sent(bell: Bell) -> No
     assert channel.delivered == ["c"]
 
 
-async def test_a_captured_message_tells_what_would_have_kept_it_from_being_sent(
+async def test_captured_message_names_the_problem_that_would_block_it(
     bell: Bell, channel: ScriptedChannel
 ) -> None:
     office = PostOffice(bell=bell, capture=True, email=channel)

@@ -184,7 +184,7 @@ async def test_a_stop_after_the_final_dot_leaves_the_mail_uncertain_with_its_mes
     assert first == second
 
 
-async def test_a_mail_aside_is_tried_at_once_when_settings_change(
+async def test_slow_mail_is_retried_immediately_when_settings_change(
     bell: Bell, certificates: Certificates
 ) -> None:
     # The next attempt is the last one for ten minutes, and is not to be late.

@@ -62,7 +62,7 @@ async def test_a_refused_request_and_a_read_leave_no_entry() -> None:
     assert await trail(twin) == []
 
 
-async def test_the_trail_survives_a_restart_and_goes_on_counting() -> None:
+async def test_audit_trail_survives_a_restart_and_continues_its_numbers() -> None:
     store = MemoryStore()
     twin = await LoopTwin.start(store=store)
     await twin.ok("/stm.cgi?oname=0Lamp")

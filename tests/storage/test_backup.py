@@ -44,7 +44,7 @@ def tree_with_secret() -> Settings:
 
 
 def test_backup_written_by_this_program_means_what_this_program_means() -> None:
-    written = BackupFile.written_now(NEWEST, {"outputs.0.name": "Lamp"})
+    written = BackupFile.create(NEWEST, {"outputs.0.name": "Lamp"})
     assert content_of(unpack(pack(written)), None).edition == EDITION
 
 

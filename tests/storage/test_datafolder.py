@@ -41,14 +41,14 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
         assert mode(tmp_path) == "0o755"
 
 
-def test_a_folder_in_which_everybody_may_replace_files_is_refused(tmp_path: Path) -> None:
+def test_folder_in_which_all_users_may_replace_files_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(FolderOpenToOthers, match=f"take that away with `chmod o-w {tmp_path}`"):
         DataFolder(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_everybody_may_add_to_is_warned_about(
+def test_folder_to_which_all_users_may_add_files_causes_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tmp_path.chmod(0o1777)
@@ -74,7 +74,7 @@ def test_a_store_that_others_may_write_is_refused(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of somebody else")
-def test_a_store_that_somebody_else_has_put_there_is_refused(tmp_path: Path) -> None:
+def test_store_of_another_user_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     (tmp_path / "store.db").touch(0o600)
     DataFolder(tmp_path).close()
@@ -143,7 +143,7 @@ def test_a_link_that_leads_nowhere_is_refused_for_what_it_is(
         DataFolder(link)
 
 
-def test_a_folder_tells_whether_it_was_given_back(tmp_path: Path) -> None:
+def test_folder_knows_whether_it_was_released(tmp_path: Path) -> None:
     with DataFolder(tmp_path) as folder:
         assert folder.was_given_back
     with DataFolder(tmp_path) as folder:

@@ -166,7 +166,7 @@ def test_a_clock_that_steps_back_corrupts_nothing(steps: Steps) -> None:
 
 
 @given(forward, st.integers(1, 3000))
-def test_a_compactor_that_starts_again_goes_on_where_the_other_stopped(
+def test_restarted_compactor_continues_where_the_last_one_stopped(
     steps: Steps, later_s: int
 ) -> None:
     points = points_of(steps)

@@ -54,7 +54,7 @@ def run_on(path: Path) -> Run:
     return Run(ThreadHistoryWorker(path, Bounds()))
 
 
-async def test_entries_outlive_the_process_and_their_numbers_go_on(tmp_path: Path) -> None:
+async def test_entries_outlive_the_process_and_continue_their_numbers(tmp_path: Path) -> None:
     first = run_on(tmp_path / "history")
     first.happen()
     await first.end()
@@ -192,7 +192,7 @@ async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_g
     assert [entry["what"] for entry in told] == ["started", *["on"] * 3 * (KEPT_ENTRIES - 1)]
 
 
-async def test_a_snapshot_that_is_gone_back_to_tells_on_from_there() -> None:
+async def test_journal_continues_from_a_restored_snapshot() -> None:
     run = Run(MemoryHistory())
     run.happen()
     before, state = run.journal.copy(), run.recorder.live_state()
@@ -204,7 +204,7 @@ async def test_a_snapshot_that_is_gone_back_to_tells_on_from_there() -> None:
     assert [entry["which"] for entry in await run.told()] == [None, "OUT0", "OUT3"]
 
 
-async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
+async def test_continued_journal_keeps_its_numbers_and_records_no_start(
     tmp_path: Path,
 ) -> None:
     first = run_on(tmp_path / "history")

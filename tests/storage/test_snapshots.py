@@ -219,7 +219,7 @@ class Told(dict[str, str]):
         return super().pop(part, "") or default
 
 
-async def test_a_snapshot_that_fails_is_told_and_tried_again(tmp_path: Path) -> None:
+async def test_failed_snapshot_is_reported_and_retried(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "store.db"
     troubles = Told()
     service = SnapshotService(Snapshots(path), troubles, interval_s=0.01)
@@ -247,7 +247,7 @@ async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_p
     assert TROUBLE not in troubles
 
 
-async def test_a_snapshot_that_cannot_be_removed_is_told_and_closing_goes_well(
+async def test_snapshot_that_cannot_be_removed_is_reported_and_the_store_closes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "store.db"

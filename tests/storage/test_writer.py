@@ -100,7 +100,7 @@ async def test_whatever_fails_is_a_refusal_to_who_waits(
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-async def test_whoever_gives_up_takes_nothing_back_and_disturbs_nobody(is_full: bool) -> None:
+async def test_cancelled_commit_stays_written_and_disturbs_no_other(is_full: bool) -> None:
     store = HeldStore()
     writer = Writer(store)
     given_up, other = (writer.commit(Changes(settings={name: 1})) for name in "ab")
@@ -152,7 +152,7 @@ async def test_a_writer_that_is_collected_without_its_loop_ends_and_settles_noth
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-async def test_whoever_queued_a_commit_hears_in_order_and_before_who_waits(is_full: bool) -> None:
+async def test_commit_callbacks_run_in_order_and_before_waiting_callers(is_full: bool) -> None:
     store = HeldStore()
     writer = Writer(store)
     told: list[tuple[str, tuple[object, ...], bool]] = []
@@ -205,7 +205,7 @@ async def test_a_fault_of_who_hears_is_theirs_alone(
     assert store.load().settings == ({} if is_full else {"a": 1, "b": 2})
 
 
-async def test_a_failure_that_was_told_is_no_oversight_of_who_does_not_wait() -> None:
+async def test_reported_failure_causes_no_warning_for_callers_that_do_not_wait() -> None:
     """The loop complains of failures that nobody has heard of."""
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, about: complaints.append(about))
@@ -242,7 +242,7 @@ async def test_what_the_caller_does_to_its_objects_after_the_call_changes_nothin
     assert (store.load().settings, await store.blob("site")) == ({"names": ["a"]}, b"1")
 
 
-async def test_what_cannot_be_stored_is_refused_at_once_and_not_queued() -> None:
+async def test_unstorable_value_is_refused_immediately_and_not_queued() -> None:
     writer = Writer(MemoryStore())
     with pytest.raises(TypeError):
         writer.commit(Changes(settings={"good": 1, "bad": object()}))

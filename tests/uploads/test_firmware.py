@@ -44,7 +44,7 @@ def test_an_unsigned_image_can_be_shown_but_not_installed() -> None:
         check_image(unsigned, PUBLIC, "3.9")
 
 
-def test_an_image_signed_by_somebody_else_is_refused() -> None:
+def test_image_signed_by_another_key_is_refused() -> None:
     stranger, _ = new_key_pair()
     with pytest.raises(BadUpload, match="not signed by the owner"):
         check_image(sign_image(IMAGE, stranger), PUBLIC, "3.9")

@@ -54,7 +54,7 @@ def test_a_result_is_good_or_bad(result: str, good: bool) -> None:
     assert answer.result == result
 
 
-def test_what_nobody_asked_for_is_told_apart_in_the_middle_of_an_answer() -> None:
+def test_unasked_line_is_recognised_in_the_middle_of_an_answer() -> None:
     said = b'\r\n+CMTI: "SM",3\r\n+CSQ: 17,0\r\nRING\r\n\r\nOK\r\n'
     assert asked("AT+CSQ", said) == [
         Unasked('+CMTI: "SM",3'),

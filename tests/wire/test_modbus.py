@@ -31,7 +31,7 @@ from leverframe.wire.modbus import (
     bits_from,
     data_answer,
     exception_answer,
-    packed_bits,
+    pack_bits,
     registers_from,
     request_from,
 )
@@ -100,7 +100,7 @@ def test_multiple_writes_are_understood_as_the_peer_writes_them(
 @given(ADDRESS, BITS, WORDS)
 def test_the_peer_understands_our_answers(address: int, bits: list[bool], words: list[int]) -> None:
     decode = DecodePDU(False).decode
-    read = decode(data_answer(1, packed_bits([int(bit) for bit in bits])))
+    read = decode(data_answer(1, pack_bits([int(bit) for bit in bits])))
     assert read is not None
     assert read.bits[: len(bits)] == bits
     read = decode(data_answer(4, b"".join(word.to_bytes(2, "big") for word in words)))
@@ -159,7 +159,7 @@ def test_any_bytes_are_a_request_or_an_exception(pdu: bytes) -> None:
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=300))
 def test_bits_survive_packing(bits: list[int]) -> None:
-    assert bits_from(packed_bits(bits), len(bits)) == tuple(bits)
+    assert bits_from(pack_bits(bits), len(bits)) == tuple(bits)
 
 
 @given(WORDS)

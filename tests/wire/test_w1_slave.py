@@ -51,7 +51,7 @@ def test_a_wrong_checksum_is_no_reading() -> None:
         celsius_from_text(f"{BYTES} : crc=ff NO\n{BYTES} t=20687\n")
 
 
-def test_a_wire_on_which_nobody_speaks_is_silence_and_no_wrong_checksum() -> None:
+def test_idle_wire_is_silence_and_no_wrong_checksum() -> None:
     ones = " ".join(["ff"] * 9)
     for text in (f"{ones} : crc=c9 NO\n{ones} t=-62\n", "", "garbage"):
         with pytest.raises(NoTemperature, match="does not answer; check its wires"):

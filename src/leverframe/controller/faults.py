@@ -294,7 +294,7 @@ class Faults:
 
     # --- what the board asks ----------------------------------------------------------------------
 
-    def sensed(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
+    def distort_readings(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what the controller gets for what is measured."""
         bound = self._unit.settings().onewire
         ids = {one.id: label for label, one in zip(ONEWIRE, bound, strict=False)}
@@ -323,7 +323,7 @@ class Faults:
                 self._unit.log(active.cause, Fact("fault_reads", active["label"], figures=figures))
         return distorted
 
-    def driven(self, label: str, on: bool) -> bool:
+    def relay_state(self, label: str, on: bool) -> bool:
         """Return what a relay does when it is told to."""
         result = on
         for active in self._on(catalogue.PINS):

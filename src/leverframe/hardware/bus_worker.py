@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from leverframe.hardware.module_slot import ModuleSlot
 from leverframe.hardware.poll_plan import PollPlan, Spent, Turn, Work
-from leverframe.hardware.troubles import Troubles, Unusable, os_error_text, unexpected
+from leverframe.hardware.troubles import Troubles, Unusable, describe_unexpected, os_error_text
 from leverframe.shutdown import is_being_cancelled
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_modules import SerialParameters
@@ -166,30 +166,30 @@ class BusWorker:
                 await self._woken.wait()
         self._woken.clear()
 
-    async def _serve(self, one: _OneShot) -> None:
-        plan, slot = self._plan, one.slot
+    async def _serve(self, shot: _OneShot) -> None:
+        plan, slot = self._plan, shot.slot
         try:
-            answer, spent = await self._ask(slot, one.request)
+            answer, spent = await self._ask(slot, shot.request)
         except Exception as error:
-            _fail(one, Unusable(unexpected(error)))
+            _fail(shot, Unusable(describe_unexpected(error)))
             raise
-        if one.answer.done():
+        if shot.answer.done():
             return
         if isinstance(answer, NoAnswer) and plan is self._plan:
             now = asyncio.get_running_loop().time()
             plan.was_silent(slot.number, spent.took_s, now)
         if isinstance(answer, Data):
-            one.answer.set_result(answer)
+            shot.answer.set_result(answer)
         elif isinstance(answer, ExceptionReply):
-            _fail(one, RequestRefused(answer.code, slot.refusal_of(one.request, answer.code)))
+            _fail(shot, RequestRefused(answer.code, slot.refusal_of(shot.request, answer.code)))
         else:
-            _fail(one, Unusable(answer if isinstance(answer, str) else slot.silence(answer)))
+            _fail(shot, Unusable(answer if isinstance(answer, str) else slot.silence(answer)))
 
     async def _poll(self, turn: Turn) -> None:
         loop = asyncio.get_running_loop()
         plan, slot = self._plan, self._slots[turn.slave]
         block = slot.blocks[turn.request]
-        plan.asked(turn, loop.time())
+        plan.note_request(turn, loop.time())
         slot.note_asked(block, loop.time())
         answer, spent = await self._ask(slot, block.read)
         now = loop.time()
@@ -202,7 +202,7 @@ class BusWorker:
             self._troubles.note(slot.trouble, slot.problem())
             return
         if isinstance(answer, Data):
-            plan.answered(turn, spent, now)
+            plan.note_answer(turn, spent, now)
         else:
             plan.was_refused(turn, spent, now)
         parts = slot.take(block, answer, now)
@@ -242,6 +242,6 @@ class BusWorker:
                 self._report_slot(slot)
 
 
-def _fail(one: _OneShot, error: Unusable) -> None:
-    if not one.answer.done():
-        one.answer.set_exception(error)
+def _fail(shot: _OneShot, error: Unusable) -> None:
+    if not shot.answer.done():
+        shot.answer.set_exception(error)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from leverframe.hardware.troubles import Unusable, unexpected
+from leverframe.hardware.troubles import Unusable, describe_unexpected
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class DeviceThread:
         """Run a call when its turn has come and return its result."""
         answer: asyncio.Future[Result] = self._loop.create_future()
 
-        def answered() -> None:
+        def run_and_settle() -> None:
             try:
                 result = call()
             except Exception as error:
@@ -63,7 +63,7 @@ class DeviceThread:
                 self.in_loop(_settle, answer, result, None)
 
         with self._changed:
-            self._waiting[answer] = answered
+            self._waiting[answer] = run_and_settle
             self._changed.notify()
         return answer
 
@@ -98,7 +98,7 @@ class DeviceThread:
         except Exception as error:
             # A mistake in a driver must not end the thread that the other devices here need.
             log.exception("driving %s failed", what)
-            self.in_loop(self._note, what, unexpected(error))
+            self.in_loop(self._note, what, describe_unexpected(error))
         else:
             self.in_loop(self._note, what, None)
 

@@ -466,7 +466,7 @@ class Fault(Struct, frozen=True):
     @property
     def text(self) -> str:
         """As `/sim.cgi?fault=` accepts it; in values, `*` and `%` are percent-encoded."""
-        fields = (f"{name}:{_encoded(value)}" for name, value in self.given.items())
+        fields = (f"{name}:{_encode(value)}" for name, value in self.given.items())
         return "*".join((self.kind, *fields))
 
     @property
@@ -487,7 +487,7 @@ def fault_from_text(text: str) -> Fault:
     return fault_from_fields(kind, {name: unquote(value) for name, value in fields.items()})
 
 
-def _encoded(value: str) -> str:
+def _encode(value: str) -> str:
     return _NOT_IN_VALUES.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 

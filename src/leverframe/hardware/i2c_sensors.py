@@ -78,7 +78,7 @@ class I2cSensors:
             self._measure_chosen(chosen, readings, troubles)
             primary = chosen.primary
             found = primary if primary in self._parts and primary not in troubles else self.search()
-        is_silent = _damaged(self.name) not in troubles.values()
+        is_silent = _checksum_problem(self.name) not in troubles.values()
         if troubles and is_silent and not readings and found is None:
             # An adapter that was unplugged and plugged in again needs a new handle.
             self._close()
@@ -101,7 +101,7 @@ class I2cSensors:
                 if part.is_there():
                     found[name] = None
             except DamagedAnswer:
-                found[name] = _damaged(self.name)
+                found[name] = _checksum_problem(self.name)
         return found
 
     def adapters(self) -> object:
@@ -143,7 +143,7 @@ class I2cSensors:
         try:
             measured = part.measure()
         except DamagedAnswer:
-            complaint = _damaged(self.name)
+            complaint = _checksum_problem(self.name)
         except OSError as error:
             if error.errno in NOT_ITS_FAULT:
                 complaint = os_error_text(error, self.name)
@@ -168,7 +168,7 @@ def _answers(part: Part) -> bool:
     return False
 
 
-def _damaged(name: str) -> str:
+def _checksum_problem(name: str) -> str:
     return (
         f"answers with wrong checksums on {name}; the line is disturbed: check the length of its"
         " cable, the pull-up resistors and the speed of the bus."

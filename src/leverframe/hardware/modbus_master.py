@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.bus_worker import NO_BUS, Bus, BusWorker
-from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
+from leverframe.hardware.module_mapping import MODBUS_SLOTS, find_freed_labels, map_readings
 from leverframe.hardware.module_slot import (
     NO_READINGS,
     ModuleSlot,
@@ -76,7 +76,7 @@ class ModbusMaster:
         if after != before:
             # What nobody asks may be simulated.
             numbers = [number for number in MODBUS_SLOTS if self.has_bus_of(number)]
-            self._sense(given_up(before, after, numbers))
+            self._sense(find_freed_labels(before, after, numbers))
             for number in numbers:
                 self._report(number)
 
@@ -116,14 +116,14 @@ class ModbusMaster:
                     reading.name or str(reading.number): slot.values[reading.number]
                     for reading in slot.module.readings
                 },
-                slot.refused(),
+                slot.list_refused(),
             )
             for slot in self._slots.values()
         }
 
     def statistics(self) -> dict[str, SlotStatistics]:
         """Count what came of the requests, by the number of the slot."""
-        return {str(slot.number): slot.counters.shown() for slot in self._slots.values()}
+        return {str(slot.number): slot.counters.statistics() for slot in self._slots.values()}
 
     # --- following the settings -------------------------------------------------------------------
 
@@ -180,5 +180,5 @@ class ModbusMaster:
         """Report the readings of a slot; an empty one has none."""
         slot = self._slots.get(number)
         values = NO_READINGS if slot is None else tuple(slot.values)
-        mapped = mapped_readings(module_mapping(self._settings), {number: values})
+        mapped = map_readings(module_mapping(self._settings), {number: values})
         self._sense({f"slot{number}": values, **mapped})

@@ -20,7 +20,7 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.settings import Settings
 from leverframe.hardware.bus_worker import RequestRefused
 from leverframe.hardware.module_slot import NOT_NOW
-from leverframe.hardware.troubles import Troubles, Unusable, unexpected
+from leverframe.hardware.troubles import Troubles, Unusable, describe_unexpected
 from leverframe.hardware.write_reports import (
     DIFFERS,
     FAILED,
@@ -150,7 +150,7 @@ class ModbusWriter:
             except Exception as error:
                 # A fault must not leave anybody waiting.
                 log.exception("%s could not be written", order.effect.target)
-                problem, is_final = unexpected(error), True
+                problem, is_final = describe_unexpected(error), True
             else:
                 return
             if is_final or pause_s is None:

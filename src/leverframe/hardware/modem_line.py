@@ -131,13 +131,13 @@ class ModemLine:
             self._dialogue.forget()
             raise ModemSilent from None
 
-    def _hear(self, heard: AtAnswer | Prompt | ModemRestarted) -> None:
+    def _hear(self, event: AtAnswer | Prompt | ModemRestarted) -> None:
         if self._heard is None or self._heard.done():
             return
-        if isinstance(heard, ModemRestarted):
-            self._heard.set_exception(heard)
+        if isinstance(event, ModemRestarted):
+            self._heard.set_exception(event)
         else:
-            self._heard.set_result(heard)
+            self._heard.set_result(event)
 
     def _limit_s(self, command: str) -> float:
         slow = ("AT+COPS", "AT+CIP", "AT+CGATT", "AT+CUSD", "AT+SAPBR", "AT+CFUN", "ATD")

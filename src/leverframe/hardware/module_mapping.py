@@ -16,7 +16,7 @@ ONEWIRE_SLOTS = (4, 5, 6)
 INACTIVE = 0
 
 
-def mapped_readings(
+def map_readings(
     mapping: Sequence[ModbusMapping], slots: Mapping[int, Sequence[float | None]]
 ) -> dict[str, float | None]:
     """Return m1-m30 of these slots; a reading that a slot does not have is absent.
@@ -30,7 +30,7 @@ def mapped_readings(
     }
 
 
-def given_up(
+def find_freed_labels(
     old: Sequence[ModbusMapping], new: Sequence[ModbusMapping], slots: Sequence[int]
 ) -> dict[str, None]:
     """List labels that showed these slots and show nothing any more.

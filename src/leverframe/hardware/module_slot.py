@@ -106,7 +106,7 @@ class SlotCounters(Struct):
         if isinstance(answer, ExceptionReply):
             self.exceptions[answer.code] += 1
 
-    def shown(self) -> SlotStatistics:
+    def statistics(self) -> SlotStatistics:
         return SlotStatistics(
             self.requests,
             self.answers,
@@ -211,7 +211,7 @@ class ModuleSlot(Struct):
                     self.silences.setdefault(block.read, NoAnswer())
         return bool(old)
 
-    def refused(self) -> list[RefusedRead]:
+    def list_refused(self) -> list[RefusedRead]:
         """List what is refused and has no earlier reading that still counts."""
         return [
             RefusedRead(
@@ -253,7 +253,7 @@ class ModuleSlot(Struct):
 
     def _refusal(self) -> str | None:
         """Describe what the module refuses, once all of it was asked for."""
-        refused = self.refused()
+        refused = self.list_refused()
         if not refused or not all(block.read in self.asked for block in self.blocks):
             return None
         refused.sort(key=lambda one: (one.code, one.function))

@@ -98,10 +98,10 @@ class Pinger:
             raise TimeoutError
         lookup = asyncio.get_running_loop().run_in_executor(self._lookups, _look_up, effect.host)
         self._looking_up.add(effect.entry)
-        lookup.add_done_callback(partial(self._looked_up, effect.entry))
+        lookup.add_done_callback(partial(self._finish_lookup, effect.entry))
         return await asyncio.shield(lookup)
 
-    def _looked_up(self, entry: int, lookup: "asyncio.Future[str]") -> None:
+    def _finish_lookup(self, entry: int, lookup: "asyncio.Future[str]") -> None:
         self._looking_up.discard(entry)
         if not lookup.cancelled():
             # The waiting task may be gone by now; then the failure would never be retrieved.

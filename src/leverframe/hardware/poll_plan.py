@@ -123,7 +123,7 @@ class PollPlan:
             return replace(min(due, key=self._precedence), at=now)
         return min(turns, key=lambda turn: turn.at) if turns else None
 
-    def asked(self, turn: Turn, now: float) -> None:
+    def note_request(self, turn: Turn, now: float) -> None:
         """Note that a request is on its way."""
         state = self._slaves[turn.slave]
         state.asked_at = now
@@ -132,7 +132,7 @@ class PollPlan:
         request = state.requests[turn.request]
         request.due_at = max(request.due_at + PERIOD_S, now)
 
-    def answered(self, turn: Turn, spent: Spent, now: float) -> None:
+    def note_answer(self, turn: Turn, spent: Spent, now: float) -> None:
         state = self._slaves[turn.slave]
         state.requests[turn.request].is_refused = False
         state.learn(spent)
@@ -140,7 +140,7 @@ class PollPlan:
         state.ready_at = now + state.delay_s
 
     def was_refused(self, turn: Turn, spent: Spent, now: float) -> None:
-        self.answered(turn, spent, now)
+        self.note_answer(turn, spent, now)
         state = self._slaves[turn.slave]
         state.requests[turn.request].is_refused = True
         state.retry_at = now + spent.took_s / LOST_SHARE

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from leverframe.hardware.device_thread import DeviceThread
 from leverframe.hardware.sensing import Readings
-from leverframe.hardware.troubles import Troubles, unexpected
+from leverframe.hardware.troubles import Troubles, describe_unexpected
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,9 @@ class Poller:
             return self._device.poll()
         except Exception as error:
             log.exception("polling %s failed", self._device.name)
-            return PollResult(dict.fromkeys(self._given), {self._device.name: unexpected(error)})
+            return PollResult(
+                dict.fromkeys(self._given), {self._device.name: describe_unexpected(error)}
+            )
 
     def _show(self, result: PollResult) -> None:
         for device in self._in_trouble - result.troubles.keys():

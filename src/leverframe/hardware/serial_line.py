@@ -11,7 +11,13 @@ from typing import Any
 
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_modules import SerialParameters
-from leverframe.wire.modbus_rtu import Answer, AnswerReader, NoAnswer, answer_frame_bytes, framed
+from leverframe.wire.modbus_rtu import (
+    Answer,
+    AnswerReader,
+    NoAnswer,
+    answer_frame_bytes,
+    build_frame,
+)
 
 #: How long a slave may think before it answers.
 ANSWER_S = 0.5
@@ -27,7 +33,7 @@ _PARITIES = {"none": "N", "even": "E", "odd": "O"}
 
 def _bytes_s(line: SerialParameters, request: Read | Write) -> float:
     """Return how long the line needs for the bytes of request and answer."""
-    frame_bytes = len(framed(0, request.pdu())) + answer_frame_bytes(request)
+    frame_bytes = len(build_frame(0, request.pdu())) + answer_frame_bytes(request)
     return frame_bytes * _BITS_PER_BYTE / line.bitrate
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from leverframe.engine.settings import Settings
-from leverframe.hardware.troubles import Troubles, os_error_text, unexpected
+from leverframe.hardware.troubles import Troubles, describe_unexpected, os_error_text
 from leverframe.shutdown import is_being_cancelled
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class SerialPortService:
             except Exception as error:
                 # A mistake in one session must not end the port for good.
                 log.exception("the serial module failed")
-                text = unexpected(error)
+                text = describe_unexpected(error)
             if is_being_cancelled():
                 return
             self._troubles.note(PART, text)

@@ -31,7 +31,7 @@ from leverframe.engine.live_state import LiveState, exported, imported
 from leverframe.engine.settings import Settings
 from leverframe.hardware.plant_wiring import plant_from_slots, slots_of
 from leverframe.hardware.plants import Plant, Plants
-from leverframe.hardware.sensing import Readings, Sense, nobody_listens
+from leverframe.hardware.sensing import Readings, Sense, drop_readings
 from leverframe.hardware.simulated_hosts import SimulatedHosts
 
 #: Everything that can be given a value on this board.
@@ -98,10 +98,10 @@ class ReceivedSms(Struct, frozen=True):
 class BoardFaults(Protocol):
     """What faults make of readings and relays."""
 
-    def sensed(self, readings: Readings) -> Readings:
+    def distort_readings(self, readings: Readings) -> Readings:
         """Return what the controller gets for what is measured."""
 
-    def driven(self, label: str, on: bool) -> bool:
+    def relay_state(self, label: str, on: bool) -> bool:
         """Return what a relay does when it is told to."""
 
 
@@ -114,7 +114,7 @@ class SimulatedBoard:
         self._now = now
         self._readings: dict[str, Any] = dict(BARE)
         self._bus: list[str] = []
-        self._sense: Sense = nobody_listens
+        self._sense: Sense = drop_readings
         self.outputs = [False] * len(OUTPUTS)
         #: What the relays were told, which they do unless there are faults.
         self._driven = [False] * len(OUTPUTS)
@@ -152,12 +152,12 @@ class SimulatedBoard:
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
         readings = {**self._readings, **self._bus_reading()}
-        return readings if self.faults is None else self.faults.sensed(readings)
+        return readings if self.faults is None else self.faults.distort_readings(readings)
 
     def drive_output(self, index: int, on: bool) -> None:
         self._driven[index] = on
         if self.faults is not None:
-            on = self.faults.driven(OUTPUTS[index], on)
+            on = self.faults.relay_state(OUTPUTS[index], on)
         self.move_relay(index, on)
 
     def keep_message(self, message: ReceivedSms) -> None:
@@ -357,7 +357,7 @@ class SimulatedBoard:
             self._gather(self._gathered, readings)
 
     def _report_readings(self, readings: Readings) -> None:
-        self._sense(readings if self.faults is None else self.faults.sensed(readings))
+        self._sense(readings if self.faults is None else self.faults.distort_readings(readings))
 
     def deliver(self, readings: Readings) -> None:
         """Report readings to the controller, whatever is measured."""

@@ -29,7 +29,7 @@ class SimulatedHosts:
         #: The monotonic second at which to call `tick`; None where no answer is under way.
         self.next_due: float | None = None
         #: Gets the entry and the milliseconds of an answer.
-        self.answered: Callable[[int, float | None], None] = _nobody_asks
+        self.answered: Callable[[int, float | None], None] = _drop_answer
 
     @property
     def answering(self) -> dict[str, float]:
@@ -69,5 +69,5 @@ class SimulatedHosts:
         self.next_due = min((answer.at for answer in self._under_way.values()), default=None)
 
 
-def _nobody_asks(entry: int, milliseconds: float | None) -> None:
+def _drop_answer(entry: int, milliseconds: float | None) -> None:
     """Drop answers: no controller sends pings yet."""

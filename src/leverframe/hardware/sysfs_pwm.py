@@ -52,11 +52,11 @@ class PwmPin:
                 f"{self._chip} has no channel {self._channel}; its channels are 0 to"
                 f" {channels - 1}."
             )
-        for file in self._written_files():
+        for file in self._list_files():
             check_writable(file)
         return f"channel {self._channel} of {channels}"
 
-    def _written_files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         """List what the first `drive` writes to; an unused channel has no files of its own yet."""
         if not self._folder.is_dir():
             return [self._chip / "export"]

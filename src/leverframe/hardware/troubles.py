@@ -52,7 +52,7 @@ class Troubles:
             self._log.warning(device, _NUMBERS.sub("", text), "%s: %s", device, text)
 
 
-def unexpected(error: Exception) -> str:
+def describe_unexpected(error: Exception) -> str:
     """Describe a failure of an unforeseen kind."""
     return f"failed unexpectedly: {error!r}; the log has more."
 

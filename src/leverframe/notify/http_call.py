@@ -76,7 +76,7 @@ class HttpCalls:
         if self._client is None:
             self._client = new_client(await self._trust.ready(), self._answer_s, of_controller=True)
         request = _request(message, call)
-        return _judged(await status_of(self._client, server, addresses, request), str(server))
+        return _judge(await status_of(self._client, server, addresses, request), str(server))
 
     def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         server = self._server(message.target)
@@ -116,7 +116,7 @@ def _request(message: Message, call: HttpClient) -> OutgoingRequest:
     return OutgoingRequest(content["path"], content.get("body"), call.username, call.password)
 
 
-def _judged(status: int, place: str) -> str:
+def _judge(status: int, place: str) -> str:
     """Return the answer in words, or raise `CannotSend` where it is no success."""
     # Imported here, where what sent the request has loaded it.
     from http import HTTPStatus

@@ -257,7 +257,7 @@ class Outbox:
             # Whoever tests learns here what an attempt would have met.
             message.problem = str(refusal)
         message.state = CAPTURED
-        self.ended(message)
+        self.note_end(message)
 
     def _put(self, queue: ChannelQueue, waiting: QueuedMessage) -> None:
         dropped = queue.put(waiting)
@@ -268,11 +268,11 @@ class Outbox:
         message.state, message.problem = FAILED, problem
         message.ended = self._clock.read().wall
         self._add_entry(cause_of(message), message_fact(message, "message_refused"))
-        self.ended(message)
+        self.note_end(message)
 
     # --- reports of queues ------------------------------------------------------------------------
 
-    def ended(self, message: Message) -> None:
+    def note_end(self, message: Message) -> None:
         if message.state in _ARRIVED:
             self._add_entry(cause_of(message), message_fact(message, _ARRIVED[message.state]))
         key = (message.channel, message.state)
@@ -286,14 +286,14 @@ class Outbox:
             rows[gone.number] = None
         self._write(rows)
 
-    def noted(self, message: Message) -> None:
+    def keep_attempt(self, message: Message) -> None:
         self._write({message.number: message})
 
     def note_fact(self, channel: str, fact: Fact, message: Message | None = None) -> None:
         log.warning("%s: %s", channel, fact)
         self._add_entry(Cause("outbox", channel) if message is None else cause_of(message), fact)
 
-    def troubled(self, channel: str, problem: str | None) -> None:
+    def note_problem(self, channel: str, problem: str | None) -> None:
         if problem is None:
             self._troubles.pop(channel, None)
         else:
@@ -352,12 +352,12 @@ class Outbox:
             capture=self.capture,
             channels=self.figures(),
             waiting=[without_content(message) for message in _in_order(waiting)],
-            sent=[without_content(message) for message in self._kept(SENT)],
-            failed=[without_content(message) for message in self._kept(FAILED)],
-            captured=self._kept(CAPTURED),
+            sent=[without_content(message) for message in self._list_ended(SENT)],
+            failed=[without_content(message) for message in self._list_ended(FAILED)],
+            captured=self._list_ended(CAPTURED),
         )
 
-    def _kept(self, state: str) -> list[Message]:
+    def _list_ended(self, state: str) -> list[Message]:
         return _in_order(
             [
                 message
@@ -381,10 +381,10 @@ class Outbox:
             return
         ended, counts, self._number, held = state
         self._held = [msgspec.structs.replace(message) for message in held]
-        before = {message.number for message in self._kept(CAPTURED)}
+        before = {message.number for message in self._list_ended(CAPTURED)}
         self._ended = {key: deque(kept) for key, kept in ended.items()}
         self._counts = dict(counts)
-        after = {message.number: message for message in self._kept(CAPTURED)}
+        after = {message.number: message for message in self._list_ended(CAPTURED)}
         rows: dict[int, Message | None] = dict.fromkeys(before - after.keys())
         rows |= {number: after[number] for number in after.keys() - before}
         if rows:
@@ -400,7 +400,7 @@ class Outbox:
 
     def forget_captured(self) -> None:
         """Forget the messages that were kept instead of sent."""
-        captured = self._kept(CAPTURED)
+        captured = self._list_ended(CAPTURED)
         self._ended = {key: kept for key, kept in self._ended.items() if key[1] != CAPTURED}
         if captured:
             self._write(dict.fromkeys(message.number for message in captured))

@@ -30,7 +30,7 @@ from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.troubles import sentence
-from leverframe.notify.written_mail import TRANSFER_ENCODING, WrittenMail, cleaned
+from leverframe.notify.written_mail import TRANSFER_ENCODING, WrittenMail, clean_text
 from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 
 #: Headers that hold an address.
@@ -114,7 +114,7 @@ class _Dialogue:
 
     async def hand_over(self, written: WrittenMail, in_doubt: AbstractContextManager[None]) -> str:
         await self._open()
-        raw = encoded(written)
+        raw = encode_mail(written)
         await self._introduce(written, len(raw))
         data_s = self._deadlines.data_s
         begin = self._smtp.execute_command(b"DATA", timeout=data_s)
@@ -207,7 +207,7 @@ def _is_plain(written: WrittenMail) -> bool:
     return (written.sender + written.recipient).isascii()
 
 
-def encoded(written: WrittenMail) -> bytes:
+def encode_mail(written: WrittenMail) -> bytes:
     """Return the mail as it is sent: plain UTF-8 where an address needs it."""
     mail = EmailMessage(policy=SMTP)
     for name, text in written.headers.items():
@@ -222,4 +222,4 @@ def _address(text: str) -> Address:
 
 
 def _one_line(text: str) -> str:
-    return cleaned(text)[:200]
+    return clean_text(text)[:200]

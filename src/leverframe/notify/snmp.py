@@ -140,8 +140,8 @@ class SnmpTraps:
         fields = self._fields(message) | ({TRAP_ADDRESS: address} if address else {})
         return {
             "version": "2c" if channels.snmp.receivers[self._receiver].community else "3",
-            "trap": _dotted(_kind(message)),
-            "variables": {_dotted(oid): text for oid, text in fields.items()},
+            "trap": _format_oid(_kind(message)),
+            "variables": {_format_oid(oid): text for oid, text in fields.items()},
         }
 
     async def close(self) -> None:
@@ -158,5 +158,5 @@ def _kind(message: Message) -> Oid:
     return ACTIVATED if message.active else DEACTIVATED
 
 
-def _dotted(oid: Oid) -> str:
+def _format_oid(oid: Oid) -> str:
     return ".".join(map(str, oid))

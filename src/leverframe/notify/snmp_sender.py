@@ -82,7 +82,7 @@ class TrapSender:
         place = f"{trap.host}:{trap.port}"
         try:
             sender = self._sender_of(identity, snmp, trap)
-            problem = self._runner.run(self._sent(sender, trap, address, content))
+            problem = self._runner.run(self._send(sender, trap, address, content))
         except TimeoutError:
             problem = f"no answer within {SEND_S:g} s"
         except (PySnmpError, OSError) as error:
@@ -97,7 +97,7 @@ class TrapSender:
         if problem:
             raise CannotSend(f"The trap cannot be sent: {problem}.")
 
-    async def _sent(
+    async def _send(
         self, credentials: object, trap: SnmpTrap, address: str, content: TrapContent
     ) -> object:
         """Send a trap and return what the library has to say against it."""
@@ -135,7 +135,7 @@ class TrapSender:
     def _sender_of(self, identity: EngineIdentity, snmp: Snmp, trap: SnmpTrap) -> object:
         """Switch the engine to the sender; return by what the receiver knows it."""
         if trap.community:
-            self._engine.speak_for_nobody()
+            self._engine.use_common_engine()
             number = len(self._communities)
             index = self._communities.setdefault(trap.community, f"trap {number}")
             return snmp_api.CommunityData(index, trap.community.encode(), mpModel=1)  # noqa: S508

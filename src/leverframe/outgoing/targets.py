@@ -126,7 +126,7 @@ def forbidden(address: Address, extent: Extent = Extent.NETWORK) -> str | None:
     """Describe an address beyond an extent; None for one within it."""
     if extent is Extent.ANYWHERE:
         return None
-    address = _embedded(address)
+    address = _ipv4_within(address)
     if address in METADATA or address == METADATA_LINK_LOCAL:
         return "a metadata service"
     if address.is_multicast or address == IPv4Address("255.255.255.255"):
@@ -140,7 +140,7 @@ def forbidden(address: Address, extent: Extent = Extent.NETWORK) -> str | None:
     return None
 
 
-def _embedded(address: Address) -> Address:
+def _ipv4_within(address: Address) -> Address:
     """Return the IPv4 address that an IPv6 address leads to."""
     if isinstance(address, IPv4Address):
         return address

@@ -175,7 +175,7 @@ class ActionAudit:
     async def _thin_rows(self) -> int:
         """Thin what is on disk now, and return the number of entries that are left of it."""
         rows = await self._writer.store.audit(ACTION_PREFIX)
-        count, staying = await asyncio.to_thread(_counted, rows)
+        count, staying = await asyncio.to_thread(_count_entries, rows)
         if count <= MAX_ON_DISK:
             return count
         thinned: dict[str, Any] = dict.fromkeys(rows, DELETED)
@@ -222,22 +222,22 @@ class EntriesByAccount:
         return sorted(newer, key=attrgetter("number"))
 
 
-def stored_actions(rows: Mapping[str, str]) -> list[AuditEntry]:
+def parse_actions(rows: Mapping[str, str]) -> list[AuditEntry]:
     """Return all entries of the stored rows, oldest first."""
     names = sorted(name for name in rows if name.startswith(ACTION_PREFIX))
     each = (msgspec.json.decode(rows[name], type=list[AuditEntry]) for name in names)
     return sorted(chain.from_iterable(each), key=attrgetter("number"))
 
 
-def stored_entries(rows: Mapping[str, str]) -> list[msgspec.Raw]:
+def parse_entries(rows: Mapping[str, str]) -> list[msgspec.Raw]:
     """Return the whole stored audit trail, of settings and of actions."""
     by_number = newest_entries(rows) | _newest(rows, ())
     return [by_number[number] for number in sorted(by_number)]
 
 
-def _counted(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
+def _count_entries(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
     """Count the stored entries; return those that stay, too."""
-    entries = stored_actions(rows)
+    entries = parse_actions(rows)
     staying = EntriesByAccount()
     for entry in entries:
         staying.add(entry)
@@ -246,7 +246,7 @@ def _counted(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
 
 def _newest(rows: Mapping[str, str], waiting: Sequence[AuditEntry]) -> dict[int, msgspec.Raw]:
     newest = EntriesByAccount()
-    by_number = {entry.number: entry for entry in (*stored_actions(rows), *waiting)}
+    by_number = {entry.number: entry for entry in (*parse_actions(rows), *waiting)}
     for entry in by_number.values():
         newest.add(entry)
     return _by_number(newest.since(0))
@@ -277,11 +277,11 @@ def _changes(
             if machine.values[duty] != machine.settings.pwm[action.index].duty:
                 found.append(AuditChange(duty, machine.values[duty], "as set"))
         else:
-            found.append(_done(machine, action, wall))
+            found.append(_change_by(machine, action, wall))
     return tuple(found)
 
 
-def _done(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
+def _change_by(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
     if isinstance(action, actions.SetEnergy):
         label = ENERGIES[action.index]
         return AuditChange(label, machine.values[label], action.value)

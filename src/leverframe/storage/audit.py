@@ -139,7 +139,7 @@ def _text(entry: AuditEntry) -> str:
 def _change(path: str, old: Any, new: Any) -> AuditChange:
     if is_confidential(path):
         return AuditChange(path, _hidden(path, old), _hidden(path, new))
-    return AuditChange(path, _shown(old), _shown(new))
+    return AuditChange(path, _trail_value(old), _trail_value(new))
 
 
 def _upload(name: str, body: bytes | None) -> AuditChange:
@@ -155,7 +155,7 @@ def _hidden(path: str, value: Any) -> str | None:
     return masked(value)
 
 
-def _shown(value: Any) -> Any:
+def _trail_value(value: Any) -> Any:
     """Return a leaf's value for the trail; null for an absent leaf."""
     kind = type(value)
     if len(value) < _SHORT_LETTERS if kind is str else kind in _SHORT:

@@ -63,7 +63,7 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
     edition: int = 1
 
     @classmethod
-    def written_now(
+    def create(
         cls, profile: Profile, settings: dict[str, Any], left_out: tuple[str, ...] = ()
     ) -> "BackupFile":
         """Make a backup of settings by path, which mean what this program takes them to mean."""
@@ -169,7 +169,7 @@ def _seal(hidden: dict[str, Any], passphrase: str) -> Sealed:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     salt, nonce = secrets.token_bytes(_SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
-    cipher = ChaCha20Poly1305(_key(_checked(passphrase), salt))
+    cipher = ChaCha20Poly1305(_key(_check_passphrase(passphrase), salt))
     data = cipher.encrypt(nonce, msgspec.json.encode(hidden), _PURPOSE)
     return Sealed(*(b64encode(part).decode() for part in (salt, nonce, data)))
 
@@ -197,7 +197,7 @@ def _open(sealed: Sealed, passphrase: str) -> dict[str, Any]:
     return {path: value for path, value in hidden.items() if is_confidential(path)}
 
 
-def _checked(passphrase: str) -> str:
+def _check_passphrase(passphrase: str) -> str:
     if len(passphrase) < MIN_PASSPHRASE_LETTERS:
         raise BackupRefused(
             f"The passphrase has {len(passphrase)} characters; it must have at least "

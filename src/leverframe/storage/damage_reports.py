@@ -65,7 +65,7 @@ def keep_report(aside: Path, sentence: str) -> None:
         write_private(aside / _REPORT, sentence.encode())
 
 
-def kept_reports(data_folder: Path) -> list[str]:
+def read_reports(data_folder: Path) -> list[str]:
     """Read the reports of all damaged files that are still there, newest first."""
     folders = sorted(data_folder.glob("damaged-*"), key=_number, reverse=True)
     reports = []

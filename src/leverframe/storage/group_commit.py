@@ -74,7 +74,7 @@ class GroupCommit(WriteQueue):
         self.add(OneWrite(number, rows, done))
         await done
 
-    async def settled(self) -> None:
+    async def flush(self) -> None:
         """Wait until nothing waits any more."""
         while self.task is not None and not self.task.done():
             await asyncio.wait([self.task])
@@ -149,7 +149,7 @@ async def _faults_after(
     return {part.number: error for part in batch}
 
 
-def merged(several: Iterable[Rows]) -> Rows:
+def merge(several: Iterable[Rows]) -> Rows:
     """Merge rows into those that result from writing them in order."""
     rows = Rows()
     for later in several:
@@ -164,5 +164,5 @@ def _take_rows(batch: Iterable[BatchPart]) -> dict[int, Rows]:
         rows = part.take()
         if rows is not None:
             former = by_number.get(part.number)
-            by_number[part.number] = rows if former is None else merged((former, rows))
+            by_number[part.number] = rows if former is None else merge((former, rows))
     return by_number

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from leverframe.storage.private_file import open_private
-from leverframe.storage.sqlite_log import committed_pages, log_path, read_salts
+from leverframe.storage.sqlite_log import log_path, read_committed_pages, read_salts
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +169,7 @@ class LiveSums:
             salts = read_salts(self._log_path)
             if salts is None or self._sums.covers(salts, frames):
                 return
-            self._sums.add_pages(committed_pages(self._log_path, frames))
+            self._sums.add_pages(read_committed_pages(self._log_path, frames))
         except OSError as error:
             log.warning("the checksums of %s are given up: %s", self._store_path, error)
             self.give_up()

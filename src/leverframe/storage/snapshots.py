@@ -24,7 +24,7 @@ KEPT = 3
 _COMPANIONS = ("", "-wal", "-shm", "-sums")
 
 
-def _nobody_writes() -> None:
+def _do_nothing() -> None:
     """Do nothing: the store is not in use."""
 
 
@@ -36,7 +36,7 @@ class Snapshots:
     StoreUnavailable where the store must not be copied.
     """
 
-    def __init__(self, store_path: Path, settle: Callable[[], None] = _nobody_writes) -> None:
+    def __init__(self, store_path: Path, settle: Callable[[], None] = _do_nothing) -> None:
         self._store_path = store_path
         self._folder = store_path.parent
         self._settle = settle
@@ -47,7 +47,7 @@ class Snapshots:
     def take(self) -> None:
         """Copy the store, check the copy, and make it number 1. Raises StoreUnavailable."""
         new = self._folder / "snapshot.new"
-        with _reported_as("No snapshot could be made"):
+        with _report_as("No snapshot could be made"):
             self._settle()
             _remove(new)
             os.close(create_private(new))
@@ -70,7 +70,7 @@ class Snapshots:
         Raises StoreUnavailable.
         """
         self.take()
-        with _reported_as("Older snapshots hold secrets that were erased and could not be removed"):
+        with _report_as("Older snapshots hold secrets that were erased and could not be removed"):
             for number in range(2, KEPT + 1):
                 _remove(self.path(number))
 
@@ -84,7 +84,7 @@ class Snapshots:
 
 
 @contextmanager
-def _reported_as(what: str) -> Iterator[None]:
+def _report_as(what: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, StoreDamaged) as error:

@@ -140,7 +140,7 @@ def read_log(store_path: Path) -> SqliteLog | None:
         header = _read_header(file)
         if header is None:
             return None
-        frames = recovered_frames(store_path, header)
+        frames = count_recoverable_frames(store_path, header)
         page_count, pages = 0, {}
         for number in range(frames):
             page, page_count, *_ = _frame_header(file, header, number)
@@ -149,7 +149,7 @@ def read_log(store_path: Path) -> SqliteLog | None:
     return SqliteLog(header.salts, header.page_size, frames, page_count, pages, has_lost_commit)
 
 
-def recovered_frames(store_path: Path, header: LogHeader) -> int:
+def count_recoverable_frames(store_path: Path, header: LogHeader) -> int:
     """Return the number of frames that SQLite would recover."""
     # Imported here: a store that was closed in order has no log.
     import shutil
@@ -191,7 +191,7 @@ def recoverable_frames(file: BinaryIO) -> int:
     return frames
 
 
-def committed_pages(path: Path, frames: int) -> list[tuple[int, bytes]]:
+def read_committed_pages(path: Path, frames: int) -> list[tuple[int, bytes]]:
     """Return number and content of the pages in so many frames; raise OSError if some are missing.
 
     The last of several contents of a page is the valid one. The process that wrote the frames need

@@ -150,7 +150,7 @@ def rows_from_changes(changes: Changes) -> Rows:
     rows = Rows(texts_of(changes.settings), texts_of(changes.kept) | changes.audit)
     rows.replace_settings = changes.replace_settings
     if changes.blobs:
-        rows.blobs = {_checked(name): data for name, data in changes.blobs.items()}
+        rows.blobs = {_check_name(name): data for name, data in changes.blobs.items()}
     if changes.messages:
         texts = {str(number): value for number, value in changes.messages.items()}
         rows.messages = texts_of(texts)
@@ -183,11 +183,11 @@ def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:
         name: None if value is DELETED else encode(value).decode() for name, value in values.items()
     }
     if not "".join(texts).isprintable():
-        all(map(_checked, texts))
+        all(map(_check_name, texts))
     return texts
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     # SQLite reads names out of one JSON text per batch and would cut them at a NUL.
     if not name.isprintable():
         raise ValueError(f"{name!r} cannot name a stored value: only printable text can.")

@@ -27,10 +27,10 @@ from leverframe.storage.sqlite_log import (
     HEADER_BYTES,
     LogIndex,
     SqliteLog,
-    committed_pages,
     index_path,
     is_later_log,
     log_path,
+    read_committed_pages,
     read_index,
     read_log,
 )
@@ -75,7 +75,7 @@ def secure(store_path: Path) -> str | None:
         return None
     report = None
     if state.is_damaged:
-        aside = keep_copies(store_path.parent, _damaged_files(store_path, state))
+        aside = keep_copies(store_path.parent, _list_damaged_files(store_path, state))
         report = report_damage(_describe(store_path, state), aside)
     _leave_sound(store_path, state)
     return report
@@ -207,11 +207,11 @@ def _compare_pages(
         cut_off = range(page + 1, count + 1)
         wrong += sum(known.of(number) != UNKNOWN and number not in in_log for number in cut_off)
     if used is not None and used.frames:
-        actual.add_pages(committed_pages(log_path(store_path), used.frames))
+        actual.add_pages(read_committed_pages(log_path(store_path), used.frames))
     return actual, wrong
 
 
-def _damaged_files(store_path: Path, state: StoreState) -> list[Path]:
+def _list_damaged_files(store_path: Path, state: StoreState) -> list[Path]:
     files = [store_path, sums_path(store_path)] if state.wrong_pages else []
     if state.verdict.is_damaged:
         files += [log_path(store_path), index_path(store_path)]

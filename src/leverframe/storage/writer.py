@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.storage.group_commit import Faults, GroupCommit, merged
+from leverframe.storage.group_commit import Faults, GroupCommit, merge
 from leverframe.storage.store import (
     BatchPart,
     Changes,
@@ -84,7 +84,7 @@ class Writer(BatchPart):
         self._queue.append(Commit(rows, done, on_committed, subject))
         return done
 
-    async def settled(self) -> None:
+    async def flush(self) -> None:
         """Wait until everything that was queued is durable, or refused."""
         while not self.is_idle:
             self._waiting.append(asyncio.get_running_loop().create_future())
@@ -92,7 +92,7 @@ class Writer(BatchPart):
 
     async def close(self) -> None:
         """Write what is queued, then close the store."""
-        await self.settled()
+        await self.flush()
         await self.store.close()
 
     async def _write_alone(self, parts: Mapping[int, Rows]) -> Faults:
@@ -104,7 +104,7 @@ class Writer(BatchPart):
             return None
         batch, self._queue = self._queue, []
         self._being_written = batch
-        return batch[0].rows if len(batch) == 1 else merged(commit.rows for commit in batch)
+        return batch[0].rows if len(batch) == 1 else merge(commit.rows for commit in batch)
 
     def settle(self, error: BaseException | None) -> None:
         batch, refusal = self._being_written, None

@@ -70,7 +70,7 @@ def read_image(image: bytes) -> Firmware:
 def sign_image(image: bytes, private_key: bytes) -> bytes:
     """Return the image signed with this key (PEM); replace a signature that it had."""
     read_image(image)
-    signed = _signed_part(image)
+    signed = _cut_signed_part(image)
     return signed + _private_key(private_key).sign(signed)
 
 
@@ -146,7 +146,7 @@ def _firmware(description: Description, image: bytes, end: int) -> Firmware:
     return Firmware(description.hw, description.sw, site, is_signed=len(image) > end)
 
 
-def _signed_part(image: bytes) -> bytes:
+def _cut_signed_part(image: bytes) -> bytes:
     return image[: _description(image)[1]]
 
 

@@ -30,7 +30,7 @@ class _Part(NamedTuple):
     rest: bytes
 
 
-def uploaded_file(body: bytes, content_type: str) -> bytes:
+def read_upload(body: bytes, content_type: str) -> bytes:
     """Return the file that a request holds: its body, or the only part of its form."""
     if _media_type(content_type) != MEDIA_TYPE:
         return body

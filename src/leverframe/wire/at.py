@@ -97,13 +97,13 @@ class AtDialogue:
         if not line:
             return None
         if line == _STARTED or line.endswith(_STOPPED):
-            return self._restarted()
+            return self._reset()
         if line == self._command:
-            return None if self._echo else self._restarted()
+            return None if self._echo else self._reset()
         if self._command is None or self._is_unasked(line):
             return Unasked(line)
         if line in _GOOD or line in _BAD or line.startswith(_BAD_WITH_REASON):
-            return self._answered(line)
+            return self._finish(line)
         self._lines.append(line)
         return None
 
@@ -113,14 +113,14 @@ class AtDialogue:
         name = line.partition(":")[0]
         return line.startswith(_UNASKED_UNLESS_ASKED) and name not in (self._command or "")
 
-    def _answered(self, result: str) -> AtAnswer:
+    def _finish(self, result: str) -> AtAnswer:
         answer = AtAnswer(tuple(self._lines), result)
         if self._command == ECHO_OFF and answer.good:
             self._echo = False
         self._command = None
         return answer
 
-    def _restarted(self) -> Restarted:
+    def _reset(self) -> Restarted:
         self._command = None
         self._echo = True
         return Restarted()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from leverframe.wire.gsm7 import packed, septets_of, text_of, unpacked
+from leverframe.wire.gsm7 import pack, septets_of, text_of, unpack
 
 MAX_PARTS = 255
 #: How many septets, or UTF-16 units, a message holds alone and as a part of several.
@@ -83,7 +83,7 @@ def _submit(number: str, dcs: int, header: bytes, chunk: bytes) -> Submit:
         data = header + chunk
         length = len(data)
     else:
-        data, length = packed(chunk, header)
+        data, length = pack(chunk, header)
     tpdu = bytes((_SUBMIT | (_HEADER_FLAG if header else 0), 0)) + _address(number)
     tpdu += bytes((0, dcs, length)) + data
     # The leading 00 takes the message centre that the SIM card knows.
@@ -120,15 +120,15 @@ def _address(number: str) -> bytes:
     return bytes((len(digits), kind, *(low | high << 4 for low, high in pairs)))
 
 
-def delivered(digits: str) -> Received:
+def decode_delivery(digits: str) -> Received:
     """Decode a received PDU; raises BadPdu for anything else."""
     try:
-        return _delivered(bytes.fromhex(digits))
+        return _decode(bytes.fromhex(digits))
     except (ValueError, IndexError) as error:
         raise BadPdu(f"this is no SMS that can be read: {error}") from None
 
 
-def _delivered(pdu: bytes) -> Received:
+def _decode(pdu: bytes) -> Received:
     at = 1 + pdu[0]
     flags = pdu[at]
     if flags & _MESSAGE_TYPE != _DELIVER:
@@ -148,7 +148,7 @@ def _sender(pdu: bytes, at: int) -> tuple[str, int]:
     end = at + 2 + (count + 1) // 2
     field = pdu[at + 2 : end]
     if kind & _NUMBER_KIND == _ALPHANUMERIC:
-        return text_of(unpacked(field, count * 4 // 7)), end
+        return text_of(unpack(field, count * 4 // 7)), end
     halves = [half for byte in field for half in (byte & 0xF, byte >> 4)][:count]
     digits = "".join(_DIGITS[half] for half in halves)
     return ("+" if kind & _NUMBER_KIND == _INTERNATIONAL & _NUMBER_KIND else "") + digits, end
@@ -158,7 +158,7 @@ def _text(dcs: int, length: int, data: bytes, header: bytes) -> str:
     alphabet = _alphabet(dcs)
     if alphabet == _DCS_GSM7:
         skipped = -(-len(header) * 8 // 7)
-        return text_of(unpacked(data, length)[skipped:])
+        return text_of(unpack(data, length)[skipped:])
     if alphabet == _DCS_UCS2:
         return data[len(header) : length].decode("utf-16-be", "replace")
     raise BadPdu("it holds data and no text")

@@ -120,7 +120,7 @@ def _conformance() -> Iterator[str]:
     yield (
         "compliance MODULE-COMPLIANCE\n    STATUS current\n"
         '    DESCRIPTION "A controller has all of them."\n    MODULE\n'
-        f"        MANDATORY-GROUPS {{ {_listed(groups)} }}\n"
+        f"        MANDATORY-GROUPS {{ {_join_names(groups)} }}\n"
         f"    ::= {{ conformance {len(groups) + 1} }}\n"
     )
 
@@ -132,12 +132,12 @@ def _members(branch: int) -> list[str]:
 
 def _group(kind: str, name: str, members: list[str], words: str, number: int) -> str:
     return (
-        f"{name} {kind}-GROUP\n    {kind}S {{ {_listed(members)} }}\n    STATUS current\n"
+        f"{name} {kind}-GROUP\n    {kind}S {{ {_join_names(members)} }}\n    STATUS current\n"
         f'    DESCRIPTION "{words}"\n    ::= {{ conformance {number} }}\n'
     )
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ",\n        ".join(names)
 
 

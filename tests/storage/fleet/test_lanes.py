@@ -75,7 +75,7 @@ async def test_controllers_do_not_see_each_other(lane: Lane) -> None:
     assert lane.store(4).load().settings == {}
 
 
-async def test_many_are_fetched_at_once(lane: Lane) -> None:
+async def test_lane_fetches_many_controllers_in_one_transaction(lane: Lane) -> None:
     await asyncio.gather(*(lane.store(n).commit(everything(n)) for n in range(1, 21)))
     fetched = await lane.fetch(range(5, 25))
     assert list(fetched) == list(range(5, 25))
@@ -268,8 +268,8 @@ async def test_secrets_are_sealed_for_their_controller_alone(
     assert "canary" not in str(sealed)
     # A row that is put into another controller's part opens nothing.
     moved = lane.read([1])[1]
-    assert "email.password" not in lane.store(2).opened(moved).settings
-    assert lane.store(1).opened(sealed[0]).settings["email.password"] == "canary"
+    assert "email.password" not in lane.store(2).open_secrets(moved).settings
+    assert lane.store(1).open_secrets(sealed[0]).settings["email.password"] == "canary"
     everything = written(tmp_path)
     assert b"in clear" in everything
     assert b"canary" not in everything

@@ -87,7 +87,7 @@ async def test_who_is_at_a_connection_that_is_closed_makes_no_new_one(address: s
 _INSERT = "INSERT INTO agreed (name, value) VALUES ('what', 'ever')"
 
 
-def test_what_the_database_takes_from_nobody_is_told_in_words(address: str) -> None:
+def test_database_that_rejects_all_connections_is_reported_in_words(address: str) -> None:
     shared = SharedConnection(address, "SET default_transaction_read_only = on")
     try:
         with pytest.raises(StoreUnavailable) as refused:

@@ -112,7 +112,7 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
             write(chunks_in(session))
     session.leave({1: RunEnd(START + 99), 2: RunEnd(START + 99, b"late")})
     assert values_of(Compactor(chunks_in(there), BOUNDS)) == [0, 1, 2, 10]
-    assert chunks_in(there).ended_at() is None
+    assert chunks_in(there).stop_time() is None
     assert all(not database.count(table) for table in ("told", "entry", "last_moments"))
     there.close()
 
@@ -176,7 +176,7 @@ def test_a_controller_is_taken_over_when_what_is_being_written_is_written(
         assert connection.execute(take).rowcount == 1
 
 
-async def test_who_goes_on_with_a_controller_has_all_that_was_recorded(
+async def test_next_node_of_a_controller_has_all_recorded_values(
     database: HistoryDatabase,
 ) -> None:
     here = database.history(BOUNDS)
@@ -238,7 +238,7 @@ def left(database: HistoryDatabase) -> LeftHistory:
     return LeftHistory(database)
 
 
-async def test_what_a_run_leaves_is_put_down_without_opening_and_recorded_by_the_next(
+async def test_last_moments_of_a_run_are_stored_without_opening_and_recorded_by_the_next(
     database: HistoryDatabase, left: LeftHistory, statements: list[str]
 ) -> None:
     reason = (START + 2, CAUSE_TRACES["OUT0"], Cause("command", "left"))
@@ -406,7 +406,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_while_the_database_is_away_values_wait_and_are_told_of(
+async def test_values_wait_and_are_reported_while_the_database_is_away(
     database: HistoryDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     history = database.history(BOUNDS)
@@ -434,7 +434,7 @@ async def test_while_the_database_is_away_values_wait_and_are_told_of(
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_what_has_no_room_while_the_database_is_away_goes_oldest_first_and_is_told(
+async def test_values_without_room_are_dropped_oldest_first_and_reported(
     database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(shared, "OF_ALL", BacklogLimits(10, 10, 6))
@@ -498,7 +498,7 @@ async def test_what_was_stored_when_the_connection_broke_is_not_stored_twice(
     await history.close()
 
 
-async def test_what_the_database_refuses_is_told_in_its_words(
+async def test_refusal_of_the_database_is_reported_in_its_words(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     with connect(database.address) as connection:
@@ -558,7 +558,7 @@ async def test_a_fresh_controller_takes_four_statements_from_its_start_to_its_en
     assert [database.count(table) for table in ("entry", "told", "mark")] == [2, 2, 1]
     session = database.session()
     chunks = chunks_in(session)
-    assert (chunks.ended_at(), chunks.recorded_until()) == (START + 5, START)
+    assert (chunks.stop_time(), chunks.end_of_record()) == (START + 5, START)
     assert chunks.entries.newest() == 2
     session.close()
 
@@ -586,9 +586,9 @@ def test_what_was_not_committed_is_not_known_any_more(session: HistorySession) -
     chunks.set_recorded_until(START + 1)
     chunks.add_entries([ENTRY._replace(number=2)])
     chunks.reason_number(Cause("command", "late"))
-    assert (chunks.recorded_until(), chunks.entries.newest()) == (START + 1, 2)
+    assert (chunks.end_of_record(), chunks.entries.newest()) == (START + 1, 2)
     chunks.roll_back()
-    assert (chunks.recorded_until(), chunks.entries.newest(), chunks.reason_texts()) == (
+    assert (chunks.end_of_record(), chunks.entries.newest(), chunks.reason_texts()) == (
         START,
         1,
         {},
@@ -618,7 +618,9 @@ def test_a_controller_is_opened_and_written_with_few_statements(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_who_opens_it_again_goes_on_as_in_a_file(seed: int, session: HistorySession) -> None:
+def test_reopened_database_history_continues_like_a_file(
+    seed: int, session: HistorySession
+) -> None:
     random = Random(seed)
     model_chunks = ChunkStore(None, BOUNDS.max_bytes)
     at = START

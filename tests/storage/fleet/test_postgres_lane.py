@@ -16,7 +16,7 @@ from leverframe.storage.fleet.postgres_schema import (
     CannotUseDatabase,
     check_tables,
     migrate,
-    opened,
+    open_database,
 )
 from leverframe.storage.store import Changes, StoreUnavailable
 from tests.fleet.faults.database_proxy import DatabaseProxy
@@ -53,7 +53,7 @@ def short_patience() -> Iterator[None]:
         yield
 
 
-async def test_changes_go_on_after_a_restart_of_the_database(
+async def test_changes_continue_after_a_database_restart(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:
     await lane.store(1).commit(Changes({"a": 1}))
@@ -99,7 +99,7 @@ async def until_accepted(lane: PostgresLane, controller: int) -> None:
                 await asyncio.sleep(0.05)
 
 
-async def test_what_a_frozen_database_stores_late_is_told(
+async def test_late_write_of_a_frozen_database_is_reported(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:
     late: list[int] = []
@@ -263,27 +263,33 @@ async def test_what_the_database_refuses_takes_along_only_its_own(lane: Postgres
     assert lane.store(2).load().settings == {"a": "\0"}
 
 
-def test_tables_are_made_once_and_missing_ones_told(own_server: PostgresServer) -> None:
+def test_tables_are_created_once_and_missing_tables_reported(own_server: PostgresServer) -> None:
     address = own_server.new_database()
-    with opened(address) as connection, pytest.raises(CannotUseDatabase, match="fleet migrate"):
+    with (
+        open_database(address) as connection,
+        pytest.raises(CannotUseDatabase, match="fleet migrate"),
+    ):
         check_tables(connection)
     assert migrate(address)
     assert migrate(address) == []
-    with opened(address) as connection:
+    with open_database(address) as connection:
         check_tables(connection)
         connection.execute("DELETE FROM migration")
         with pytest.raises(CannotUseDatabase, match="version 0, and this program needs"):
             check_tables(connection)
-    with pytest.raises(CannotUseDatabase, match="does not exist"), opened(f"{address}x"):
+    with pytest.raises(CannotUseDatabase, match="does not exist"), open_database(f"{address}x"):
         pass
 
 
-def test_who_may_not_read_the_tables_is_told(own_server: PostgresServer) -> None:
+def test_role_without_rights_on_the_tables_is_reported(own_server: PostgresServer) -> None:
     address = own_server.new_fleet()
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("CREATE ROLE stranger LOGIN")
     stranger = address.replace("user=postgres", "user=stranger")
-    with opened(stranger) as connection, pytest.raises(CannotUseDatabase, match="lacks rights"):
+    with (
+        open_database(stranger) as connection,
+        pytest.raises(CannotUseDatabase, match="lacks rights"),
+    ):
         check_tables(connection)
     with pytest.raises(CannotUseDatabase, match="Nothing was changed"):
         migrate(stranger)

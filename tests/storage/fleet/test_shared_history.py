@@ -67,7 +67,7 @@ def told(compactor: Compactor) -> list[str]:
     return [str(answer(compactor, span)) for span in spans]
 
 
-async def test_each_is_told_what_it_would_be_told_alone(
+async def test_shared_history_answers_like_one_of_its_own(
     history: SharedHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared, "MAX_OPEN", 2)
@@ -87,7 +87,7 @@ async def test_each_is_told_what_it_would_be_told_alone(
         await worker.close(START + 6000)
 
 
-async def test_a_restart_goes_on_with_what_each_had(
+async def test_shared_history_keeps_all_values_after_a_restart(
     open_history: Callable[[], SharedHistory],
 ) -> None:
     for begin in (0, 100):
@@ -169,7 +169,7 @@ async def test_what_is_forgotten_is_gone_and_nothing_else(history: SharedHistory
         await worker.close(START + 300)
 
 
-async def test_a_damaged_file_is_set_aside_for_all_and_told_once(
+async def test_damaged_shared_file_is_set_aside_and_reported_once(
     in_file: SharedHistory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "history.db").write_bytes(b"rubbish" * 3000)

@@ -109,13 +109,13 @@ def empty_folder(path: Path) -> DataFolder:
 
 def _changes(rows: Rows, sealer: Sealer) -> Changes:
     """Return all that is stored of a controller, opened."""
-    blobs = {name: sealer.opened_blob(name, data) for name, data in rows.blobs.items()}
+    blobs = {name: sealer.open_blob(name, data) for name, data in rows.blobs.items()}
     return Changes(
-        settings=sealer.opened(Stored(values_from_texts(rows.settings), {})).settings,
+        settings=sealer.open_secrets(Stored(values_from_texts(rows.settings), {})).settings,
         kept=values_from_texts(rows.kept),
         blobs={name: data for name, data in blobs.items() if data is not None},
         replace_settings=True,
-        messages=sealer.opened_messages(messages_from_texts(rows.messages)),
+        messages=sealer.open_messages(messages_from_texts(rows.messages)),
     )
 
 

@@ -122,7 +122,7 @@ class ChunksInDatabase(ChunksOfOne):
             self._texts = dict(self._session.execute(query, self._which).fetchall())
         return self._texts
 
-    def recorded_until(self) -> float | None:
+    def end_of_record(self) -> float | None:
         return self._recorded_until if self._waiting.until is None else self._waiting.until
 
     def small_chunks(self) -> dict[tuple[Tier, str], int]:
@@ -171,7 +171,7 @@ class ChunksInDatabase(ChunksOfOne):
         earlier = [one.data for one in chunks if one.start < at][-1:]
         return join(readable(earlier, tier), tier.columns)
 
-    def ended_at(self) -> float | None:
+    def stop_time(self) -> float | None:
         return self._ended
 
     # --- changes ----------------------------------------------------------------------------------

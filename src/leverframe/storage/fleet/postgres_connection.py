@@ -162,7 +162,7 @@ def hang_up(connection: Connection) -> None:
         line.shutdown(SHUT_RDWR)
 
 
-def connected_until(address: str, until: float) -> Connection:
+def connect_until(address: str, until: float) -> Connection:
     """Connect, trying again until then by the monotonic clock, and once in any case."""
     while True:
         try:

@@ -190,7 +190,7 @@ class WorkerInDatabase(WorkerOfOne):
         unrecorded = None
         if self._unwritten or self._last_entries:
             left = last_moments(at, self._unwritten, self._last_entries, goes_on=self._was_opened)
-            unrecorded = left.packed()
+            unrecorded = left.pack()
         elif not self._was_opened:
             return
         self._shared.note_end_of_run(self._controller, RunEnd(at, unrecorded))
@@ -198,7 +198,7 @@ class WorkerInDatabase(WorkerOfOne):
 
     def _open(self) -> Compactor:
         compactor = super()._open()
-        until = compactor.chunk_store.recorded_until()
+        until = compactor.chunk_store.end_of_record()
         # What was being written when the connection broke may be stored.
         stored = [n for n, one in enumerate(self._unwritten) if round(one[0], 3) == until]
         if stored:
@@ -207,7 +207,7 @@ class WorkerInDatabase(WorkerOfOne):
 
     def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
         assert isinstance(chunks, ChunksInDatabase)
-        left, until = unpacked(chunks.left), chunks.recorded_until()
+        left, until = unpack_last_moments(chunks.left), chunks.end_of_record()
         goes_on = bool(left) and left[0].goes_on and (until is None or left[0].ended >= until)
         if not goes_on:
             super()._record_gap(compactor, chunks)
@@ -236,7 +236,7 @@ class LastMoments(Struct, frozen=True, array_like=True):
     samples: list[_Plain]
     entries: list[NewEntries]
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         return zlib.compress(msgspec.msgpack.encode(self), level=1)
 
 
@@ -253,7 +253,7 @@ def last_moments(
     return LastMoments(ended, goes_on, plain, list(entries))
 
 
-def unpacked(found: Sequence[bytes]) -> list[LastMoments]:
+def unpack_last_moments(found: Sequence[bytes]) -> list[LastMoments]:
     """Read the ends of several runs; leave out what cannot be read."""
     runs = []
     for data in found:

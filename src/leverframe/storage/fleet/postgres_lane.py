@@ -28,7 +28,7 @@ from leverframe.storage.fleet.postgres_connection import (
     PATIENCE_S,
     Connection,
     SharedConnection,
-    connected_until,
+    connect_until,
     first_line,
     hang_up,
     is_broken,
@@ -230,7 +230,7 @@ class PostgresLane(GroupCommitLane):
         until = time.monotonic() + PATIENCE_S
         while True:
             number = self.batch + 1
-            connection = self._connected(until)
+            connection = self._connect(until)
             self._require_life()
             try:
                 is_written = self._send(connection, number, parts)
@@ -257,7 +257,7 @@ class PostgresLane(GroupCommitLane):
         fence = self._fence(number)
         batch = Batch.of(parts)
         if not needs_transaction(parts.values()):
-            row = connection.execute(batch.fenced(), fence | batch.arrays).fetchone()
+            row = connection.execute(batch.with_fence(), fence | batch.arrays).fetchone()
             return bool(row and row[0])
         with connection.transaction():
             if connection.execute(FENCE, fence).rowcount == 0:
@@ -265,7 +265,7 @@ class PostgresLane(GroupCommitLane):
             replaced = [one for one, rows in parts.items() if rows.replace_settings]
             connection.execute("DELETE FROM setting WHERE controller = ANY(%s)", (replaced,))
             if batch.rows:
-                connection.execute(batch.unfenced(), batch.arrays)
+                connection.execute(batch.without_fence(), batch.arrays)
             for controller, rows in parts.items():
                 _write_blobs(connection, controller, rows.blobs)
         return True
@@ -314,7 +314,7 @@ class PostgresLane(GroupCommitLane):
 
     def _last_batch(self, until: float, in_doubt: int | None = None) -> int:
         """Read the number of the last batch; the connection for writing stands afterwards."""
-        connection = self._connected(until)
+        connection = self._connect(until)
         try:
             if in_doubt is not None:
                 connection.execute(SETTLE, self._fence(in_doubt))
@@ -342,7 +342,7 @@ class PostgresLane(GroupCommitLane):
         self.on_end(error)
         raise error
 
-    def _connected(self, until: float) -> Connection:
+    def _connect(self, until: float) -> Connection:
         """Return the connection for writing; one that is away for long is tried now and then."""
         if self._writing is not None:
             return self._writing
@@ -352,7 +352,7 @@ class PostgresLane(GroupCommitLane):
                 raise LaneUnavailable(AWAY)
             until = min(until, self._away_since + PATIENCE_S)
         try:
-            self._writing = connected_until(self._address, until)
+            self._writing = connect_until(self._address, until)
         except StoreUnavailable as error:
             self._away_since = self._away_since or now
             self._try_again_at = time.monotonic() + RETRY_S
@@ -366,7 +366,7 @@ class PostgresLane(GroupCommitLane):
             self._writing = None
 
     def erase(self, controllers: Sequence[int]) -> None:
-        connection = self._connected(time.monotonic() + PATIENCE_S)
+        connection = self._connect(time.monotonic() + PATIENCE_S)
         try:
             with connection.transaction():
                 if connection.execute(ALIVE, self._fence(0)).fetchone() is None:

@@ -54,7 +54,7 @@ def migrate(address: str) -> list[str]:
     """Bring the tables up to date in one transaction; return the names of what was done."""
     done = []
     try:
-        with opened(address) as connection, connection.transaction():
+        with open_database(address) as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migration"
@@ -73,7 +73,7 @@ def migrate(address: str) -> list[str]:
     return done
 
 
-def opened(address: str) -> Connection:
+def open_database(address: str) -> Connection:
     """Connect, or raise CannotUseDatabase with the reason."""
     try:
         connection = connect(address)
@@ -117,7 +117,7 @@ class _Needed(NamedTuple):
     things: list[str]
 
 
-def _needed() -> list[_Needed]:
+def _list_needed() -> list[_Needed]:
     """List all that a node uses, by the migrations."""
     made = [it for _, path in _migrations() for it in _MADE.findall(path.read_text("utf-8"))]
     return [
@@ -136,7 +136,7 @@ def _not_granted(connection: Connection) -> Iterator[tuple[str, _Needed]]:
     row = connection.execute(_CLOSED_SCHEMAS).fetchone()
     if row is not None:
         yield row[0], _Needed("SCHEMA", ["USAGE"], row[1])
-    for kind, ways, things in _needed():
+    for kind, ways, things in _list_needed():
         query = _NOT_GRANTED.format(kind.lower()).encode()
         row = connection.execute(query, (things, ways)).fetchone()
         if row is not None:

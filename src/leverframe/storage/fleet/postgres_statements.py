@@ -106,13 +106,13 @@ class Batch(NamedTuple):
         arrays = {name: array for found in by_rows.values() for name, array in found.items()}
         return cls(tuple(by_rows), arrays)
 
-    def fenced(self) -> str:
+    def with_fence(self) -> str:
         """Return the whole batch as a statement: 1 where it was written, 0 where it was fenced."""
         condition = "EXISTS (SELECT 1 FROM fence)"
         clauses = [f"fence AS ({FENCE} RETURNING 1)", *self._clauses(condition)]
         return f"WITH {', '.join(clauses)} SELECT count(*) FROM fence"  # noqa: S608
 
-    def unfenced(self) -> str:
+    def without_fence(self) -> str:
         """Return the statement for a transaction that has passed the fence."""
         return f"WITH {', '.join(self._clauses('true'))} SELECT 1"
 

@@ -45,7 +45,7 @@ class RecentBatches:
         text = msgspec.json.encode(parts).decode()
         return ("INSERT INTO recent (number, parts) VALUES (?, ?)", (self._last_number + 1, text))
 
-    def added(self, parts: Mapping[int, Rows], statement: Statement) -> None:
+    def add(self, parts: Mapping[int, Rows], statement: Statement) -> None:
         """Take note of a batch that is on disk."""
         number, text = statement[1]
         self._note(number, parts, len(text))
@@ -76,14 +76,14 @@ def recent_rows(
     """Read what batches hold of controllers: the rows that result from writing them in order."""
     if not numbers:
         return defaultdict(Rows)
-    return _merged(connection.execute(_CHOSEN, (str(list(numbers)),)), controllers)
+    return _merge(connection.execute(_CHOSEN, (str(list(numbers)),)), controllers)
 
 
 def all_recent_rows(connection: sqlite3.Connection) -> dict[int, Rows]:
-    return _merged(connection.execute(_ALL), None)
+    return _merge(connection.execute(_ALL), None)
 
 
-def _merged(
+def _merge(
     batches: Iterable[tuple[int, bytes]], controllers: Collection[int] | None
 ) -> defaultdict[int, Rows]:
     found: defaultdict[int, Rows] = defaultdict(Rows)

@@ -89,7 +89,7 @@ class ChunkStore:
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         with sentences(path or IN_MEMORY):
-            self._connection = opened_file(path, max_bytes, OF_ONE)
+            self._connection = open_file(path, max_bytes, OF_ONE)
             if path is None:
                 # A history in memory ends with its controller, which need not be closed.
                 weakref.finalize(self, self._connection.close)
@@ -136,12 +136,12 @@ class ChunkStore:
         found = self._find(query, tier.number).fetchone()
         return None if found is None else float(found[0])
 
-    def recorded_until(self) -> float | None:
+    def end_of_record(self) -> float | None:
         """Return the time up to which everything is recorded."""
         found = self._connection.execute("SELECT at FROM mark WHERE id = ?", self._mark).fetchone()
         return None if found is None else float(found[0])
 
-    def ended_at(self) -> float | None:
+    def stop_time(self) -> float | None:
         """Return when recording was ended in order, if nobody has noted the gap yet."""
         return None
 
@@ -153,7 +153,7 @@ class ChunkStore:
         """Return the number of rows in a tier."""
         return self._points[tier.number]
 
-    def used(self) -> int:
+    def bytes_in_use(self) -> int:
         """Return the bytes in use, with the room that is lost between chunks."""
         (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
         (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
@@ -315,7 +315,7 @@ class ChunkStore:
         self._connection.close()
 
 
-def opened_file(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sqlite3.Connection:
+def open_file(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sqlite3.Connection:
     """Open a file, or one in memory, and make its tables if it is new."""
     if path is not None:
         os.close(open_private(path))

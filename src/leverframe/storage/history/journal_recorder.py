@@ -135,7 +135,7 @@ class JournalRecorder:
         self._waiting += new
         self._number = journal.count
 
-    def _bound_waiting(self) -> None:
+    def _limit_waiting(self) -> None:
         """Give up the oldest entries where too many wait, and tell how many."""
         over = len(self._waiting) - self._history.max_entries
         if over > 0:
@@ -169,7 +169,7 @@ class JournalRecorder:
             has_start = base is None and before is None
             kept = entries[1:] if has_start else entries
             self._waiting = [*kept, *self._waiting]
-            self._bound_waiting()
+            self._limit_waiting()
             raise
 
 

@@ -26,7 +26,7 @@ class NewEntries(Struct, frozen=True):
         """Do the same for somebody who commits."""
         chunk_store = compactor.chunk_store
         base = self._base_after(chunk_store.entries.newest())
-        reports = [_numbered_on(report_of(entry), base) for entry in self.entries]
+        reports = [_renumber(report_of(entry), base) for entry in self.entries]
         chunk_store.add_entries(
             [
                 EntryRow(one.number, one.time, one.cause, one.which, msgspec.json.encode(one))
@@ -42,7 +42,7 @@ class NewEntries(Struct, frozen=True):
         return newest + 1 if self.told_elsewhere is None else max(0, newest - self.told_elsewhere)
 
 
-def _numbered_on(report: EntryReport, base: int) -> EntryReport:
+def _renumber(report: EntryReport, base: int) -> EntryReport:
     """Count numbers of entries on from those of earlier runs."""
     by = report.by
     if by.after or by.conditions:

@@ -110,11 +110,11 @@ class SharedHistory:
         """Raise StoreUnavailable at once where nothing can be reached at present."""
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
-        return self._opened().of(controller, self.bounds().max_bytes)
+        return self._chunks().of(controller, self.bounds().max_bytes)
 
     def note_stop(self, controller: int, at: float) -> None:
         """Note when a controller was stopped in order."""
-        self._opened().note_stop(controller, at)
+        self._chunks().note_stop(controller, at)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
         """Keep a worker's intervals in memory, and no longer those of who was quiet longest."""
@@ -151,14 +151,14 @@ class SharedHistory:
             self._logged.add(sentence)
             log.error("%s", sentence)
 
-    def _opened(self) -> SharedChunks:
+    def _chunks(self) -> SharedChunks:
         if self._file is None:
             self._file = SharedChunks(self._path, self._bounds.max_bytes)
         return self._file
 
     def _forget(self, controllers: list[int]) -> None:
         try:
-            self._opened().forget(controllers)
+            self._chunks().forget(controllers)
         except Exception as error:
             # Nobody asks for it any more; the file stays larger than it needs to be.
             log.warning("the history of removed controllers is still there: %s", error)
@@ -198,9 +198,9 @@ class WorkerOfOne(ThreadHistoryWorker):
     def _leave(self) -> None:
         self._shared.leave()
 
-    def _opened(self) -> Compactor:
+    def _current_compactor(self) -> Compactor:
         self._shared.require()
-        compactor = super()._opened()
+        compactor = super()._current_compactor()
         self._shared.note_use(self)
         return compactor
 
@@ -214,7 +214,7 @@ class WorkerOfOne(ThreadHistoryWorker):
 
     def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
         """Record that the controller was off, or killed, since something was recorded last."""
-        compactor.silence(chunks.ended_at())
+        compactor.silence(chunks.stop_time())
 
     def _end(self, at: float) -> None:
         super()._end(at)
@@ -222,13 +222,13 @@ class WorkerOfOne(ThreadHistoryWorker):
 
     def _record_end(self, at: float) -> None:
         if self._unwritten:
-            self._opened().add(self._unwritten)
+            self._current_compactor().add(self._unwritten)
         if self._was_opened:
             # Whoever opens it next writes the gap: opening thousands would hold up the stop.
             self._shared.note_stop(self._controller, at)
 
-    def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
-        super()._succeeded(loop)
+    def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:
+        super()._note_success(loop)
         self._shared.log(None)
 
     def _give_up(self, error: Exception) -> None:

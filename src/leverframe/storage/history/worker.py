@@ -80,7 +80,7 @@ class Figures(Struct):
 
     def update(self, chunk_store: ChunkStore) -> None:
         self.points = sum(chunk_store.points(tier) for tier in TIERS)
-        self.bytes = chunk_store.used()
+        self.bytes = chunk_store.bytes_in_use()
 
 
 class HistoryWorker(Protocol):
@@ -246,18 +246,18 @@ class ThreadHistoryWorker:
 
     def _add(self, samples: Sequence[Traced], loop: asyncio.AbstractEventLoop) -> None:
         try:
-            compactor = self._opened()
+            compactor = self._current_compactor()
             compactor.add([*self._unwritten, *samples])
             self._unwritten = []
             self.figures.update(compactor.chunk_store)
-            self._succeeded(loop)
+            self._note_success(loop)
         except _TROUBLES as error:
             self._give_up(error)
             waiting, most = [*self._unwritten, *samples], self._room().unwritten
             lost = max(0, len(waiting) - most)
             self.figures.lost += lost
             self._unwritten = waiting[-most:]
-            self._failed(error, loop, lost)
+            self._note_failure(error, loop, lost)
         except Exception:
             # A fault of ours: it would be the same with the same values, so they are given up.
             lost = len(self._unwritten) + len(samples)
@@ -269,7 +269,7 @@ class ThreadHistoryWorker:
 
     def _ask(self, work: Callable[[Compactor], Result]) -> Result:
         try:
-            return work(self._opened())
+            return work(self._current_compactor())
         except _TROUBLES as error:
             self._give_up(error)
             raise StoreUnavailable(_sentence(error, "read")) from error
@@ -286,7 +286,7 @@ class ThreadHistoryWorker:
             self._compactor.silence(at)
             self._compactor.chunk_store.close()
 
-    def _opened(self) -> Compactor:
+    def _current_compactor(self) -> Compactor:
         if self._compactor is None:
             try:
                 self._compactor = self._open()
@@ -315,7 +315,7 @@ class ThreadHistoryWorker:
             self._compactor = None
         set_aside_if_damaged(self._path, error)
 
-    def _failed(self, error: Exception, loop: asyncio.AbstractEventLoop, lost: int) -> None:
+    def _note_failure(self, error: Exception, loop: asyncio.AbstractEventLoop, lost: int) -> None:
         """Plan another attempt; report a failure that has repeated, and that values are lost."""
         self._failures += 1
         is_first_loss = bool(lost) and not self._has_reported_loss
@@ -332,7 +332,7 @@ class ThreadHistoryWorker:
     def _log(self, sentence: str) -> None:
         log.error("%s", sentence)
 
-    def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._failures >= WORTH_A_WORD or self._has_reported_loss:
             _call(loop, self.on_trouble, None)
         self._failures, self._has_reported_loss = 0, False
