@@ -36,4 +36,4 @@ async def close_all(ends: Iterable[End]) -> None:
             await end()
         except Exception:
             name = getattr(end, "__qualname__", end)
-            log.exception("%s failed; what is left to be ended goes on ending", name)
+            log.exception("%s failed to stop; the remaining parts are stopped anyway", name)

@@ -49,8 +49,8 @@ class Pin(Table, frozen=True):
         Meta(
             ge=0,
             le=1000,
-            description="Changes that last no longer than so many milliseconds are no changes;"
-            " inputs only.",
+            description="Changes shorter than this number of milliseconds are ignored; "
+            "inputs only.",
         ),
     ] = 10
 
@@ -112,8 +112,8 @@ class Wiring(Table, frozen=True):
     kind: Annotated[
         str,
         Meta(
-            description="What the labels hang on: nothing but software (simulated), the pins and"
-            " buses of this machine (linux), or a board that an installed package brings.",
+            description="What the labels are connected to: software (simulated), the pins and buses "
+            "of this machine (linux), or a board from an installed package.",
             extra={"metavar": "KIND"},
         ),
     ] = SIMULATED
@@ -182,7 +182,7 @@ def find_mistakes(wiring: Wiring) -> Iterator[Miswired]:
     if wiring.onewire is not None:
         yield from _bad_ids(wiring.onewire.extra)
     if wiring.kind == SIMULATED and wiring != Wiring():
-        yield Miswired(("board",), '[board] wires real devices; say kind = "linux" to use them.')
+        yield Miswired(("board",), '[board] wires real devices; set kind = "linux" to use them.')
 
 
 def _unknown(table: str, labels: Iterable[str], allowed: tuple[str, ...]) -> Iterator[Miswired]:
@@ -190,7 +190,7 @@ def _unknown(table: str, labels: Iterable[str], allowed: tuple[str, ...]) -> Ite
         if label not in allowed:
             known = ", ".join(allowed)
             yield Miswired(
-                ("board", table, label), f"[board.{table}] has no {label}; known are {known}."
+                ("board", table, label), f"[board.{table}] has no {label}; the labels are {known}."
             )
 
 
@@ -218,6 +218,6 @@ def _bad_ids(ids: tuple[str, ...]) -> Iterator[Miswired]:
         if not re.fullmatch(_SENSOR_ID, sensor_id):
             yield Miswired(
                 place,
-                f"[board.onewire] extra: {sensor_id!r} is no ID;"
-                " write eight bytes like 28:FF:64:1D:61:17:03:8D.",
+                f"[board.onewire] extra: {sensor_id!r} is not an ID; write eight bytes like "
+                "28:FF:64:1D:61:17:03:8D.",
             )

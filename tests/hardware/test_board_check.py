@@ -77,7 +77,7 @@ def test_a_sensor_that_answers_with_errors_is_not_missing(tmp_path: Path) -> Non
 def test_a_bus_without_a_sensor_has_bad_wires(tmp_path: Path) -> None:
     missing = on_bus(tmp_path, FakeI2cBus())["I2C"]
     assert missing.is_good is False
-    assert missing.text == "no sensor that is known answers; check its wires and its supply."
+    assert missing.text == "no known sensor answers; check its wires and its supply."
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ async def test_two_converters_of_one_name_are_not_guessed_at(tmp_path: Path) -> 
     ("text", "complaint"),
     [
         (w1_text(22.0, "NO"), "answers with wrong checksums; the line is disturbed"),
-        (POWER_ON_TEXT, "has got power but has not measured; check its supply."),
+        (POWER_ON_TEXT, "was reset and has not measured since; check its supply."),
         ("", "does not answer; check its wires"),
         ("garbage", "does not answer; check its wires"),
     ],

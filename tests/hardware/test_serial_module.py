@@ -131,7 +131,7 @@ async def test_readings_that_are_stale_are_absent_until_new_ones_come(bench: Ben
     await until(lambda: good in bench.history)
     await until(lambda: bench.history[-1] == absent and bool(bench.troubles))
     assert bench.troubles == {
-        "serial module": "the PM sensor SDS011 sends nothing; look at its power and wires."
+        "serial module": "the PM sensor SDS011 sends nothing; check its power and wires."
     }
     # A sensor that lost its power has to be woken again.
     bench.heard = b""
@@ -197,7 +197,7 @@ async def test_a_missing_port_is_a_trouble_until_it_is_there(bench: Bench, tmp_p
     service.start(chosen(SDS011))
     await until(lambda: "serial port" in bench.troubles)
     assert bench.troubles["serial port"] == (
-        f"{link} is not there; check the wiring, its driver and the configuration."
+        f"{link} is missing; check the wiring, its driver and the configuration."
     )
     link.symlink_to(bench.path)
     await bench.hears(sds011.WAKE)

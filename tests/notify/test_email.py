@@ -153,7 +153,7 @@ async def test_a_busy_server_is_tried_again_until_it_takes_the_mail(bell: Bell) 
         (sent,) = await office.until_ended()
     assert (sent["state"], sent["attempts"]) == ("sent", 4)
     assert [words.partition(": ")[2] for words in office.told[:2]] == [
-        "cannot deliver to bert@example.org: localhost does not take mail for bert@example.org "
+        "cannot deliver to bert@example.org: localhost does not accept mail for bert@example.org "
         "(450 mailbox busy).",
         "cannot deliver to bert@example.org: localhost answered 451 try later.",
     ]
@@ -199,7 +199,7 @@ async def test_a_recipient_that_does_not_exist_is_given_up(bell: Bell) -> None:
         office.notify("a")
         (failed,) = await office.until_ended()
     assert failed["problem"] == (
-        "localhost does not take mail for bert@example.org (550 no such person)."
+        "localhost does not accept mail for bert@example.org (550 no such person)."
     )
 
 

@@ -312,7 +312,7 @@ async def test_an_address_that_is_removed_ends_what_waits(office: PostOffice) ->
     await office.until_problem("refuses", "http1")
     office.set(http__0__url="")
     (failed,) = await office.until_ended()
-    assert failed["problem"] == "HTTP1 has no address any more."
+    assert failed["problem"] == "HTTP1 no longer has an address."
 
 
 async def test_paths_queries_and_bodies_are_in_no_log(

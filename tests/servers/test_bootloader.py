@@ -280,7 +280,7 @@ async def test_a_transfer_under_way_does_not_hold_the_bootloader_open(bench: Ben
         await controller.advance(0.1)
         assert controller.bootloader_until is None
         line.send(last)
-        assert b"The bootloader is over." in await asyncio.to_thread(line.recv, 600)
+        assert b"The bootloader has ended." in await asyncio.to_thread(line.recv, 600)
     assert controller.profile == Profile()
     assert (await bench.twin.ok("/outs.cgi")).status == 200
 

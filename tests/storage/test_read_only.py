@@ -26,7 +26,7 @@ from tests.storage.test_sqlite_opening import (
 )
 
 REFUSAL = StoreUnavailable("The store cannot be written: Read-only file system.")
-WHAT_TO_DO = "Nothing can be saved until this is put right and the controller is restarted."
+WHAT_TO_DO = "Nothing can be saved until this is fixed and the controller is restarted."
 CHANGES = Changes({"outputs.0.name": "Pump"}, {"energy.0": 1.5}, {"picture": b"p"}, False, {7: "m"})
 
 

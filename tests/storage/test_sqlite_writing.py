@@ -152,8 +152,8 @@ async def test_the_refusal_says_what_is_wrong_and_that_nothing_changed(
     with held, pytest.raises(StoreUnavailable) as refused:
         await store.commit(Changes(settings={"a": 1}))
     assert str(refused.value) == (
-        "The change could not be saved: another program holds the store. "
-        "Nothing was changed; try again when this is put right."
+        "The change could not be saved: another program has locked the store. Nothing was "
+        "changed; try again when this is fixed."
     )
 
 

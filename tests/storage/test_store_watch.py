@@ -186,7 +186,7 @@ async def test_a_log_that_is_held_while_it_must_be_emptied_takes_no_change_only_
         other.execute("BEGIN")
         other.execute("SELECT * FROM kept").fetchone()
         os.utime(log_of(path))
-        assert "Another program holds the store's log" in await refusal(store)
+        assert "Another program has locked the store's log" in await refusal(store)
     await store.commit(Changes({NAME: "after"}))
 
 

@@ -96,7 +96,7 @@ async def test_whatever_fails_is_a_refusal_to_who_waits(
             raise fault
 
     assert await outcomes(Writer(FaultyStore()).commit(Changes())) == [StoreUnavailable]
-    assert "a change is not on disk" in caplog.text
+    assert "a change was not saved" in caplog.text
 
 
 @pytest.mark.parametrize("is_full", [False, True])

@@ -66,7 +66,7 @@ def a_refusing_disk_is_seen_and_goes(page: Page, twin: ServedTwin, file: Path) -
     with held_by_another_program(file):
         assert requests.get(rename, timeout=PATIENCE_S).status_code == NOT_STORED
         within_a_second(finding.is_visible, True)
-        expect(finding).to_contain_text("another program holds the store")
+        expect(finding).to_contain_text("another program has locked the store")
     within_a_second(finding.count, 0)
     assert requests.get(rename, timeout=PATIENCE_S).status_code == DONE
 

@@ -132,8 +132,8 @@ async def _start(budget: WorkBudget) -> Process:
     except OSError as error:
         log.warning("no process can be started: %s", error)
         raise NoProcess(
-            "No process can be started for this now, because the machine has no room for one. "
-            "Try again later."
+            "No process can be started now, because the machine has no resources left. Try again "
+            "later."
         ) from error
 
 
@@ -209,7 +209,7 @@ def _result(
 ) -> bytes:
     kind, content = answer[:1], answer[1:]
     if status == -signal.SIGXCPU:
-        raise OverBudget(f"This takes more than {budget.cpu_s} s of computing.")
+        raise OverBudget(f"This takes more than {budget.cpu_s} s of computing time.")
     # Where not even the error can be built, the interpreter aborts; the kernel kills.
     if kind == OUT_OF_MEMORY or status in (-signal.SIGABRT, -signal.SIGKILL):
         raise OverBudget(f"This takes more than {budget.memory_bytes // MIB} MiB of memory.")

@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 #: How long the bus rests after a fault.
 REST_S = 1.0
 NO_BUS = (
-    "there is no Modbus bus; name its device as serial_modbus in the configuration, or give the"
-    " slot an address by modbushost."
+    "no Modbus bus is configured; set serial_modbus in the configuration to its device, or set "
+    "the address of the slot with modbushost."
 )
 #: More than a person or a rule wants at once.
 MAX_WAITING = 32
@@ -101,7 +101,10 @@ class BusWorker:
         self._plan = PollPlan(works, asyncio.get_running_loop().time())
         for one in self._waiting:
             if slots.get(one.slot.number) is not one.slot:
-                _fail(one, Unusable("another module was chosen for the slot meanwhile."))
+                _fail(
+                    one,
+                    Unusable("the module of the slot was changed before this request was sent."),
+                )
         self._woken.set()
 
     async def request(self, slot: ModuleSlot, request: Read | Write) -> Data:
@@ -110,7 +113,9 @@ class BusWorker:
         Raises `RequestRefused` for an exception, and `Unusable` where nothing comes.
         """
         if len(self._waiting) >= MAX_WAITING:
-            raise Unusable(f"{MAX_WAITING} requests wait for {self._bus.path}; try again later.")
+            raise Unusable(
+                f"{MAX_WAITING} requests are waiting for {self._bus.path}; try again later."
+            )
         one = _OneShot(slot, request, asyncio.get_running_loop().create_future())
         self._waiting.append(one)
         self._woken.set()
@@ -131,7 +136,7 @@ class BusWorker:
                 await self._take_turn()
             except Exception:
                 # A fault, also in the receiver of the readings, must not end the polling.
-                log.exception("%s: a turn ended unexpectedly", self._bus.path)
+                log.exception("%s: a Modbus request failed unexpectedly", self._bus.path)
                 if is_being_cancelled():
                     return
                 await asyncio.sleep(REST_S)
@@ -231,7 +236,7 @@ class BusWorker:
     def _bus_lost(self) -> None:
         """Report it at once: the next turn may be far, and readings are good for a while."""
         for slot in self._slots.values():
-            slot.bus_problem = f"{self._bus.path} was lost; it is opened again when it is back."
+            slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
             self._troubles.note(slot.trouble, slot.problem())
 
     def _expire(self, now: float) -> None:

@@ -118,7 +118,7 @@ def fields_from_text(text: str, error: type[BadField]) -> tuple[str, dict[str, s
     for part in parts:
         name, colon, value = part.partition(":")
         if not colon or name in fields:
-            raise error(f"{part[:40]!r} is no further field.", "NAME:VALUE, each name once")
+            raise error(f"{part[:40]!r} is not a valid field.", "NAME:VALUE, each name once")
         fields[name] = value
     return kind, fields
 

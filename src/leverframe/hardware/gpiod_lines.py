@@ -133,7 +133,7 @@ def _request(pin: Pin, settings: gpiod.LineSettings) -> gpiod.LineRequest:
 def _unusable(pin: Pin, error: OSError | ValueError) -> Unusable:
     if isinstance(error, OSError):
         return Unusable(os_error_text(error, _place(pin)))
-    return Unusable(f"{_place(pin)} is not there: {error}.")
+    return Unusable(f"{_place(pin)} is missing: {error}.")
 
 
 def _place(pin: Pin) -> str:

@@ -55,7 +55,7 @@ class Converter:
             return named[0]
         if named:
             folders = ", ".join(path.name for path in named)
-            raise Unusable(f"several converters are named {self._device}; name one of {folders}.")
+            raise Unusable(f"several converters are named {self._device}; choose one of {folders}.")
         raise Unusable(f"no converter {self._device} in {self._devices}; check wiring and driver.")
 
 

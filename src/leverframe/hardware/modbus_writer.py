@@ -134,7 +134,7 @@ class ModbusWriter:
             # Also where the process ends: whoever waits gets an answer.
             for left in (order, lane.wanted):
                 if left is not None:
-                    left.end("the controller stops.")
+                    left.end("the controller is stopping.")
             del self._lanes[target]
 
     async def _carry_out(self, lane: _Lane, order: _Wanted) -> None:
@@ -158,7 +158,7 @@ class ModbusWriter:
                 self._finish(order, FAILED, None, problem + given_up)
                 return
             self._reports.note(order.effect, WAITING, None, problem)
-            self._set_trouble(order.effect.target, order.effect.slot, f"{problem} Trying again.")
+            self._set_trouble(order.effect.target, order.effect.slot, f"{problem} Retrying.")
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await lane.is_newer.wait()
@@ -188,8 +188,8 @@ class ModbusWriter:
                 return
         shown = "no number" if value is None else f"{value:.10g}"
         problem = (
-            f"{effect.value:.10g} was written, but {shown} is read back; the device may limit the"
-            " value, or somebody else sets it."
+            f"{effect.value:.10g} was written, but {shown} is read back; the device may limit "
+            "the value, or another program sets it."
         )
         self._finish(order, DIFFERS, value, problem)
 
@@ -204,7 +204,7 @@ class ModbusWriter:
         order.end(problem if is_trouble else None)
 
     def _overtaken(self, order: _Wanted) -> None:
-        problem = "not written, because a newer value for the same place came meanwhile."
+        problem = "not written, because a newer value for the same register replaced it."
         self._add_entry(order.effect.reason, _outcome(order.effect, problem))
         order.end(problem)
 

@@ -156,7 +156,7 @@ class Modem:
                 self.status.reset("starting")
             except ModemSilent:
                 self.status.reset("silent")
-                await self._give_up("the GSM modem does not answer; look at its power and wires.")
+                await self._give_up("the GSM modem does not answer; check its power and wires.")
             except ModemRefused as refusal:
                 self.status.reset("starting")
                 await self._give_up(f"{refusal}.")
@@ -279,7 +279,7 @@ class Modem:
             message.attempts += 1
             if message.attempts == MAX_ATTEMPTS:
                 jobs.popleft()
-                self._fail(message, "The GSM modem restarts whenever it is to send.")
+                self._fail(message, "The GSM modem restarts at every attempt to send.")
             raise
         else:
             jobs.popleft()
@@ -299,7 +299,7 @@ class Modem:
             self.status.apn = "set"
         except ModemRefused as refusal:
             self.status.apn = str(refusal)
-            log.warning("the APN is not set: %s", refusal)
+            log.warning("the APN could not be set: %s", refusal)
 
     async def _fetch(self, line: ModemLine) -> None:
         """Take all messages from the SIM card and act on them."""
@@ -309,7 +309,7 @@ class Modem:
                 await line.order(f"AT+CMGD={index}")
                 await self._receive(digits)
         except ModemRefused as refusal:
-            log.warning("received SMS stay on the SIM card: %s", refusal)
+            log.warning("received SMS could not be removed from the SIM card: %s", refusal)
 
     async def _receive(self, digits: str) -> None:
         received = self._inbox.take(digits)
@@ -329,7 +329,7 @@ class Modem:
 
 def _log_failure(sent: asyncio.Future[None]) -> None:
     if not sent.cancelled() and (error := sent.exception()) is not None:
-        log.warning("an SMS was not answered: %s", error)
+        log.warning("an SMS could not be answered: %s", error)
 
 
 def _now() -> float:

@@ -99,7 +99,7 @@ class ModemLine:
         self._writer.write(CANCEL)
         self._dialogue.forget()
         await asyncio.sleep(self._pace.settle_s)
-        raise ModemRefused(f"the modem asks for a text after {_name(command)}, and there is none")
+        raise ModemRefused(f"the modem requests a text after {_name(command)}, but there is none")
 
     async def order(self, command: str) -> AtAnswer:
         """Send a command and return its good answer; anything else is a refusal."""
@@ -116,7 +116,7 @@ class ModemLine:
             text = self._dialogue.text(message.digits)
             heard = await self._answer_to(text, self._pace.network_s)
         if not (isinstance(heard, AtAnswer) and heard.good):
-            result = heard.result if isinstance(heard, AtAnswer) else "it asks for the text again"
+            result = heard.result if isinstance(heard, AtAnswer) else "it requests the text again"
             raise ModemRefused(f"the modem does not send the SMS: {result}")
 
     async def _answer_to(self, data: bytes, limit_s: float) -> AtAnswer | Prompt:

@@ -34,9 +34,9 @@ _ADVICE = {
     1: "choose another function, or another module",
     2: "compare the registers with the device's manual, or choose another module",
     3: "compare the registers with the device's manual",
-    4: "look at the device itself",
-    5: "the device needs more time; it is asked again",
-    6: "the device is busy; it is asked again",
+    4: "check the device itself",
+    5: "the device needs more time; the request is repeated",
+    6: "the device is busy; the request is repeated",
     10: "check the settings of the gateway",
     11: "check slave ID and wiring behind the gateway",
 }
@@ -272,13 +272,13 @@ class ModuleSlot(Struct):
     def silence(self, answer: NoAnswer) -> str:
         """Describe what to check where no answer comes."""
         if self.host:
-            why = "answers what is no answer" if answer.is_damaged else "does not answer"
+            why = "sends invalid answers" if answer.is_damaged else "does not answer"
             return f"{self._who} {why}; check its unit ID, and the gateway if there is one."
-        speaks = f"that it speaks {_in_words(self.module.line)}"
+        speaks = f"that it uses {_in_words(self.module.line)}"
         if answer.is_damaged:
             return (
-                f"what {self._who} answers arrives damaged; check {speaks}, the ends of the wires"
-                " and that no other device has its slave ID."
+                f"answers of {self._who} arrive damaged; check {speaks}, the ends of the wires "
+                "and that no other device has its slave ID."
             )
         return f"{self._who} does not answer; check its wiring, its slave ID and {speaks}."
 

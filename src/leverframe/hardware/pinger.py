@@ -79,7 +79,7 @@ class Pinger:
                 milliseconds = await self._echo(address, effect.timeout_s)
         except (socket.gaierror, UnicodeError):
             # A name with an empty part cannot even be asked for: that is the UnicodeError.
-            self._log_once(f"the watchdog's host {effect.host} cannot be found by its name")
+            self._log_once(f"the name of the watchdog's host {effect.host} cannot be resolved")
         except ForbiddenTarget as error:
             self._log_once(f"the watchdog does not ping: {error}")
         except (TimeoutError, OSError):

@@ -16,7 +16,7 @@ from leverframe.hardware.troubles import Troubles, describe_unexpected
 
 log = logging.getLogger(__name__)
 
-HANGS = "does not answer in time; what it read is absent."
+HANGS = "does not answer in time; its readings are absent."
 
 
 class PollResult(NamedTuple):
@@ -113,4 +113,4 @@ class Poller:
         try:
             await polling
         except Exception:
-            log.exception("what %s read could not be passed on", self._device.name)
+            log.exception("readings of %s could not be passed on", self._device.name)

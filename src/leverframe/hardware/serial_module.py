@@ -60,8 +60,8 @@ SENSORS = {
 }
 
 _NOT_PUBLIC = (
-    "what the {} sends is not published, so its readings stay absent on a real port;"
-    " a simulated board can give them."
+    "the protocol of the {} is not published, so its readings stay absent on a real port; a "
+    "simulated board can provide them."
 )
 #: Modules that can be chosen and that nobody outside their makers can read.
 UNREADABLE = {
@@ -115,7 +115,7 @@ class SensorSession:
             except TimeoutError:
                 self._forget()
                 self._troubles.note(
-                    PART, f"the {self._name} sends nothing; look at its power and wires."
+                    PART, f"the {self._name} sends nothing; check its power and wires."
                 )
                 writer.write(self._sensor.begin)
                 assert stale_s is not None

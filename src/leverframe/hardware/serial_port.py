@@ -98,7 +98,7 @@ class SerialPortService:
                 serving.cancel()
                 (fault,) = await asyncio.gather(serving, return_exceptions=True)
                 if isinstance(fault, Exception):
-                    log.error("the serial module ended unexpectedly", exc_info=fault)
+                    log.error("the serial module stopped unexpectedly", exc_info=fault)
 
     async def _serve(self, module: str) -> None:
         self._troubles.note(PART, self._unreadable.get(module))
@@ -117,7 +117,7 @@ class SerialPortService:
             try:
                 await self._talk(session)
                 pause_s = self._pauses.first_s
-                text = f"{self._path} was lost; it is opened again when it is back."
+                text = f"{self._path} was lost; it is reopened when it is back."
             except OSError as error:
                 text = os_error_text(error, self._path)
             except Exception as error:

@@ -215,7 +215,7 @@ class ChannelQueue:
             if self._has_power:
                 await self._work_off()
         except Exception:
-            log.exception("%s: stopped unexpectedly, goes on with the next message", self.name)
+            log.exception("%s: stopped unexpectedly; continuing with the next message", self.name)
         finally:
             if self._task is asyncio.current_task():
                 self._task = None
@@ -323,10 +323,10 @@ class ChannelQueue:
             return self._note_failure(message, f"There was no answer within {timeout_s:g} s.")
         except Exception as error:
             # A fault of ours must neither end the queue nor lose the message.
-            log.exception("%s: an attempt ended unexpectedly", self.name)
+            log.exception("%s: an attempt failed unexpectedly", self.name)
             kind = type(error).__name__
             return self._note_failure(
-                message, f"The attempt ended unexpectedly ({kind}); see the log."
+                message, f"The attempt failed unexpectedly ({kind}); see the log."
             )
         self._note_success(message)
         return None

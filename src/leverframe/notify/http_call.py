@@ -65,11 +65,11 @@ class HttpCalls:
 
         call = channels.http[self._slot - 1]
         if not call.url:
-            raise CannotSend(f"HTTP{self._slot} has no address any more.", final=True)
+            raise CannotSend(f"HTTP{self._slot} no longer has an address.", final=True)
         server = self._server(split_address(call.url)[0])
         if server_of(message.target) != server_of(call.url):
             raise CannotSend(
-                f"HTTP{self._slot} has another server now; this request was for {message.target}.",
+                f"HTTP{self._slot} has a new server; this request was for {message.target}.",
                 final=True,
             )
         addresses = await self._addresses(server.host, server.port)
@@ -129,8 +129,8 @@ def _judge(status: int, place: str) -> str:
         return answer
     if status < 400:
         raise CannotSend(
-            f"{place} answered {answer}: it wants another address. Redirects are not followed; "
-            f"set the address it leads to.",
+            f"{place} answered {answer}: this is a redirect. Redirects are not followed; set the "
+            "address that it names.",
             final=True,
         )
     if status == 401:

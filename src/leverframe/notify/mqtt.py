@@ -38,7 +38,7 @@ class MqttMessages:
             raise CannotSend(self._link.problem or "There is no connection to the broker yet.")
         if not await self._link.publish(message.target, _payload(message)):
             raise CannotSend(
-                self._link.refusal() or "The connection went before the broker had the message."
+                self._link.refusal() or "The connection was lost before the broker had the message."
             )
         return "acknowledged by the broker"
 

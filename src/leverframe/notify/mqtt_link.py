@@ -159,7 +159,7 @@ class MqttLink:
                 lasted_s = await self._one_connection(settings)
             except Exception:
                 # A fault of ours must not end the link.
-                log.exception("MQTT: a connection ended unexpectedly")
+                log.exception("MQTT: a connection failed unexpectedly")
                 lasted_s = 0.0
             if is_being_cancelled():
                 return
@@ -193,7 +193,7 @@ class MqttLink:
             await connection.close()
             self.on_change()
         place = f"{settings.host}:{settings.port}"
-        self._set_problem(f"The broker at {place} closed the connection; trying again.")
+        self._set_problem(f"The broker at {place} closed the connection; retrying.")
         return now() - since
 
     async def _connect(self, settings: Mqtt) -> "BrokerConnection | None":
@@ -284,9 +284,8 @@ class MqttLink:
         more = f" and {others} other topics" if others else ""
         levels = " and ".join(f"{level}/#" for level in (mqtt.prefix, mqtt.discovery) if level)
         return (
-            f"The broker at {mqtt.host}:{mqtt.port} refuses {topic}{more} "
-            f"({code} {REASONS.get(code, 'for a reason of its own')}); let its access list allow "
-            f"{levels}."
+            f"The broker at {mqtt.host}:{mqtt.port} refuses {topic}{more} ({code} "
+            f"{REASONS.get(code, 'without a known reason')}); let its access list allow {levels}."
         )
 
     def _set_problem(self, problem: str | None) -> None:

@@ -73,9 +73,7 @@ class ChannelFigures(msgspec.Struct, frozen=True):
     failed: int
     captured: int
     dropped: int
-    problem: Annotated[
-        str | None, Meta(description="What keeps messages from being delivered now.")
-    ]
+    problem: Annotated[str | None, Meta(description="Problem that prevents delivery now.")]
     next_attempt_in: Annotated[float | None, Meta(description="Seconds.")]
 
 
@@ -143,7 +141,7 @@ class Outbox:
             try:
                 message = msgspec.convert(row, Message)
             except msgspec.ValidationError:
-                log.warning("message %d of the store is not understood and left out", number)
+                log.warning("message %d in the store is not valid and is skipped", number)
                 self._write({number: None})
                 continue
             if message.state in (SENT, FAILED) and message.content:
@@ -319,7 +317,7 @@ class Outbox:
             return
         error = future.exception()
         if error is not None and self._is_stored:
-            log.error("the outbox is not on disk: %s", error)
+            log.error("the outbox could not be saved: %s", error)
         self._is_stored = error is None
 
     # --- questions --------------------------------------------------------------------------------

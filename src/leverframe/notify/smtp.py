@@ -65,8 +65,8 @@ async def send(
         ) from error
     except aiosmtplib.SMTPRecipientRefused as error:
         raise CannotSend(
-            f"{email.host} does not take mail for {written.recipient} "
-            f"({error.code} {_one_line(error.message)}).",
+            f"{email.host} does not accept mail for {written.recipient} ({error.code} "
+            f"{_one_line(error.message)}).",
             final=error.code >= 500,
         ) from error
     except aiosmtplib.SMTPResponseException as error:
@@ -81,7 +81,7 @@ async def send(
         raise CannotSend(sentence(error, email.host, email.port)) from error
     except aiosmtplib.SMTPException as error:
         raise CannotSend(
-            f"{email.host} cannot do what the settings ask for: {_one_line(error.message)}"
+            f"{email.host} does not support what the settings require: {_one_line(error.message)}"
         ) from error
     finally:
         dialogue.close()
@@ -166,7 +166,9 @@ class _Dialogue:
         encoding = "ascii"
         if not _is_plain(written):
             if not self._smtp.supports_extension("smtputf8"):
-                raise aiosmtplib.SMTPNotSupported("it takes no addresses with such letters.")
+                raise aiosmtplib.SMTPNotSupported(
+                    "it does not accept addresses with such characters."
+                )
             options.append("SMTPUTF8")
             encoding = "utf-8"
         sender = self._smtp.mail(written.sender, options=options, encoding=encoding)
@@ -185,13 +187,13 @@ class _Dialogue:
             return await protocol.read_response(timeout=end_s)
         except OSError as error:
             what = (
-                f"did not say within {text_from_seconds(end_s)}"
+                f"did not confirm it within {text_from_seconds(end_s)}"
                 if isinstance(error, TimeoutError)
-                else "closed the connection before it said"
+                else "closed the connection before it confirmed it"
             )
             raise CannotSend(
-                f"It is uncertain whether the mail arrived: {self._place} got all of it and {what} "
-                "whether it takes it. It is sent again with the same Message-ID."
+                f"It is uncertain whether the mail arrived: {self._place} received all of it and "
+                f"{what}. It is sent again with the same Message-ID."
             ) from error
 
     async def _within(self, deadline_s: float, what: str, step: Awaitable[T]) -> T:

@@ -100,7 +100,7 @@ class SnmpTraps:
     async def deliver(self, message: Message, channels: Channels) -> str:
         trap = channels.snmp.receivers[self._receiver]
         if not (trap.enabled and trap.host):
-            raise CannotSend("This receiver was switched off meanwhile.", final=True)
+            raise CannotSend("This receiver has been switched off.", final=True)
         address = await self._address_of(trap)
         if self._taken is None:
             self._taken = self._threads.take()

@@ -49,8 +49,8 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
     except OSError as error:
         # The file was there at the start; a certificate may be renewed meanwhile, or a disk lost.
         raise CannotSend(
-            f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); put it "
-            "in order, or name another as ca_file in the configuration."
+            f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); "
+            "repair it, or set another ca_file in the configuration."
         ) from error
 
 
@@ -61,7 +61,7 @@ def _show(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
     except OSError as error:
         raise CannotSend(
             f"The certificate {certificate} and its key {key} cannot be used "
-            f"({error.strerror or error}); put them in order."
+            f"({error.strerror or error}); check both files."
         ) from error
 
 

@@ -32,7 +32,7 @@ PREFIX, ACTION_PREFIX = AUDIT_PREFIXES
 Leaf = tuple[str, Any, Any]
 
 
-_Value = Annotated[Any, Meta(description="Null where there is none, `***` for a secret.")]
+_Value = Annotated[Any, Meta(description="Null if there is no value, `***` for a secret.")]
 
 
 class AuditChange(msgspec.Struct, frozen=True, gc=False):
@@ -48,7 +48,7 @@ class AuditEntry(msgspec.Struct, frozen=True, gc=False):
     time: Annotated[float, Meta(description="Seconds since 1970.")]
     cause: str
     detail: str
-    account: Annotated[str, Meta(description="Empty where nobody has to sign in.")]
+    account: Annotated[str, Meta(description="Empty where no sign-in is required.")]
     source: Annotated[str, Meta(description="The address that the request came from.")]
     changes: tuple[AuditChange, ...]
     not_listed: Annotated[int, Meta(description="Further changes of the same request.")] = 0

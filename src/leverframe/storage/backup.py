@@ -132,8 +132,8 @@ def _check_count(*parts: Collection[str]) -> None:
     """Refuse what no controller can have made: going through it would take seconds."""
     if (count := sum(map(len, parts))) > MAX_ENTRIES:
         raise BackupRefused(
-            f"The backup has {count} settings; at most {MAX_ENTRIES} are taken. No controller has"
-            " as many: it was tampered with."
+            f"The backup has {count} settings; at most {MAX_ENTRIES} are accepted. No controller "
+            "has that many: the file was tampered with."
         )
 
 
@@ -147,7 +147,7 @@ def unpack(data: bytes) -> BackupFile:
     if len(data) > MAX_BACKUP_BYTES:
         raise BackupRefused(f"The file has {len(data)} bytes; no backup is that large.")
     if not data.startswith(MAGIC):
-        raise BackupRefused("The file is not a settings backup: it does not begin like one.")
+        raise BackupRefused("The file is not a settings backup: its header is wrong.")
     if len(data) < _HEAD_BYTES + _CHECKSUM_BYTES:
         raise BackupRefused("The backup is cut short; download it again.")
     if data[len(MAGIC)] != FORMAT:
@@ -157,12 +157,12 @@ def unpack(data: bytes) -> BackupFile:
     content = data[_HEAD_BYTES + _CHECKSUM_BYTES :]
     if sha256(content).digest() != data[_HEAD_BYTES : _HEAD_BYTES + _CHECKSUM_BYTES]:
         raise BackupRefused(
-            "The backup is damaged or cut short: its checksum does not fit; download it again."
+            "The backup is damaged or cut short: its checksum does not match. Download it again."
         )
     try:
         return msgspec.json.decode(content, type=BackupFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BackupRefused("The backup does not hold settings in a form known here.") from None
+        raise BackupRefused("The backup contains settings in an unknown format.") from None
 
 
 def _seal(hidden: dict[str, Any], passphrase: str) -> Sealed:
@@ -191,8 +191,8 @@ def _open(sealed: Sealed, passphrase: str) -> dict[str, Any]:
         hidden = msgspec.json.decode(text, type=dict[str, Any])
     except (InvalidTag, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BackupRefused(
-            "The passphrase does not open this backup. Give the right one, or none to restore "
-            "everything but the passwords."
+            "The passphrase does not open this backup. Enter the right passphrase, or none to "
+            "restore everything except the passwords."
         ) from None
     return {path: value for path, value in hidden.items() if is_confidential(path)}
 

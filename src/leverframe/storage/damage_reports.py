@@ -72,7 +72,7 @@ def read_reports(data_folder: Path) -> list[str]:
     for folder in folders:
         with suppress(OSError):
             text = (folder / _REPORT).read_text(encoding="utf-8", errors="replace")
-            reports.append(f"{text} Remove {folder} to end this message at the next start.")
+            reports.append(f"{text} Remove {folder} to clear this message at the next startup.")
     hidden = len(reports) - _SHOWN
     shown = reports[:_SHOWN]
     if hidden > 0:

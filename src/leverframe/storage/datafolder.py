@@ -79,8 +79,8 @@ class DataFolder:
         self.refuse_what_is_of_others()
         if sys.platform == "win32":
             raise FolderUnusable(
-                f"The data folder {path} cannot be used: Windows locks and protects no folder as "
-                f"this needs it. Use Linux or macOS; a twin within a test needs no folder."
+                f"The data folder {path} cannot be used: Windows lacks the locks and permissions "
+                "that it needs. Use Linux or macOS; a twin in a test needs no folder."
             )
         try:
             _create(path)
@@ -152,7 +152,9 @@ def existing_folder(path: Path) -> DataFolder:
 def refuse_missing(path: Path) -> None:
     """Raise NoFolder where there is no folder."""
     if not path.is_dir():
-        raise NoFolder(f"There is no folder {path}; name the folder with --data, or make it first.")
+        raise NoFolder(
+            f"The folder {path} does not exist. Create it, or name another folder with --data."
+        )
 
 
 def is_of_node(path: Path) -> bool:
@@ -212,8 +214,8 @@ def _check_others(path: Path) -> None:
     # In a sticky folder, as the one for temporary files is, only its owner removes a file.
     if for_everybody and not folder.st_mode & stat.S_ISVTX:
         raise FolderOpenToOthers(
-            f"Everybody on this machine may replace the files in the data folder {path}; take that "
-            f"away with `chmod o-w {path}`, or choose another folder with --data."
+            f"All users of this machine can replace files in the data folder {path}. Remove that "
+            f"permission with `chmod o-w {path}`, or choose another folder with --data."
         )
     trusted = {os.geteuid(), folder.st_uid, 0}
     for name in (STORE_NAME, KEY_NAME):
@@ -222,14 +224,14 @@ def _check_others(path: Path) -> None:
             within_reach = file.st_mode & stat.S_IWOTH and folder.st_mode & stat.S_IXOTH
             if within_reach or (for_everybody and file.st_uid not in trusted):
                 raise FolderOpenToOthers(
-                    f"Others may write {path / name}, or have put it there. Look at it before you "
-                    f"trust it, make it your own with `chown` and `chmod 600`, or choose another "
-                    f"folder with --data."
+                    f"Other users can write {path / name}, or one of them created it. Check it "
+                    "before you trust it, take ownership with `chown` and `chmod 600`, or "
+                    "choose another folder with --data."
                 )
     if for_everybody:
         log.warning(
-            "Everybody on this machine may write to the data folder %s; take that away with "
-            "`chmod o-w %s`.",
+            "All users of this machine can write to the data folder %s; remove that permission "
+            "with `chmod o-w %s`.",
             path,
             path,
         )

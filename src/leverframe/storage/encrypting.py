@@ -184,7 +184,7 @@ class Sealer:
             try:
                 found[number] = msgspec.json.decode(self._open_text(path, value))
             except KeyUnusable as error:
-                log.warning("%s cannot be opened and is left out: %s", path, error)
+                log.warning("%s cannot be decrypted and is skipped: %s", path, error)
         return found
 
     def open_blob(self, name: str, data: bytes | None) -> bytes | None:
@@ -194,7 +194,7 @@ class Sealer:
         try:
             return self._open_sealed(path, data.removeprefix(_MARK.encode()))
         except KeyUnusable as error:
-            log.warning("%s cannot be opened and is left out: %s", path, error)
+            log.warning("%s cannot be decrypted and is skipped: %s", path, error)
             return None
 
     def _seal_text(self, path: str, text: str) -> str:
@@ -221,7 +221,7 @@ class Sealer:
         try:
             return cipher.decrypt(nonce, data, path.encode())
         except (ValueError, InvalidTag):
-            raise KeyUnusable(f"The key {self._key_file.path} does not open them.") from None
+            raise KeyUnusable(f"The key {self._key_file.path} does not decrypt them.") from None
 
     def _with_key(self, *, must_exist: bool = False) -> Cipher:
         if self._cipher is None:
@@ -281,7 +281,7 @@ def unreadable_sentence(paths: Sequence[str], why: str) -> str:
     """Say which secrets are not there, why, and what to do."""
     named = ", ".join(paths[:_NAMED]) + (" and more" if len(paths) > _NAMED else "")
     return (
-        f"{why} Stored secrets count as not set: {named}. Put the right key back and restart, or "
+        f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or "
         "set them again."
     )
 
@@ -296,7 +296,7 @@ def _read_or_made(path: Path, *, must_exist: bool) -> bytes:
     except OSError as error:
         raise KeyUnusable(f"The key {path} cannot be used: {error.strerror}.") from error
     if len(key) != _KEY_BYTES:
-        remedy = "" if must_exist else " Put the right key back, or remove it."
+        remedy = "" if must_exist else " Restore the right key, or remove this one."
         raise KeyUnusable(
             f"The key {path} is damaged: it does not have {_KEY_BYTES} bytes.{remedy}"
         )

@@ -15,7 +15,7 @@ from leverframe.storage.store import BatchPart, Rows, StoreUnavailable, WriteQue
 
 log = logging.getLogger(__name__)
 
-CLOSED = "The store is closed: the program stops."
+CLOSED = "The store is closed: the program is stopping."
 
 #: So many commits are worth a transaction, whatever else may come.
 BATCH_SIZE = 64
@@ -131,7 +131,7 @@ async def see_through(writing: asyncio.Future[Faults]) -> Faults:
             # The loop has gone: to wait without one fails at once, again and again.
             raise
         except BaseException:
-            log.warning("the writer was interrupted and sees a write through")
+            log.warning("the writer was interrupted and waits for the current write to finish")
     return writing.result()
 
 

@@ -79,6 +79,6 @@ def _find_lost_log(path: Path) -> str | None:
     if log.exists() or not path.exists() or read_sums(path) is not None:
         return None
     return (
-        f"The controller was not stopped in order, and the store's log {log} is missing: changes "
-        "made after the last snapshot may be missing, too."
+        f"The controller was not shut down properly, and the store's log {log} is missing. "
+        "Changes made after the last snapshot may be lost."
     )

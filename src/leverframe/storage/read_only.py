@@ -56,9 +56,7 @@ def open_read_only(store_path: Path, refusal: StoreUnavailable) -> ReadOnlyStore
 def _sentence(refusal: StoreUnavailable, snapshot: Path | None, damage: list[str]) -> str:
     used = f" The last good snapshot ({snapshot.name}) is in use." if snapshot else ""
     why = " ".join([*damage, str(refusal)])
-    return (
-        f"{why}{used} Nothing can be saved until this is put right and the controller is restarted."
-    )
+    return f"{why}{used} Nothing can be saved until this is fixed and the controller is restarted."
 
 
 def rows_in(path: Path, damage: list[str]) -> Rows | None:

@@ -74,8 +74,10 @@ class SnapshotService:
             self._note_trouble(str(error))
         except Exception as fault:
             # A fault of ours must not end the taking of snapshots.
-            log.exception("a snapshot ended unexpectedly")
-            self._note_trouble(f"No snapshot could be made ({type(fault).__name__}); see the log.")
+            log.exception("a snapshot failed unexpectedly")
+            self._note_trouble(
+                f"No snapshot could be created ({type(fault).__name__}); see the log."
+            )
         else:
             self._troubles.pop(TROUBLE, None)
 

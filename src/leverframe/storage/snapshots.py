@@ -47,7 +47,7 @@ class Snapshots:
     def take(self) -> None:
         """Copy the store, check the copy, and make it number 1. Raises StoreUnavailable."""
         new = self._folder / "snapshot.new"
-        with _report_as("No snapshot could be made"):
+        with _report_as("No snapshot could be created"):
             self._settle()
             _remove(new)
             os.close(create_private(new))
@@ -128,8 +128,8 @@ def recover(store_path: Path) -> str | None:
         return None
     if sound is None:
         raise StoreDamaged(
-            f"{damage} There is no sound snapshot of it. `leverframe data repair` saves what can "
-            "be read; or choose another folder with --data."
+            f"{damage} There is no intact snapshot of it. Save what can be read with `leverframe "
+            "data repair`, or choose another folder with --data."
         )
     what = "It" if store_path.exists() else "What is left of it"
     try:

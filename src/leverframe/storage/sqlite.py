@@ -123,6 +123,6 @@ def _texts(connection: sqlite3.Connection, query: str, *values: str) -> dict[str
 def not_saved(error: Exception) -> StoreUnavailable:
     """Describe for people why nothing was written."""
     return StoreUnavailable(
-        f"The change could not be saved: {reason(error)}. "
-        f"Nothing was changed; try again when this is put right."
+        f"The change could not be saved: {reason(error)}. Nothing was changed; try again when "
+        "this is fixed."
     )

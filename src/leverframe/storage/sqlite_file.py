@@ -39,7 +39,7 @@ REASONS = {
     sqlite3.SQLITE_PERM: "the store is not accessible",
     sqlite3.SQLITE_CANTOPEN: "the store cannot be opened",
     sqlite3.SQLITE_IOERR: "the disk reported an error",
-    sqlite3.SQLITE_BUSY: "another program holds the store",
+    sqlite3.SQLITE_BUSY: "another program has locked the store",
     # What opening a store meets first where nothing is left.
     sqlite3.SQLITE_IOERR_SHMSIZE: "the disk is full",
 }

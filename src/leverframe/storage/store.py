@@ -190,7 +190,7 @@ def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:
 def _check_name(name: str) -> str:
     # SQLite reads names out of one JSON text per batch and would cut them at a NUL.
     if not name.isprintable():
-        raise ValueError(f"{name!r} cannot name a stored value: only printable text can.")
+        raise ValueError(f"{name!r} cannot name a stored value: use printable characters only.")
     return name
 
 

@@ -20,8 +20,8 @@ from leverframe.storage.store import StoreUnavailable
 _State = tuple[int, ...]
 
 _WHILE_RUNNING = (
-    "while the controller was running: changes can no longer be saved, outputs go on. Restart the "
-    "controller: it then uses"
+    "while the controller was running: changes can no longer be saved, outputs keep working. "
+    "Restart the controller: it then uses"
 )
 _SNAPSHOT = "the last good snapshot."
 
@@ -112,8 +112,8 @@ class StoreWatch:
         log = _state(self._log_name)
         if log is None or log[2]:
             raise StoreUnavailable(
-                f"Another program holds the store's log {self._log_name}. Nothing was changed; try "
-                "again when it has ended."
+                f"Another program has locked the store's log {self._log_name}. Nothing was "
+                "changed; try again when it has ended."
             )
         self._log = log
 

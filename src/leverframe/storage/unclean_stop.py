@@ -96,9 +96,9 @@ def secure_history(history_path: Path) -> str | None:
     if verdict.is_damaged:
         aside = keep_copies(history_path.parent, [log_file, index_path(history_path)])
         report = report_damage(
-            f"The program was not stopped in order, and the log {log_file} of the history is "
-            "damaged or missing: values and journal entries that were recorded last are missing. "
-            "The settings are not affected.",
+            f"The program was not shut down properly, and the history log {log_file} is damaged "
+            "or missing. The latest values and journal entries are lost; the settings are not "
+            "affected.",
             aside,
         )
     _leave_sound_log(history_path, found, verdict)
@@ -223,13 +223,14 @@ def _describe(store_path: Path, state: StoreState) -> str:
     parts = []
     if state.verdict.is_damaged:
         parts.append(
-            f"The program was not stopped in order, and the log {log_path(store_path)} is "
-            "damaged or missing: changes that were saved last are missing."
+            f"The program was not shut down properly, and the log {log_path(store_path)} is "
+            "damaged or missing. The latest changes are lost."
         )
     if state.wrong_pages:
         parts.append(
-            f"The store {store_path} is damaged: {state.wrong_pages} of its pages are not as they "
-            "were written. It is readable and in use, but settings may be wrong or missing."
+            f"The store {store_path} is damaged: {state.wrong_pages} of its pages have changed "
+            "since they were written. It is readable and in use, but settings may be wrong or "
+            "missing."
         )
     return f"{' '.join(parts)} Check the settings, or restore a backup."
 

@@ -44,5 +44,5 @@ def _change_version(
     except Refusal as refusal:
         # A controller starts whatever its store holds.
         settings, _ = settings_from_leaves(new, dict(leaves(present)))
-        reason = f"The settings could not be converted and are as they were: {refusal.detail}"
+        reason = f"The settings could not be converted and are unchanged: {refusal.detail}"
         return VersionChange(settings, (NotCarriedOver("settings", None, reason),), earlier)

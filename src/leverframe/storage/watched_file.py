@@ -99,7 +99,7 @@ class WatchedFile:
                     self._pragma("secure_delete = FAST")
                 self._tidy_up(statements, erases, scattered)
             except BaseException:
-                log.exception("the store could not be tidied up after a transaction")
+                log.exception("the store could not be cleaned up after a transaction")
                 # We caused the present state of the files.
                 self._watch = StoreWatch(self._path)
 

@@ -119,7 +119,7 @@ class Writer(BatchPart):
             self._report_outcome(batch, refusal)
             _resolve(batch, refusal)
         except BaseException as fault:
-            log.exception("what follows a commit failed")
+            log.exception("a callback after a commit failed")
             _resolve(batch, refusal or error or fault)
         self._being_written = []
         if self._waiting and self.is_idle:
@@ -135,12 +135,12 @@ class Writer(BatchPart):
             sentence, until = self._logged
             if sentence != str(error) or now >= until:
                 self._logged = (str(error), now + LOG_AGAIN_S)
-                log.error("a change is not on disk: %s", error)
+                log.error("a change was not saved: %s", error)
             return error
-        log.error("a change is not on disk", exc_info=error)
+        log.error("a change was not saved", exc_info=error)
         refusal = StoreUnavailable(
-            f"The change could not be saved ({type(error).__name__}; the log says more). "
-            "Nothing was changed."
+            f"The change could not be saved ({type(error).__name__}; see the log). Nothing was "
+            "changed."
         )
         refusal.__cause__ = error
         return refusal
@@ -154,7 +154,7 @@ class Writer(BatchPart):
             try:
                 on_committed(commits, refusal)
             except Exception as fault:
-                log.exception("what follows a commit failed")
+                log.exception("a callback after a commit failed")
                 _resolve(commits, refusal or fault)
 
 

@@ -28,7 +28,7 @@ def check_picture(file: bytes) -> bytes:
     """Return the picture and nothing else of the file; raise `BadUpload`."""
     if len(file) > MAX_BYTES:
         raise BadUpload(
-            f"The picture has {len(file)} bytes; at most {MAX_BYTES} are taken. Make it smaller."
+            f"The picture has {len(file)} bytes; at most {MAX_BYTES} are accepted. Make it smaller."
         )
     try:
         return _redraw(file)
@@ -39,7 +39,7 @@ def check_picture(file: bytes) -> bytes:
             # Not the picture but this machine is in trouble.
             raise
         # The decoders raise all sorts of errors for files that somebody has tampered with.
-        raise BadUpload(f"The picture cannot be read: it is damaged or no {ALLOWED}.") from error
+        raise BadUpload(f"The picture cannot be read: it is damaged or not {ALLOWED}.") from error
 
 
 def load() -> None:
@@ -83,6 +83,6 @@ def _encode(picture: "Image", kind: str) -> bytes:
 
 def _too_large() -> BadUpload:
     return BadUpload(
-        f"The picture has too many dots; at most {MAX_DOTS} in all and {LONGEST_SIDE} on a side "
-        "are taken. Make it smaller."
+        f"The picture has too many pixels; at most {MAX_DOTS} in total and {LONGEST_SIDE} on a "
+        "side are accepted. Make it smaller."
     )

@@ -65,7 +65,9 @@ def submits(number: str, text: str, reference: int) -> list[Submit]:
     else:
         chunks = [septets] if len(septets) <= GSM7_ALONE else list(_gsm7_chunks(septets))
     if len(chunks) > MAX_PARTS:
-        raise ValueError(f"The text needs {len(chunks)} messages; {MAX_PARTS} can be joined.")
+        raise ValueError(
+            f"The text needs {len(chunks)} messages; at most {MAX_PARTS} can be joined."
+        )
     headers = [b""]
     if len(chunks) > 1:
         headers = [
@@ -125,7 +127,7 @@ def decode_delivery(digits: str) -> Received:
     try:
         return _decode(bytes.fromhex(digits))
     except (ValueError, IndexError) as error:
-        raise BadPdu(f"this is no SMS that can be read: {error}") from None
+        raise BadPdu(f"this SMS cannot be read: {error}") from None
 
 
 def _decode(pdu: bytes) -> Received:
@@ -161,7 +163,7 @@ def _text(dcs: int, length: int, data: bytes, header: bytes) -> str:
         return text_of(unpack(data, length)[skipped:])
     if alphabet == _DCS_UCS2:
         return data[len(header) : length].decode("utf-16-be", "replace")
-    raise BadPdu("it holds data and no text")
+    raise BadPdu("it contains data instead of text")
 
 
 def _alphabet(dcs: int) -> int:
@@ -174,7 +176,7 @@ def _alphabet(dcs: int) -> int:
         return _DCS_UCS2
     if dcs >> 4 == 0xF and not dcs & 0x04:
         return _DCS_GSM7
-    raise BadPdu("its letters are compressed or unknown")
+    raise BadPdu("its characters are compressed or unknown")
 
 
 def _place(header: bytes) -> tuple[tuple[int, int] | None, int]:

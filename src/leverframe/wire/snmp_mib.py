@@ -41,8 +41,8 @@ leverframe MODULE-IDENTITY
 _TRAP_TEXTS = {
     "source": "The label of the reading or state that the rule looked at.",
     "value": "Its value at that moment, as text.",
-    "text": "A sentence for people.",
-    "reason": "Which rule it was.",
+    "text": "A sentence for users.",
+    "reason": "The rule that sent the trap.",
     "mac": "The MAC address of the controller, such as 02:1B:44:11:3A:B7.",
 }
 _SENDER = "sysName.0 and snmpTrapAddress.0 follow: the name and the address of the controller."
@@ -119,7 +119,7 @@ def _conformance() -> Iterator[str]:
     yield _group("NOTIFICATION", groups[-1], list(_TRAPS), "All traps.", len(groups))
     yield (
         "compliance MODULE-COMPLIANCE\n    STATUS current\n"
-        '    DESCRIPTION "A controller has all of them."\n    MODULE\n'
+        '    DESCRIPTION "A controller provides all of these groups."\n    MODULE\n'
         f"        MANDATORY-GROUPS {{ {_join_names(groups)} }}\n"
         f"    ::= {{ conformance {len(groups) + 1} }}\n"
     )

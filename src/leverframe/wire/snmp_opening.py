@@ -101,4 +101,4 @@ class _Fields:
 
     def end(self) -> None:
         if self._at != len(self._data):
-            raise NotSnmp("something follows")
+            raise NotSnmp("data after the end")

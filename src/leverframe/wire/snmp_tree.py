@@ -51,7 +51,7 @@ BRANCHES = {
     4: ("sensors", "Temperature, weather and air."),
     5: ("meters", "Power and energy."),
     6: ("modules", "Readings of Modbus modules."),
-    7: ("trapFields", "What traps carry."),
+    7: ("trapFields", "Values that traps carry."),
 }
 
 

@@ -71,9 +71,11 @@ class Receiver:
         if kind == WRITE:
             return self._begin(packet[2:], sender, now)
         if kind == READ:
-            return _refuse(ACCESS, "Nothing can be read here; write a firmware image.")
+            return _refuse(ACCESS, "Reading is not supported; write a firmware image.")
         if sender != self._sender:
-            return NOTHING if kind == ERROR else _refuse(UNKNOWN_SENDER, "No transfer is known.")
+            return (
+                NOTHING if kind == ERROR else _refuse(UNKNOWN_SENDER, "No transfer is in progress.")
+            )
         self._heard_at = now
         if kind == DATA and len(packet) >= 4:
             return self._take(int.from_bytes(packet[2:4], "big"), packet[4:])
@@ -97,7 +99,7 @@ class Receiver:
 
     def _begin(self, request: bytes, sender: Sender, now: float) -> TransferAnswer:
         if self._is_shut:
-            return _refuse(ACCESS, self._refusal or "The bootloader is over.")
+            return _refuse(ACCESS, self._refusal or "The bootloader has ended.")
         if self._refusal is not None:
             return TransferAnswer(error_packet(ACCESS, self._refusal), is_refused=True)
         if self.is_receiving and sender == self._sender and not self._blocks:
@@ -143,7 +145,7 @@ class Receiver:
             return NOTHING
         if self._is_shut:
             self._give_up()
-            return _refuse(ACCESS, "The bootloader is over.")
+            return _refuse(ACCESS, "The bootloader has ended.")
         if len(data) > self._block_bytes:
             self._give_up()
             return _refuse(ILLEGAL, f"A block has at most {self._block_bytes} bytes.")

@@ -27,13 +27,13 @@ _STATE_BYTE, _STATE_AT_POWER_ON = 6, 0x0C
 
 
 SILENT = "does not answer; check its wires and its supply."
-SHORTED = "gives only zeros; its data wire is shorted to ground, check the wires."
+SHORTED = "returns only zeros; its data wire is shorted to ground, check the wires."
 DAMAGED = (
     "answers with wrong checksums; the line is disturbed: check the length of the cable, its"
     " joints and the pull-up resistor."
 )
-IMPOSSIBLE = "gives a temperature that it cannot measure; check its supply, or replace it."
-NOT_MEASURED = "has got power but has not measured; check its supply."
+IMPOSSIBLE = "returns a temperature that it cannot measure; check its supply, or replace it."
+NOT_MEASURED = "was reset and has not measured since; check its supply."
 
 
 class NoTemperature(ErrorForPeople):

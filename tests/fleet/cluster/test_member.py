@@ -174,7 +174,7 @@ async def test_a_wish_that_the_database_refuses_is_told_as_not_done(cluster: Clu
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on".encode())
     why = "cannot execute UPDATE in a read-only transaction"
     assert await cluster.asked["a"].refused(507, "drain", node="a") == (
-        f"The database has refused it: {why}. Nothing was changed."
+        f"The database rejected the change: {why}. Nothing was changed."
     )
 
 

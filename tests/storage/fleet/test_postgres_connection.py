@@ -95,7 +95,7 @@ def test_database_that_rejects_all_connections_is_reported_in_words(address: str
     finally:
         shared.close()
     why = "cannot execute INSERT in a read-only transaction"
-    assert str(refused.value) == f"The database has refused it: {why}. Nothing was changed."
+    assert str(refused.value) == f"The database rejected the change: {why}. Nothing was changed."
 
 
 def test_what_is_wrong_with_the_work_itself_is_raised_as_it_is(address: str) -> None:

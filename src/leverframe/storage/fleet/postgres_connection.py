@@ -60,7 +60,7 @@ _MAY_BE_SECRET = re.compile(r"""(?<=after )"[^"]*"|(?<=')[^']*@""")
 def why_not_connected(error: Exception) -> str:
     """Return in one line why each place could not be reached, without anything secret."""
     if isinstance(error, UnicodeError):
-        return "the host in its address cannot be the name of one"
+        return "its address does not contain a valid host name"
     tried = dict.fromkeys(_TRIED.findall(str(error)))
     if tried:
         return "; ".join(f"{why} (at {where})" for where, why in tried)
@@ -77,7 +77,7 @@ def why_refused_for_all(error: psycopg.Error) -> str | None:
         return None
     if isinstance(error, psycopg.errors.DiskFull):
         return "The disk of the database is full. Nothing was changed; try again when it has room."
-    return f"The database has refused it: {first_line(error)}. Nothing was changed."
+    return f"The database rejected the change: {first_line(error)}. Nothing was changed."
 
 
 class SharedConnection:

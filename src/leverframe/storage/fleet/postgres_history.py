@@ -136,7 +136,7 @@ class DatabaseHistory(SharedHistory):
             for table, key in _TABLES:
                 self._session.remove(f"DELETE FROM {table} WHERE {key} IN {gone}", controllers)  # noqa: S608
         except StoreUnavailable as error:
-            log.warning("the history of removed controllers is still there: %s", error)
+            log.warning("the history of removed controllers could not be deleted: %s", error)
 
 
 class WorkerInDatabase(WorkerOfOne):
@@ -183,7 +183,9 @@ class WorkerInDatabase(WorkerOfOne):
 
     def _ask(self, work: Callable[[Compactor], Result]) -> Result:
         if self._is_closed:
-            raise StoreUnavailable("The controller stops here; ask again in a moment.")
+            raise StoreUnavailable(
+                "The controller is stopping on this node; try again in a moment."
+            )
         return super()._ask(work)
 
     def _record_end(self, at: float) -> None:

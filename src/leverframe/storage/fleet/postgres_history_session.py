@@ -22,11 +22,8 @@ from leverframe.storage.store import StoreUnavailable
 
 #: While the database is away it is tried again after this.
 PAUSE_S = 1.0
-_AWAY = (
-    "The database cannot be reached, so the history waits in memory. The controller goes on"
-    " without it."
-)
-_NOT_OURS = "This node does not have the controller; its history is recorded by the node that has."
+_AWAY = "The database cannot be reached; the history waits in memory. The controller keeps running."
+_NOT_OURS = "This node does not run the controller; the node that runs it records its history."
 
 
 class NotReached(StoreUnavailable):
@@ -135,7 +132,7 @@ class HistorySession:
                 self.close()
                 raise StoreUnavailable(_AWAY) from error
             raise StoreUnavailable(
-                f"The database does not take the history: {first_line(error)}."
+                f"The database rejects the history: {first_line(error)}."
             ) from error
         finally:
             self._asked_at = None

@@ -60,17 +60,17 @@ RETRY_S = 0.5
 #: A batch that takes longer than this is not waited for: whether it is stored is not known yet.
 ANSWER_WITHIN_S = PATIENCE_S + 0.5
 IN_DOUBT = (
-    "The database went away while this was being written. Whether it is stored is not known yet;"
-    " look again when the database is back."
+    "The connection to the database was lost during this change. Whether it was stored is not "
+    "known yet; check again when the database is back."
 )
 _UNCLEAR = (
-    "Whether the change before this one is stored is not known yet. Nothing was changed by this"
-    " one; look again when the database is back."
+    "Whether the previous change was stored is not known yet. This change was not applied; check "
+    "again when the database is back."
 )
-FENCED = "This node no longer has the controller: another one has taken over. Ask again."
+FENCED = "This node no longer runs the controller: another node has taken over. Try again."
 _LOST = (
-    "The database has gone back in time: changes that were acknowledged are no longer there."
-    " Restore the right state, or accept what is there by starting this node again."
+    "The database was rolled back: acknowledged changes are missing. Restore the right state, or "
+    "restart this node to accept the present state."
 )
 
 
@@ -211,7 +211,7 @@ class PostgresLane(GroupCommitLane):
         done, _ = await asyncio.wait([writing], timeout=ANSWER_WITHIN_S)
         if done:
             return writing.result()
-        log.warning("the database does not answer; what is being written is in doubt")
+        log.warning("the database does not answer; whether the current write was stored is unknown")
         self._late = writing
         self._unclear.update(parts)
         writing.add_done_callback(lambda late: self._end_of_late(late, tuple(parts)))
@@ -291,7 +291,7 @@ class PostgresLane(GroupCommitLane):
         try:
             self._settle_doubt()
         except StoreUnavailable as error:
-            log.debug("still in doubt: %s", error)
+            log.debug("whether a write was stored is still unknown: %s", error)
 
     def _is_stored(self, until: float | None) -> bool:
         """Find out what became of a batch, the one that is being written where there is a time.

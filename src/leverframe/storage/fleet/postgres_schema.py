@@ -68,7 +68,7 @@ def migrate(address: str) -> list[str]:
                     done.append(path.stem)
     except psycopg.Error as error:
         raise CannotUseDatabase(
-            f"The tables cannot be made: {first_line(error)}. Nothing was changed."
+            f"The tables cannot be created: {first_line(error)}. Nothing was changed."
         ) from error
     return done
 
@@ -167,8 +167,8 @@ def check_key(connection: Connection, key_file: KeyFile) -> None:
         row = connection.execute(find, (_KEY_CHECK,)).fetchone()
         if row is not None and not key_file.path.exists():
             raise CannotUseDatabase(
-                f"There is no {key_file.path}, and the nodes of this fleet have a key: copy"
-                " fleet.key from the data folder of a node that runs."
+                f"There is no {key_file.path}, and the nodes of this fleet have a key: copy "
+                "fleet.key from the data folder of a node that is running."
             )
         own = blake2b(b"leverframe fleet", key=key_file.key(), digest_size=16).hexdigest()
         connection.execute(
@@ -180,8 +180,8 @@ def check_key(connection: Connection, key_file: KeyFile) -> None:
         raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}.") from error
     if row is not None and row[0] != own:
         raise CannotUseDatabase(
-            f"{key_file.path} is not the key of this fleet: copy fleet.key from the data folder of"
-            " a node that runs."
+            f"{key_file.path} is not the key of this fleet. Copy fleet.key from the data folder "
+            "of a node that is running."
         )
 
 

@@ -83,7 +83,7 @@ class SqliteLane(GroupCommitLane):
         try:
             self._write_to_tables([])
         except Exception as error:
-            log.warning("what was written last stays outside of its tables: %s", error)
+            log.warning("the latest batches could not be moved into the tables: %s", error)
 
     def _write_to_tables(
         self, statements: Sequence[Statement], *, erases: bool = False, scattered: int = 0

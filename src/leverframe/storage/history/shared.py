@@ -161,7 +161,7 @@ class SharedHistory:
             self._chunks().forget(controllers)
         except Exception as error:
             # Nobody asks for it any more; the file stays larger than it needs to be.
-            log.warning("the history of removed controllers is still there: %s", error)
+            log.warning("the history of removed controllers could not be deleted: %s", error)
             self.give_up(error)
 
 
@@ -190,7 +190,7 @@ class WorkerOfOne(ThreadHistoryWorker):
                 return await super().ask(work)
         except TimeoutError:
             self._shared.give_up_waiting()
-            raise StoreUnavailable("The history does not answer now; ask again later.") from None
+            raise StoreUnavailable("The history is not available now; try again later.") from None
 
     def _room(self) -> BacklogLimits:
         return self._shared.room()

@@ -261,7 +261,7 @@ class ThreadHistoryWorker:
         except Exception:
             # A fault of ours: it would be the same with the same values, so they are given up.
             lost = len(self._unwritten) + len(samples)
-            log.exception("%d values of the history are lost by a fault", lost)
+            log.exception("%d values of the history were lost because of an error", lost)
             self.figures.lost += lost
             self._unwritten = []
         finally:
@@ -324,7 +324,7 @@ class ThreadHistoryWorker:
             sentence = _sentence(error, "recorded")
             if lost:
                 self._has_reported_loss = True
-                sentence += " There is no room for more: the oldest values are lost."
+                sentence += " The buffer is full: the oldest values are lost."
             self._log(sentence)
             _call(loop, self.on_trouble, sentence)
         _call(loop, self._try_again_later, loop)
@@ -452,4 +452,4 @@ def _is_damaged(error: Exception) -> bool:
 def _sentence(error: Exception, what: str) -> str:
     if isinstance(error, StoreDamaged | StoreTooNew | StoreUnavailable):
         return str(error)
-    return f"History cannot be {what}: {reason(error)}. The controller goes on without it."
+    return f"History cannot be {what}: {reason(error)}. The controller keeps running without it."
