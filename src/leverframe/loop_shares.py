@@ -23,11 +23,11 @@ from msgspec import Struct
 PART = 0.1
 #: What a request takes besides its handling: it is read, it waits, and its answer is written.
 BESIDES_S = 0.0001
-#: Time that may be taken at once.
+#: Time that may be used in one piece.
 BURST_S = 0.01
 #: So long after a request to another controller the time is shared.
 SHARED_S = 1.0
-#: What was taken while nobody else was asked is forgotten, up to this.
+#: Time used while no other controller had requests is forgiven, up to this.
 MAX_DEBT_S = 0.2
 #: What long work gets in one round of the loop, all of it together.
 SLICE_S = 0.005
@@ -73,7 +73,7 @@ class LoopShares:
         request: Request,
         handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]],
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer at once, or when the controller has time again."""
+        """Answer immediately, or when the controller has time again."""
         began = self.clock()
         if self.must_wait(share, began):
             return self._in_turn(share, request, handler)
@@ -82,7 +82,7 @@ class LoopShares:
         return answer
 
     def must_wait(self, share: LoopShare, now: float) -> bool:
-        """Note that a controller is asked, and tell whether that has to wait."""
+        """Note a request to a controller, and return whether it has to wait."""
         if share is not self._latest:
             if self._latest is not None:
                 self._changed_at = now
@@ -127,7 +127,7 @@ class LoopTurns(Struct, frozen=True):
     def answer(
         self, request: Request, handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]]
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer at once, or when the controller has time again."""
+        """Answer immediately, or when the controller has time again."""
         return self.shares.answer(self.share, request, handler)
 
     async def begin(self) -> float:

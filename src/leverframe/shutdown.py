@@ -1,8 +1,8 @@
-"""Ending in order, also when something fails on the way.
+"""Orderly shutdown, even if a part fails.
 
-Several parts are ended each by itself, so that one that fails keeps no other from its end. And a
-task that goes on after every fault has to end when it is told to: a fault while it is being ended
-takes the place of the cancellation.
+Several parts are closed one by one, so that a failing part does not keep the rest open. And a task
+that continues after every fault must end when it is cancelled: a fault during the cancellation
+replaces the `CancelledError`.
 """
 
 import asyncio

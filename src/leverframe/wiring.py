@@ -1,4 +1,4 @@
-"""Which label hangs on which piece of hardware: the `[board]` table of the configuration.
+"""Which label is connected to which piece of hardware: the `[board]` table of the configuration.
 
 Labels that are not wired stay absent, and what the controller drives there goes nowhere. Paths are
 checked when the board is opened, not here: a device that is missing today may come tomorrow.
@@ -112,8 +112,8 @@ class Wiring(Table, frozen=True):
     kind: Annotated[
         str,
         Meta(
-            description="What the labels are connected to: software (simulated), the pins and buses "
-            "of this machine (linux), or a board from an installed package.",
+            description="What the labels are connected to: software (simulated), the pins "
+            "and buses of this machine (linux), or a board from an installed package.",
             extra={"metavar": "KIND"},
         ),
     ] = SIMULATED

@@ -1,4 +1,4 @@
-"""Places for bounded work: so many processes of all, one of a controller, fair between tenants.
+"""Places for bounded work: a limit for all processes, one per controller, fair between tenants.
 
 Work that finds no place waits for a while in line. The next free place goes to the tenant that has
 the fewest, then to the work that came first. No tenant gets the last place, so that another one's

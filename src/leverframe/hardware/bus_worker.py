@@ -1,8 +1,8 @@
 """The work on one bus: the modules on it are asked all the time, one request after the other.
 
-What somebody wants once (`BusWorker.request`: a read or a write) goes before the next poll. Nothing
-that happens on the bus ends the work: a module that is silent, or whose port cannot be used, is
-asked less often.
+A single request (`BusWorker.request`: a read or a write) goes before the next poll. Nothing that
+happens on the bus ends the work: a module that is silent, or whose port cannot be used, is asked
+less often.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ NO_BUS = (
     "no Modbus bus is configured; set serial_modbus in the configuration to its device, or set "
     "the address of the slot with modbushost."
 )
-#: More than a person or a rule wants at once.
+#: More than a user or a rule requests at a time.
 MAX_WAITING = 32
 
 
@@ -39,7 +39,7 @@ class Bus(Protocol):
 
     #: The device file or address, for people.
     path: str
-    #: Called when the bus is lost, also while nobody is asked.
+    #: Called when the bus is lost, even while no slave is polled.
     on_lost: Callable[[], None] | None
 
     async def ask(
@@ -48,7 +48,7 @@ class Bus(Protocol):
         """Ask a slave. Raises OSError if the bus cannot be used."""
 
     def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
-        """Return how long request and answer take if the slave answers at once."""
+        """Return how long request and answer take if the slave answers immediately."""
 
     async def close(self) -> None: ...
 
@@ -62,7 +62,7 @@ class RequestRefused(Unusable):
 
 
 class _OneShot(Struct, eq=False):
-    """A request that somebody waits for."""
+    """A request that a caller waits for."""
 
     slot: ModuleSlot
     request: Read | Write
@@ -155,7 +155,7 @@ class BusWorker:
             await self._sleep_until(min(wanted_at, turn_at))
 
     def _first_waiting(self) -> tuple[_OneShot | None, float]:
-        """Return the first request that somebody still waits for, and when it may be made."""
+        """Return the first request that a caller still waits for, and when it may be sent."""
         while self._waiting and self._waiting[0].answer.done():
             self._waiting.popleft()
         if not self._waiting:
@@ -199,7 +199,7 @@ class BusWorker:
         answer, spent = await self._ask(slot, block.read)
         now = loop.time()
         if plan is not self._plan:
-            # The slots have changed meanwhile; the answer belongs to none of them.
+            # The slots have changed since; the answer belongs to none of them.
             return
         if isinstance(answer, str | NoAnswer):
             plan.was_silent(turn.slave, spent.took_s, now)
@@ -234,7 +234,7 @@ class BusWorker:
         return answer, Spent(took_s, self._bus.needs_s(slot.module.line, request))
 
     def _bus_lost(self) -> None:
-        """Report it at once: the next turn may be far, and readings are good for a while."""
+        """Report it immediately: the next turn may be far, and readings stay valid for a while."""
         for slot in self._slots.values():
             slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
             self._troubles.note(slot.trouble, slot.problem())

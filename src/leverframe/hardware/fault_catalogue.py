@@ -1,7 +1,7 @@
 """The catalogue of faults: what can go wrong around a simulated controller, as data.
 
 A fault is a kind with its fields and, as far as the kind takes them, the fields of `SCOPES`: where,
-when and number of power failures it acts. `slow*delay:5s*path:/json/all.json*times:2` at
+when and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at
 `/sim.cgi`, the functions of `leverframe.testing.faults` and the page mean the same; all end in
 `fault_from_fields`. A mistake names the field and what is allowed.
 """
@@ -149,7 +149,7 @@ class FaultKind(Struct, frozen=True):
     scopes: tuple[str, ...] = ("after", "for")
 
 
-#: Where, when and number of power failures a fault acts. Times are those of the controller's clock.
+#: Where, when and how often a fault acts. Times are those of the controller's clock.
 SCOPES: dict[str, Field] = {
     "path": Field(RequestPath(), "requests to this path only"),
     "times": Field(Number(1, 1e6, "times"), "number of times it acts before it ends"),

@@ -3,8 +3,8 @@
 The primary sensor gives T1, H1 and, if it has it, P1; SPS30 gives the particulates. Which primary
 sensor answers is reported as `i2c`, chosen or not, so that it can be detected by command.
 
-The speed of the bus belongs to the kernel, which takes it from the device tree when it starts. What
-the settings ask for is compared with it, and told if the bus is faster.
+The speed of the bus belongs to the kernel, which takes it from the device tree when it starts. The
+settings are compared with it, and a faster bus is reported.
 """
 
 import logging
@@ -64,7 +64,7 @@ class I2cSensors:
         chosen = self._chosen
         self._compare_speed(chosen.frequency)
         if self._opened_on != self.adapters():
-            # The kernel cannot let go of a pulled adapter while somebody holds it open.
+            # The kernel cannot release a pulled adapter while a program holds it open.
             self._close()
             self._last_good = LastGood[Measured]()
         readings: Measured = {}

@@ -1,8 +1,8 @@
 """A board made of a Linux machine: GPIO lines, PWM, converters, the 1-Wire bus, the I2C bus.
 
-Which label hangs where is said by the configuration (`wiring.py`). Nothing here blocks the event
-loop: each chip and each bus has a thread of its own, so that one that is dead holds up no other.
-What is missing or fails is noted, tried again, and absent meanwhile.
+The configuration (`wiring.py`) assigns labels to them. Nothing here blocks the event loop: each
+chip and each bus has a thread of its own, so that one that is dead holds up no other. What is
+missing or fails is reported, retried, and absent until then.
 """
 
 import asyncio
@@ -149,7 +149,7 @@ class LinuxBoard:
         return None
 
     def tick(self, now: float) -> None:
-        """Do nothing: devices report by themselves."""
+        """Do nothing: devices report automatically."""
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class LinuxBoard:
             yield Watched(bus.adapters, poller.poll_soon)
 
     def _chip_changed(self, chip: str) -> None:
-        """Try every line of a chip that was pulled or plugged in: what fails is told."""
+        """Try every line of a chip that was pulled or plugged in; failures are reported."""
         for label in self._states:
             if self._wiring.outputs[label].chip == chip:
                 self._drive_output(label)

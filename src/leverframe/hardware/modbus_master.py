@@ -1,9 +1,9 @@
 """The Modbus master: asks the modules in slots 1-3 for their readings, all the time.
 
 It follows the settings; the work on the serial bus, and on each device or gateway that is asked by
-Modbus TCP, is a `BusWorker`'s. What is read becomes the readings
-m1-m30 by the mapping, and goes to the status files by slot. A reading that could not be read for a
-while is absent; what a module refuses is absent at once.
+Modbus TCP, is a `BusWorker`'s. What is read becomes the readings m1-m30 by the mapping, and goes to
+the status files by slot. A reading that could not be read for a while is absent; what a module
+refuses is absent immediately.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class ModbusMaster:
         before, after = module_mapping(old), module_mapping(new)
         self._rebuild()
         if after != before:
-            # What nobody asks may be simulated.
+            # Modules that are not polled may be simulated.
             numbers = [number for number in MODBUS_SLOTS if self.has_bus_of(number)]
             self._sense(find_freed_labels(before, after, numbers))
             for number in numbers:

@@ -1,10 +1,10 @@
-"""Writing to the modules in the Modbus slots: carried out, read back, and told.
+"""Writing to the modules in the Modbus slots: carried out, read back, and reported.
 
 Writes to one place are made one after the other, at most one in `PACE_S`, and of those that wait
-only the newest counts: a rule that flutters cannot flood a bus or wear a device out. What a rule
-writes and nobody takes is tried again, a few times; whoever asks by a command is told after two
-attempts. What is wrong stands under `troubles` until a later write to the same place succeeds or
-the slot has another module, and the journal has every outcome.
+only the newest counts: a rule that flutters cannot flood a bus or wear a device out. A rejected
+write of a rule is retried a few times; a command gets the error after two attempts. What is wrong
+stands under `troubles` until a later write to the same place succeeds or the slot has another
+module, and the journal has every outcome.
 """
 
 import asyncio
@@ -49,12 +49,12 @@ class _Wanted(Struct, eq=False):
     done: asyncio.Future[None]
 
     def end(self, problem: str | None = None) -> None:
-        """Wake whoever waits; nobody waits for what a rule writes."""
+        """Wake the waiting caller; a write of a rule has none."""
         if self.done.done():
             return
         if problem is not None and self.effect.is_asked:
             self.done.set_exception(DeviceFailed(f"{self.effect.target}: {problem}"))
-            # Whoever asked may have left.
+            # The requester may have left.
             self.done.exception()
         else:
             self.done.set_result(None)
@@ -131,7 +131,7 @@ class ModbusWriter:
                 await self._carry_out(lane, order)
                 await paced
         finally:
-            # Also where the process ends: whoever waits gets an answer.
+            # Also where the process ends: every waiting caller gets an answer.
             for left in (order, lane.wanted):
                 if left is not None:
                     left.end("the controller is stopping.")
@@ -148,7 +148,7 @@ class ModbusWriter:
                     isinstance(error, RequestRefused) and error.code not in NOT_NOW
                 )
             except Exception as error:
-                # A fault must not leave anybody waiting.
+                # A fault must not leave a caller waiting.
                 log.exception("%s could not be written", order.effect.target)
                 problem, is_final = describe_unexpected(error), True
             else:

@@ -1,9 +1,9 @@
 """The GSM modem SIM800L: messages out and in, commands by hand, signal and registration.
 
-The modem is set up whenever its port opens and whenever it has restarted, and looked at once a
-minute. What it is asked to do waits in line: messages go on with the part that was not confirmed
-when the modem restarts in between. An SMS that arrives is deleted before it is acted upon, so that
-a command is never carried out twice.
+The modem is set up whenever its port opens and whenever it has restarted, and checked once per
+minute. Jobs wait in line: messages continue with the part that was not confirmed when the modem
+restarts in between. An SMS that arrives is deleted before it is acted upon, so that a command is
+never carried out twice.
 """
 
 import asyncio
@@ -102,7 +102,7 @@ class Modem:
         await sent
 
     def command(self, effect: SendModem) -> None:
-        """Send a command that somebody typed; `status` shows the answer."""
+        """Send a command of a user; `status` shows the answer."""
         self.status.note_command(effect.command)
         if self._open:
             self._add(_Command(effect.command))
@@ -212,7 +212,7 @@ class Modem:
         if text.startswith(_NEW_MESSAGE):
             self._work.new_messages = True
         elif text == _BOOTED:
-            # Perhaps it restarted unnoticed: the next command will tell.
+            # Perhaps it restarted unnoticed: the next command will show.
             self._work.look = True
         else:
             return
@@ -320,7 +320,7 @@ class Modem:
             self._answer(received.sender, reply)
 
     def _answer(self, number: str, text: str) -> None:
-        """Send a reply that nobody waits for; the log says what became of it."""
+        """Send a reply that no caller waits for; failures are logged."""
         self._reference = (self._reference + 1) & 0xFF
         sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         sent.add_done_callback(_log_failure)

@@ -1,8 +1,8 @@
 """One conversation with a GSM modem over an open port: a command goes out, its answer comes back.
 
 `wire/at.py` understands the lines; here are the waiting, the time limits and what can go wrong: the
-modem refuses, says nothing, or has restarted. An answer that comes after its time limit belongs to
-nobody: `synchronise` waits it out before the next command.
+modem refuses, says nothing, or has restarted. An answer that comes after its time limit is dropped:
+`synchronise` waits for it before the next command.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class ModemSilent(Exception):
 
 
 class ModemRestarted(Exception):
-    """The modem has started anew and must be set up again."""
+    """The modem has restarted and must be set up again."""
 
 
 class CommandPace(Struct, frozen=True):

@@ -36,7 +36,7 @@ def mask_command(command: str) -> str:
 
 
 class ModemState(Struct, frozen=True):
-    """The state of the modem, for everybody who may read the state."""
+    """The state of the modem, for all accounts that may read the state."""
 
     state: str
     sim: str | None

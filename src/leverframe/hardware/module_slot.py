@@ -23,7 +23,7 @@ from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer
 
 #: A slave that needs more time, or is busy.
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
-#: A slave that may lack some of the registers, or does not give so many of them together.
+#: A slave that may lack some of the registers, or does not return so large a block.
 NOT_AT_ONCE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
 #: A module that cannot be asked even once in this time is no reason to trust old readings longer.
 MAX_INTERVAL_S = 60.0
@@ -199,13 +199,13 @@ class ModuleSlot(Struct):
         return max(STALE_S + 3 * len(self.blocks) * self.module.delay_s, seldom_s)
 
     def expire(self, now: float) -> bool:
-        """Drop readings that are too old; tell whether there were any."""
+        """Drop readings that are too old; return whether there were any."""
         old = [number for number, until in self.good_until.items() if until <= now]
         for number in old:
             del self.good_until[number]
             self.values[number] = None
         if self.silent_since is not None:
-            # A silent module is asked seldom, and perhaps not yet for these.
+            # A silent module is polled rarely, and perhaps not yet for these.
             for block in self.blocks:
                 if any(reading.number in old for reading in block.readings):
                     self.silences.setdefault(block.read, NoAnswer())

@@ -2,7 +2,7 @@
 
 The kernel searches the bus and has a folder for each sensor. Sensors that are bound to a position
 or serve as an additional one are read, one after another, because a conversion takes most of a
-second and the bus is one wire. All IDs are reported, for whoever steps through them.
+second and the bus is one wire. All IDs are reported, so that they can be stepped through.
 """
 
 import errno

@@ -108,7 +108,7 @@ class Pinger:
             lookup.exception()
 
     async def _echo(self, address: str, timeout_s: float) -> float | None:
-        """Return the milliseconds until the answer, by a clock that nobody sets."""
+        """Return the milliseconds until the answer, by a clock that is never set."""
         # Loaded by now, beside the loop, because there are entries.
         import icmplib  # type: ignore[import-untyped]
 

@@ -129,13 +129,13 @@ def plant_from_text(text: str) -> Plant:
 
 
 def slots_of(plant: Plant) -> dict[str, Any]:
-    """Return the numbers that a plant goes on by."""
+    """Return the numbers from which a plant continues."""
     slots = vars(plant).items()
     return {name: value for name, value in slots if not isinstance(value, tuple | str)}
 
 
 def plant_from_slots(wiring: str, slots: Mapping[str, Any]) -> Plant:
-    """Make a plant that goes on from what another one went on by; raise ValueError otherwise."""
+    """Create a plant that continues from the numbers of another; raise ValueError otherwise."""
     plant = plant_from_text(wiring)
     if slots_of(plant).keys() != slots.keys():
         raise ValueError("a plant has changed")

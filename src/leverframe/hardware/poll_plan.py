@@ -6,10 +6,10 @@ by turns. While a slave thinks, the line carries nothing; one that thinks much l
 leaves the time to those that do not, and has a small share for sure.
 
 Time that is lost is charged to who causes it. What a slave refuses is asked again only as often as
-keeps that below `LOST_SHARE` of the bus, while its other requests go on. A silent slave that has
-used up its credit is asked only so often that its losses stay below the same share, whatever it
-does in between. After a silence a slave is left alone for `LATE_S`, so that an answer which comes
-late meets no other request to the same slave.
+keeps that below `LOST_SHARE` of the bus, while its other requests continue. A silent slave that has
+used up its credit is polled so rarely that its losses stay below the same share, whatever it does
+in between. After a silence a slave is left alone for `LATE_S`, so that an answer which comes late
+meets no other request to the same slave.
 """
 
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ CREDIT_S = 1.0
 LATE_S = 2.0
 #: The share of a slave that thinks long, while the others want all of the bus.
 MIN_SHARE = 0.05
-#: Up to so many times what the best one needs for the same, a slave counts as equally good; beyond,
-#: its share falls with this power, so that the others hardly feel a slow one.
+#: Up to this multiple of what the best one needs for the same, a slave counts as equally good;
+#: beyond, its share falls with this power, so that the others hardly feel a slow one.
 ALIKE = 1.5
 _POWER = 4
-#: How much the latest request counts in what is known of a slave. One good answer tells more than
-#: one late one, for which the machine may be to blame.
+#: The weight of the latest request in what is known of a slave. One good answer says more than one
+#: late one, for which the machine may be to blame.
 _BETTER, _WORSE = 0.5, 0.1
 
 

@@ -1,7 +1,7 @@
 """A poller: reads a device again and again, in a thread of the device's own.
 
 A poll gives readings and troubles. One that takes longer than its limit makes what the device gave
-so far absent, until the device answers; no second poll starts meanwhile.
+so far absent, until the device answers; no second poll starts until then.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class Poller:
         return first
 
     def poll_soon(self) -> None:
-        """Start the next poll at once."""
+        """Start the next poll immediately."""
         self._is_due.set()
 
     async def poll(self) -> None:

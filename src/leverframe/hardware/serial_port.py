@@ -1,8 +1,8 @@
 """The serial port: kept open for the chosen module, opened again when it was lost.
 
 A module is a `SerialSession`: it gets a reader and a writer and talks until the port fails. A port
-that is missing, taken or not permitted is tried again with growing pauses; meanwhile it is a
-trouble that people can read. Choosing another module closes the port and opens it for the new one.
+that is missing, taken or not permitted is tried again with growing pauses; until then it is shown
+as a problem. Choosing another module closes the port and opens it for the new one.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The simulated board: a test bench for the whole controller.
 
-What it senses is set with `set_readings`, on the page or by `/sim.cgi`; what it is told to drive is
+What it senses is set with `set_readings`, on the page or by `/sim.cgi`; what it drives is
 remembered with its time in a bounded history. A fresh board is a bare one on a 12 V supply in a
 room: no sensors are plugged in and the digital inputs are open.
 
@@ -74,7 +74,7 @@ class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is plugged in, sensed and driven, as plain data; without what only tells of the past."""
+    """What is plugged in, sensed and driven, as plain data; without the history."""
 
     readings: dict[str, float | int | str | tuple[float | int | str | None, ...] | None]
     bus: list[str]
@@ -102,7 +102,7 @@ class BoardFaults(Protocol):
         """Return what the controller gets for what is measured."""
 
     def relay_state(self, label: str, on: bool) -> bool:
-        """Return what a relay does when it is told to."""
+        """Return the state that a relay takes when it is driven."""
 
 
 class SimulatedBoard:
@@ -116,7 +116,7 @@ class SimulatedBoard:
         self._bus: list[str] = []
         self._sense: Sense = drop_readings
         self.outputs = [False] * len(OUTPUTS)
-        #: What the relays were told, which they do unless there are faults.
+        #: The commanded states of the relays, which they follow unless there are faults.
         self._driven = [False] * len(OUTPUTS)
         #: Changes what relays do and what is sensed, while such faults are set.
         self.faults: BoardFaults | None = None
@@ -133,7 +133,7 @@ class SimulatedBoard:
         #: What the plants were wired by.
         self._wirings: dict[Plant, str] = {}
         self._unplugged: set[str] = set()
-        #: What is told together at the end of `one_instant`; None outside of it.
+        #: What is reported together at the end of `one_instant`; None outside of it.
         self._gathered: dict[str, Any] | None = None
 
     @property
@@ -165,11 +165,11 @@ class SimulatedBoard:
         self.messages = [*self.messages, message][-KEPT_MESSAGES:]
 
     def drive_again(self, index: int) -> None:
-        """Drive a relay as it was last told, as far as it can follow now."""
+        """Drive a relay as last commanded, as far as it can follow now."""
         self.drive_output(index, self._driven[index])
 
     def move_relay(self, index: int, on: bool) -> None:
-        """Make a relay do something, whatever it was told."""
+        """Switch a relay, whatever was commanded."""
         now, label = self._now(), OUTPUTS[index]
         self.outputs[index] = on
         self.history.append(Driven(now, label, int(on)))
@@ -203,14 +203,14 @@ class SimulatedBoard:
         return exported((own, self.hosts.live_state()))
 
     def resume_from(self, state: LiveState[Any]) -> None:
-        """Become what a state says, without telling the controller, which knows."""
+        """Restore a state without reporting it to the controller, which has it already."""
         own, hosts = imported(state)
         for name, value in own.items():
             setattr(self, name, value)
         self.hosts.resume_from(hosts)
 
     def portable(self) -> BoardState:
-        """Return the same as plain data, for another process; encode it at once."""
+        """Return the same as plain data, for another process; encode it immediately."""
         return BoardState(
             self._readings,
             self._bus,
@@ -225,7 +225,8 @@ class SimulatedBoard:
         )
 
     def fill(self, state: BoardState) -> None:
-        """Become what a state says, without telling the controller; raise ValueError otherwise."""
+        """Restore a state without reporting it to the controller; raise ValueError if it does not
+        fit."""
         if [len(self.outputs)] * 2 + [len(self.levels)] != [
             len(one) for one in (state.outputs, state.told, state.levels)
         ]:

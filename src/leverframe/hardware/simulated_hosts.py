@@ -1,7 +1,7 @@
 """The hosts of the simulated network: who answers a ping, and after how many milliseconds.
 
-It has the place of `pinger.py` on virtual time. A host that nobody gave an answer is silent: the
-watchdog notices that by itself when its timeout is over.
+It has the place of `pinger.py` on virtual time. A host without a configured answer is silent: the
+watchdog notices that when its timeout is over.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Files of the kernel's device tree: read and written whole, failures told as sentences."""
+"""Files of the kernel's device tree: read and written whole, failures reported as sentences."""
 
 import os
 from pathlib import Path

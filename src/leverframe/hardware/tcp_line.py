@@ -1,7 +1,7 @@
 """A Modbus TCP device, or a gateway with several slaves behind it, asked one at a time.
 
-The connection is kept while answers come. Where none comes it is closed, so that a late answer
-meets nobody, and opened again for the next request.
+The connection is kept while answers come. Where none comes it is closed, so that a late answer is
+not mistaken for another, and reopened for the next request.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Troubles of the hardware, in sentences for people.
 
 A device that is missing, silent or may not be used is noted by its name where the controller shows
-such things, and logged once when that begins and once when it is over. Everything else goes on.
+such things, and logged once when that begins and once when it is over. Everything else continues.
 """
 
 import errno

@@ -4,11 +4,11 @@ The first message is tried until it is sent, refused for good or expired; only t
 has its turn. The task lives while something waits, so an idle queue costs nothing. A message is
 tried only when it is on disk, or when the disk has refused it: then trying it is all that is left.
 
-Where the channel says so, a message whose attempt takes long steps aside: it goes on by itself, in
-a task of its own with pauses of its own, and the queue goes on with the next.
+Where the channel says so, a message whose attempt takes long steps aside: it continues in a task of
+its own with pauses of its own, and the queue continues with the next.
 
-Attempts are counted in memory only. After a restart what waits is tried anew; a message whose
-delivery was not yet noted on disk is delivered twice, never not at all.
+Attempts are counted in memory only. After a restart waiting messages are retried; a message whose
+delivery was not yet recorded on disk is delivered twice, but never lost.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class QueueReports(Protocol):
     """The receiver of a queue's reports."""
 
     def note_end(self, message: Message) -> None:
-        """Take note that a message was sent or has failed for good."""
+        """Note that a message was sent or has failed for good."""
 
     def keep_attempt(self, message: Message) -> None:
         """Keep what became of an attempt of a message that still waits."""
@@ -79,7 +79,7 @@ class QueueReports(Protocol):
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:
-    """Return the seconds to wait after so many failures: doubled each time, less up to a half.
+    """Return the seconds to wait after a number of failures: doubled each time, less up to a half.
 
     Chance keeps a thousand controllers from knocking in the same second at a server that has just
     come back; it is passed in, so that a run can be repeated.
@@ -134,7 +134,7 @@ class ChannelQueue:
         self._busy = False
         self._has_power = True
         self._task: asyncio.Task[None] | None = None
-        #: Messages that have stepped aside, and the tasks that go on with them.
+        #: Messages that have stepped aside, and the tasks that continue with them.
         self._aside: dict[int, QueuedMessage] = {}
         self._aside_tasks: set[asyncio.Task[None]] = set()
 
@@ -197,7 +197,7 @@ class ChannelQueue:
         return tasks
 
     def set_power(self, on: bool) -> None:
-        """Cut attempts when the power goes; begin anew with all that waits when it is back."""
+        """Cut attempts when the power goes; retry all waiting messages when it is back."""
         self._has_power = on
         before = self._cancel_tasks()
         self._task = None

@@ -22,7 +22,7 @@ from leverframe.outgoing.targets import OutgoingChannel
 
 #: Here TLS begins with the first byte.
 TLS_PORT = 465
-#: A server may use up the deadline of each phase; meanwhile other mails go on.
+#: A server may use up the deadline of each phase; other mails are sent in the meantime.
 LIMITS = ChannelLimits(
     expires_s=3 * 86_400.0,
     per_s=2.0,

@@ -2,7 +2,8 @@
 
 Messages wait in the outbox while there is no connection, and go out one after the other, each once
 the broker has acknowledged the one before: nothing is lost and the order is kept. A broker that
-took a message and went before it said so gets it again; `number` tells that it is the same.
+took a message and disconnected before it confirmed that gets it again; `number` shows that it is
+the same.
 """
 
 from typing import Any

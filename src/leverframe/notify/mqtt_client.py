@@ -1,8 +1,8 @@
 """One connection to an MQTT broker, by gmqtt; loaded only when a broker is set up.
 
-The library would connect again by itself and keep messages in memory meanwhile; here a connection
+The library would reconnect automatically and keep messages in memory until then; here a connection
 is used once, and the link makes the next one. What was published and not acknowledged when the
-connection was lost is reported as lost: the outbox keeps messages, and states are published anew.
+connection was lost is reported as lost: the outbox keeps messages, and states are published again.
 MQTT 5 is spoken unless the caller asks for 3.1.1: only with 5 a broker says what it refuses.
 """
 

@@ -1,6 +1,6 @@
 """The link to the MQTT broker: connected while the settings ask for it, again and again.
 
-It connects with TLS and credentials, leaves a last will, tells when it is up or down, and takes
+It connects with TLS and credentials, leaves a last will, reports when it is up or down, and accepts
 messages while it is up. After a failure it waits longer each time. What is wrong is a sentence in
 `problem`; it never names a password.
 """
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 ONLINE, OFFLINE = "online", "offline"
 ANSWER_S = 15.0
 LONGEST_PAUSE_S = 60.0
-#: How long a broker that is left has for what it is told last.
+#: How long a broker that is left has to accept the last messages.
 FAREWELL_S = 1.0
 #: A connection that was shorter counts as a failure: two clients with one name throw out each
 #: other, and must not do so a hundred times a second.

@@ -2,8 +2,8 @@
 
 Every message is on disk before it is tried, and its row goes through `waiting` to `sent` or
 `failed`. The last ones of both stay, so that people can see what became of them, also after a
-restart. With `capture` nothing is sent: messages are kept as `captured` for whoever tests with
-them, and a later start without `capture` does not send them either.
+restart. With `capture` nothing is sent: messages are kept as `captured` for tests, and a later
+start without `capture` does not send them either.
 
 Taking an effect never waits: a dead server, a full queue or a slow disk cannot hold up a relay.
 """
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 #: How many messages of each channel stay after their end.
 KEPT = {SENT: 20, FAILED: 50, CAPTURED: 2000}
-#: How the journal tells of a message that has ended well.
+#: How the journal records a message that has ended well.
 _ARRIVED = {SENT: "message_sent", CAPTURED: "message_captured"}
 #: How many waiting messages of each channel are shown; all are counted.
 SHOWN_WAITING = 100
@@ -155,7 +155,7 @@ class Outbox:
 
     def _resume(self, message: Message) -> None:
         if message.channel not in self._channels:
-            self._fail(message, f"Nothing here sends {message.channel} messages.")
+            self._fail(message, f"No channel of this controller sends {message.channel} messages.")
             return
         queue = self._queue(message.channel)
         at = self._clock.read()
@@ -176,7 +176,7 @@ class Outbox:
         if name not in self._channels:
             name = effect.channel
         if name not in self._channels:
-            log.warning("nothing here sends %s messages: one by %s", name, effect.reason)
+            log.warning("no channel sends %s messages; dropped one of %s", name, effect.reason)
             return None
         try:
             drafts = self._channels[name].compose(effect, self._set_up())
@@ -252,7 +252,7 @@ class Outbox:
             full = self._channels[message.channel].in_full(message, self._set_up())
             message.content = {**message.content, **full}
         except CannotSend as refusal:
-            # Whoever tests learns here what an attempt would have met.
+            # Tests see here what an attempt would have met.
             message.problem = str(refusal)
         message.state = CAPTURED
         self.note_end(message)
@@ -391,7 +391,7 @@ class Outbox:
     # --- life -------------------------------------------------------------------------------------
 
     def settings_changed(self, old: Channels, new: Channels) -> None:
-        """Try again at once what may have failed because of the settings."""
+        """Retry immediately what may have failed because of the settings."""
         for queue in self._queues.values():
             if queue.channel.configuration(old) != queue.channel.configuration(new):
                 queue.try_again()
@@ -404,18 +404,18 @@ class Outbox:
             self._write(dict.fromkeys(message.number for message in captured))
 
     def try_again(self, name: str) -> None:
-        """Try at once what waits for this channel: it may be deliverable now."""
+        """Try immediately what waits for this channel: it may be deliverable now."""
         queue = self._queues.get(name)
         if queue is not None:
             queue.try_again()
 
     def set_power(self, on: bool) -> None:
-        """Cut what is being sent when the power goes; go on with all that waits when it is back."""
+        """Cut attempts when the power goes; retry all waiting messages when it is back."""
         for queue in self._queues.values():
             queue.set_power(on)
 
     async def close(self) -> None:
-        """Stop sending; what waits is on disk and goes on after the next start."""
+        """Stop sending; waiting messages are on disk and are sent after the next start."""
         self._closed = True
         await close_all(queue.close for queue in self._queues.values())
 

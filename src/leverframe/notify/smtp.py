@@ -197,7 +197,7 @@ class _Dialogue:
             ) from error
 
     async def _within(self, deadline_s: float, what: str, step: Awaitable[T]) -> T:
-        """Wait for a step to which the library gives this deadline, and tell which one failed."""
+        """Wait for a step that has this deadline in the library, and report which one failed."""
         try:
             return await step
         except TimeoutError as error:

@@ -150,7 +150,7 @@ class SnmpTraps:
             sending = () if self._sending is None else (self._sending,)
             self._ending = self._threads.give_back(sending)
         if self._ending is not None:
-            # Whoever gives up waiting for the end does not keep it from coming.
+            # A caller that stops waiting does not cancel it.
             await asyncio.shield(asyncio.wrap_future(self._ending))
 
 

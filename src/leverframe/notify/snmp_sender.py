@@ -1,6 +1,6 @@
 """A sender of SNMP traps by pysnmp; used by one thread at a time, beside the event loop.
 
-The library reads and compiles its own files before the first trap to somebody, which takes longer
+The library reads and compiles its own files before the first trap to a receiver, which takes longer
 than a relay may wait. Loaded with the first trap only, by `trap_threads.py`. It sends for any
 controller of the process, and keeps apart what belongs to each: the engine that a receiver knows,
 its user and its keys.
@@ -53,7 +53,7 @@ class AnswersOnly(udp.UdpAsyncioTransport):  # type: ignore[misc]
         try:
             self._callback_function(self, address, datagram)
         except Exception as error:
-            # Told as not acknowledged, once its time is over.
+            # Reported as not acknowledged, once its time is over.
             log.debug("an answer to an inform cannot be read (%s)", type(error).__name__)
 
 

@@ -47,7 +47,7 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
     try:
         context.load_verify_locations(ca_file)
     except OSError as error:
-        # The file was there at the start; a certificate may be renewed meanwhile, or a disk lost.
+        # The file was there at the start; a certificate may be renewed since then, or a disk lost.
         raise CannotSend(
             f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); "
             "repair it, or set another ca_file in the configuration."
@@ -56,7 +56,7 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
 
 def _show(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
     try:
-        # A key with a passphrase is refused: nobody is there who could be asked for it.
+        # A key with a passphrase is refused: no user is there to enter it.
         context.load_cert_chain(certificate, key, password="")
     except OSError as error:
         raise CannotSend(

@@ -43,11 +43,11 @@ from leverframe.storage.writer import Commit, Writer
 
 log = logging.getLogger(__name__)
 
-#: How long an entry may wait for others to be written with.
+#: How long an entry may wait so that several are written together.
 GATHER_S = 1.0
-#: What cannot be written is tried again after pauses that double, up to this one.
+#: A failed write is retried after pauses that double, up to this one.
 LONGEST_PAUSE_S = 300.0
-#: Entries on disk, outlived ones too; then those that stay are written anew in one row.
+#: Entries on disk, expired ones included; beyond that, those that stay are rewritten in one row.
 MAX_ON_DISK = 2 * MAX_ENTRIES
 
 #: Switching off and on, by label: made once, because nothing is done more often.
@@ -109,7 +109,7 @@ class ActionAudit:
         return await asyncio.to_thread(_newest, rows, waiting)
 
     def write(self) -> None:
-        """Send what is not on disk yet on its way."""
+        """Start writing the entries that are not on disk yet."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -123,7 +123,7 @@ class ActionAudit:
         self._writer.commit(Changes(kept=rows), on_committed)
 
     def end(self) -> None:
-        """Write what is left for the last time, without a retry; thin another time."""
+        """Write the remaining entries without a retry; thinning waits for the next run."""
         self._has_ended = True
         if self._thinning is not None:
             self._thinning.cancel()
@@ -160,10 +160,10 @@ class ActionAudit:
             self._thinning = asyncio.get_running_loop().create_task(self._thin())
 
     async def _thin(self) -> None:
-        """Count what is on disk; where that is too much, write anew what stays, in one row."""
+        """Count the stored entries; if there are too many, rewrite those that stay in one row."""
         try:
             while self._on_disk is None or self._on_disk > MAX_ON_DISK:
-                # What is written meanwhile is counted, and thinned in the next round.
+                # Entries written in the meantime are counted, and thinned in the next round.
                 self._on_disk = 0
                 left = await self._thin_rows()
                 self._on_disk += left
@@ -187,7 +187,7 @@ class ActionAudit:
 class EntriesByAccount:
     """The newest entries, of which no account can push out those of the others.
 
-    Where there is no room, whoever has more than their share gives up their oldest. Requests
+    When space runs out, an account with more than its share loses its oldest entries. Requests
     without an account have one share together.
     """
 

@@ -2,7 +2,7 @@
 
 An entry is written in the same step as the change itself, so there is no change without its entry
 and no entry without its change. Secrets are masked. The newest entries are kept; each is one row of
-remembered state and is read from the store when somebody asks: most controllers never do. What is
+remembered state and is read from the store on request, which most controllers never get. What is
 switched without a setting changing is in `action_audit.py`.
 """
 
@@ -19,8 +19,8 @@ from leverframe.engine.tree import MASK, MISSING, is_confidential, masked
 from leverframe.storage.store import AUDIT_PREFIXES
 
 MAX_ENTRIES = 1000
-#: So many that are outlived go at once: each for itself would be a second place on disk to write to
-#: with every change.
+#: Expired entries are removed in groups of this size: one by one, each would cost a second disk
+#: write with every change.
 GO_TOGETHER = 50
 #: Of one request; a restored backup changes nearly everything.
 MAX_CHANGES = 200
@@ -78,7 +78,7 @@ class AuditTrail:
         #: Of the entries of settings that are in the store or on their way there, oldest first.
         self._numbers = array("q", (number_of(name) for name in rows if name.startswith(PREFIX)))
         self._number = max(map(number_of, rows), default=0)
-        #: Counts entries that can be read since the start, so that others notice new ones.
+        #: Counts entries that can be read since the start, so that readers notice new ones.
         self.entry_count = 0
 
     def next_number(self) -> int:

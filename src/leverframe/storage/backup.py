@@ -2,9 +2,9 @@
 
 The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are sealed
 with a key made from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file names those
-that were set. So are addresses and bodies of HTTP1-HTTP4, in which tokens stand; files of
-earlier versions hold them openly. The checksum is over the content, so a cut or changed file is
-known as such. Keys to the content may be added; whoever does not know them leaves them alone.
+that were set. So are addresses and bodies of HTTP1-HTTP4, in which tokens stand; files of earlier
+versions hold them openly. The checksum is over the content, so a cut or changed file is known as
+such. Keys to the content may be added; programs ignore keys that they do not know.
 """
 
 import secrets
@@ -38,7 +38,7 @@ _PURPOSE = b"leverframe backup secrets 1"
 
 
 class BackupRefused(ErrorForPeople):
-    """The file or the passphrase will not do: one sentence."""
+    """The file or the passphrase is unusable: one sentence."""
 
 
 class Sealed(msgspec.Struct):
@@ -66,7 +66,7 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
     def create(
         cls, profile: Profile, settings: dict[str, Any], left_out: tuple[str, ...] = ()
     ) -> "BackupFile":
-        """Make a backup of settings by path, which mean what this program takes them to mean."""
+        """Create a backup of settings by path, in the edition of this program."""
         return cls(profile.hw, profile.sw, settings, left_out, edition=EDITION)
 
     @property

@@ -28,7 +28,7 @@ def open_store(
     """Open a store; replace a damaged one by a snapshot, and only read an unwritable one.
 
     A store that was not closed in order has a log beside it. If that is gone, there is no way to
-    know what was in it, but people are told.
+    know what was in it, but it is reported.
 
     Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
     """

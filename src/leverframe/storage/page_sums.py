@@ -65,7 +65,7 @@ class PageSums:
             self.set(page, content)
 
     def covers(self, salts: bytes, frames: int) -> bool:
-        """Return whether so many frames of a log are in the sums, and thus in the main file."""
+        """Return whether this number of frames is in the sums, and thus in the main file."""
         return self.salts == salts and frames <= self.frames
 
     def encode(self) -> bytes:
@@ -162,7 +162,7 @@ class LiveSums:
                 write_sums(self._store_path, self._sums)
 
     def note_folded(self, frames: int) -> None:
-        """Take note that so many frames were folded into the main file."""
+        """Record that this number of frames was folded into the main file."""
         if self._sums is None:
             return
         try:

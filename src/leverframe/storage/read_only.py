@@ -1,8 +1,9 @@
 """A store on a disk that cannot be written when the controller starts.
 
 What is stored is read once, the last changes in the log included, and then answered from memory.
-Nothing can be saved until the next start, and every attempt is told why. SQLite cannot use a log
-where it may not write, so what is read is a copy in a private folder that is gone afterwards.
+Nothing can be saved until the next start, and every attempt is refused with the reason. SQLite
+cannot use a log where it may not write, so what is read is a copy in a private folder that is gone
+afterwards.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 A snapshot is made by SQLite itself while the store is in use, checked, and only then put in its
 place. The newest is number 1; a few older ones are kept, since damage may be noticed late. A
-damaged store is never thrown away: it is set aside in a folder of its own, for whoever wants to
-look for more in it than the last snapshot has.
+damaged store is never thrown away: it is set aside in a folder of its own, for users who look for
+more in it than the last snapshot has.
 """
 
 import os
@@ -31,9 +31,9 @@ def _do_nothing() -> None:
 class Snapshots:
     """The snapshots of the store in a data folder.
 
-    `settle` is called before each copy by whoever has the store in use. It folds the log into the
-    store, so that a log that gets lost never takes along what a snapshot has, and raises
-    StoreUnavailable where the store must not be copied.
+    A process that uses the store calls `settle` before each copy. It folds the log into the store,
+    so that a log that gets lost never takes along what a snapshot has, and raises StoreUnavailable
+    where the store must not be copied.
     """
 
     def __init__(self, store_path: Path, settle: Callable[[], None] = _do_nothing) -> None:

@@ -35,7 +35,7 @@ class SqliteStore(Store):
         self.shared_queue = self._queue
         #: Seals what is confidential in rows, in the store's thread.
         self.seal: Callable[[Rows], Rows] | None = None
-        # Behind the transaction in the same thread, and so after its outcome was told.
+        # Behind the transaction in the same thread, and so after its outcome was reported.
         self._file = WatchedFile(path, MIGRATIONS, do_later=self._thread.submit)
 
     @property

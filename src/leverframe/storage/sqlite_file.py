@@ -71,7 +71,7 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
             # What a statement would restore if it failed; as a file it takes a fifth of a batch's
             # time and holds old values.
             connection.execute("PRAGMA temp_store = MEMORY")
-            # Whoever writes folds the log into the main file and knows when that changes it.
+            # The writer folds the log into the main file and knows when that changes it.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
             copy_before_migration(connection, path, len(scripts))

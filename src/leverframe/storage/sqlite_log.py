@@ -79,7 +79,7 @@ class SqliteLog(Struct, frozen=True):
     has_lost_commit: bool
 
     def frame_end(self, frames: int) -> int:
-        """Return the size of the file with so many frames."""
+        """Return the size of the file with this number of frames."""
         return HEADER_BYTES + frames * (FRAME_HEADER_BYTES + self.page_size)
 
 
@@ -192,7 +192,8 @@ def recoverable_frames(file: BinaryIO) -> int:
 
 
 def read_committed_pages(path: Path, frames: int) -> list[tuple[int, bytes]]:
-    """Return number and content of the pages in so many frames; raise OSError if some are missing.
+    """Return number and content of the pages in the first frames; raise OSError if some are
+    missing.
 
     The last of several contents of a page is the valid one. The process that wrote the frames need
     not check them.
@@ -247,7 +248,7 @@ def _frame_header(file: BinaryIO, header: LogHeader, number: int) -> tuple[int, 
 
 
 def _has_commit_behind(file: BinaryIO, header: LogHeader, frames: int) -> bool:
-    """Return whether a transaction behind so many frames was on the disk before another one began.
+    """Return whether a transaction after these frames was on the disk before another one began.
 
     The very last one may not have been: a power cut leaves any of its frames. Frames that were
     written before a transaction was rolled back or killed are no transaction.

@@ -1,7 +1,6 @@
-"""The watch over the store's files: whether somebody else writes to them while they are in use.
-
-SQLite trusts that nobody does: it goes on with pages that it remembers, and acknowledges changes
-into a file that no start could read again. So the files are compared with how we left them before
+"""The watch over the store's files: whether another program writes to them while they are in use.
+SQLite trusts that none does: it keeps using pages that it remembers, and acknowledges changes into
+a file that no start could read again. So the files are compared with how we left them before
 anything is written. If they differ, the store is read whole first. A log that is sound but was
 written by others is emptied before anything is added to it: the running SQLite does not look at its
 checksums, but a start would, and would drop all that follows the first wrong one.
@@ -61,7 +60,7 @@ class StoreWatch:
             self._log = _state(self._log_name)
 
     def is_untouched(self) -> bool:
-        """Return whether nobody else has written to the main file since we did."""
+        """Return whether no other program has written to the main file since we did."""
         with suppress(OSError):
             return _state(self._store_name) == self._store
         return False
@@ -127,7 +126,8 @@ class StoreWatch:
 
 
 def _state(name: str) -> _State | None:
-    """Read what differs after somebody has written there, whatever they do about its time."""
+    """Read what differs after another program has written there, even if it reset the file's
+    time."""
     try:
         found = os.stat(name)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The look at a store's files before SQLite opens them: is everything there that was acknowledged?
 
-SQLite recovers what it can of a log and drops the rest without a word. So the log is compared with
-its index and the pages with their sums first. What is wrong is reported, and the damaged files are
+SQLite recovers what it can of a log and drops the rest silently. So the log is compared with its
+index and the pages with their sums first. What is wrong is reported, and the damaged files are
 copied to a folder `damaged-N`, with the report. It is shown under `/health` until that folder is
 removed, so that no restart hides it. Then the files are made such that a second look finds nothing.
 
@@ -57,7 +57,7 @@ class StoreState(Struct, frozen=True):
     verdict: LogVerdict
     #: Of the pages as they are, with what SQLite may recover.
     sums: PageSums
-    #: How many pages are not as they were written.
+    #: The number of pages that have changed since they were written.
     wrong_pages: int
 
     @property
@@ -188,7 +188,8 @@ def _is_of_another_time(sums: PageSums, found: SqliteLog | None, index: LogIndex
 def _compare_pages(
     store_path: Path, used: SqliteLog | None, known: PageSums | None
 ) -> tuple[PageSums, int]:
-    """Return the sums of the pages as they are, and how many are not as they were written."""
+    """Return the sums of the pages as they are, and the number of those that have changed since
+    they were written."""
     page_size = used.page_size if used else known.page_size if known else PAGE_BYTES
     in_log = used.frame_of_page if used else {}
     actual, wrong = PageSums(page_size), 0

@@ -5,7 +5,7 @@ with what other controllers want where they share a lane.
 
 A batch is written whole or not at all. When it fails, everything queued behind it fails with it,
 because that was computed on top of what is now missing; what is queued afterwards is tried afresh.
-Whoever queued a commit is told in the order of the queue, before anybody who waits goes on.
+Callbacks of commits run in the order of the queue, before waiting callers continue.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class Writer(BatchPart):
     ) -> asyncio.Future[None]:
         """Queue changes; the future is done when they are durable, or holds StoreUnavailable.
 
-        Whoever waits for the future may give up: that does not take the changes back.
+        A caller may stop waiting for the future: the changes are still written.
         """
         return self.queue(rows_from_changes(changes), on_committed, subject)
 
@@ -129,7 +129,7 @@ class Writer(BatchPart):
                     waiter.set_result(None)
 
     def _refusal(self, error: BaseException) -> StoreUnavailable:
-        """Return what is told to who waits, and log it: the same once a minute."""
+        """Return the error for waiting callers, and log it: the same once a minute."""
         if isinstance(error, StoreUnavailable):
             now = time.monotonic()
             sentence, until = self._logged

@@ -59,7 +59,7 @@ def build_image(hw: Sequence[str], sw: str, site: bytes | None = None) -> bytes:
 
 
 def read_image(image: bytes) -> Firmware:
-    """Read an image whoever made it; raise `BadUpload`."""
+    """Read an image without checking its signature; raise `BadUpload`."""
     description, end = _description(image)
     firmware = _firmware(description, image, end)
     if firmware.site is not None:

@@ -1,4 +1,4 @@
-"""The picture of the Status for user page: recognised by its content and drawn anew.
+"""The picture of the Status for user page: recognised by its content and drawn again.
 
 A picture is decoded and encoded again, so that neither what a camera wrote into it (place, time,
 owner) nor anything hidden behind it is stored or served. Sizes are checked before decoding: a small
@@ -38,7 +38,7 @@ def check_picture(file: bytes) -> bytes:
         if isinstance(error, OSError) and error.errno is not None:
             # Not the picture but this machine is in trouble.
             raise
-        # The decoders raise all sorts of errors for files that somebody has tampered with.
+        # The decoders raise all sorts of errors for files that were tampered with.
         raise BadUpload(f"The picture cannot be read: it is damaged or not {ALLOWED}.") from error
 
 

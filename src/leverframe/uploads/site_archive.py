@@ -1,9 +1,8 @@
 """A web site as one file: magic, format version, checksum, and a ZIP archive of the pages.
 
 `leverframe site build` makes it, `/post.cgi?wwwfileupload` and firmware images bring it. The
-checksum tells a cut or damaged file; everything behind it is checked as if somebody had made it by
-hand: names that lead out of the site, links, and archives that are small only as long as they are
-packed.
+checksum detects a cut or damaged file; everything behind it is checked as if it was made by hand:
+names that lead out of the site, links, and archives that are small only as long as they are packed.
 """
 
 import codecs

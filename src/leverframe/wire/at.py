@@ -1,8 +1,8 @@
-"""The AT dialogue with a GSM modem: bytes become answers, prompts and things nobody asked for.
+"""The AT dialogue with a GSM modem: bytes become answers, prompts and unsolicited lines.
 
 One command is outstanding at a time. Its answer is every line up to a final result (`OK`, `ERROR`,
 `+CME ERROR: ...`); some lines come unasked even in between. A modem that starts says so (`RDY`), or
-is found out because it echoes commands again after it was told not to: both are `Restarted`.
+is found out because it echoes commands again after echo was switched off: both are `Restarted`.
 """
 
 import re
@@ -25,7 +25,7 @@ _ALWAYS_UNASKED = (
     *("+CMTI:", "+CLIP:", "+CUSD:", "RING"),
     *("Call Ready", "SMS Ready", "UNDER-VOLTAGE", "OVER-VOLTAGE"),
 )
-#: Come by themselves at the start, unless a command of that name is outstanding.
+#: Sent unsolicited at the start, unless a command of that name is outstanding.
 _UNASKED_UNLESS_ASKED = ("+CPIN:", "+CFUN:")
 _STARTED = "RDY"
 _STOPPED = "POWER DOWN"
@@ -56,7 +56,7 @@ class Unasked(Struct, frozen=True):
 
 
 class Restarted(Struct, frozen=True):
-    """The modem has forgotten what it was told; the outstanding command gets no answer."""
+    """The modem has lost its setup; the outstanding command gets no answer."""
 
 
 Heard = AtAnswer | Prompt | Unasked | Restarted

@@ -68,6 +68,6 @@ def pack(septets: bytes, header: bytes) -> tuple[bytes, int]:
 
 
 def unpack(data: bytes, count: int) -> bytes:
-    """Unpack so many septets of the data, or as many as there are."""
+    """Unpack up to this number of septets of the data."""
     bits = int.from_bytes(data, "little")
     return bytes(bits >> 7 * index & 0x7F for index in range(min(count, len(data) * 8 // 7)))

@@ -54,7 +54,8 @@ class Received(Struct, frozen=True):
 
 
 def submits(number: str, text: str, reference: int) -> list[Submit]:
-    """Encode a text as PDUs; `reference` (0-255) tells its parts from those of others.
+    """Encode a text as PDUs; `reference` (0-255) distinguishes its parts from those of other
+    messages.
 
     Raises ValueError for a text of more parts than a message can have.
     """

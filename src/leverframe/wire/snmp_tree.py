@@ -157,7 +157,7 @@ def trap_field(name: str) -> Oid:
 
 
 def ticks(seconds: float) -> int:
-    """Count hundredths of a second as SNMP does: after 497 days they begin anew."""
+    """Count hundredths of a second as SNMP does: after 497 days they wrap around."""
     return int(seconds * 100) % 2**32
 
 

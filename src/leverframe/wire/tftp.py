@@ -3,8 +3,8 @@
 `Receiver` is the whole protocol without a socket: a datagram with its sender and the time go in, an
 answer comes out, and at the end the file. Everything happens on one port, so that it also works
 through address translation. Each block is acknowledged once; what comes again is acknowledged
-again. The last block is not acknowledged before somebody has said what became of the file, so a
-client that was told "done" can rely on it.
+again. The last block is not acknowledged before the outcome of the file is known, so a client that
+received "done" can rely on it.
 """
 
 from collections.abc import Mapping

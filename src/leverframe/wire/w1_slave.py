@@ -1,11 +1,11 @@
 """1-Wire sensors as the Linux kernel shows them: their names, and the text of `w1_slave`.
 
 The kernel names a sensor by family and serial number, most significant byte first
-(`28-0317611d64ff`); everybody else writes the eight bytes in the order in which they come over the
+(`28-0317611d64ff`); other programs write the eight bytes in the order in which they come over the
 wire, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
 
 `w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the verdict of the kernel
-about their checksum, and the temperature in thousandths of a degree. The scratchpad tells what is
+about their checksum, and the temperature in thousandths of a degree. The scratchpad shows what is
 no reading: zeros come from a wire that is shorted, and their checksum is right; ones come from a
 wire on which nobody speaks; a sensor that has just got power and has not measured yet shows 85 °C
 with a byte that no measurement leaves there.

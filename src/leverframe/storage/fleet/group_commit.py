@@ -78,7 +78,7 @@ class GroupCommitLane(Lane):
         return faults
 
     def write(self, parts: Mapping[int, Rows]) -> Faults:
-        """Write parts in one transaction, or else each by itself; return what went wrong."""
+        """Write parts in one transaction, or else each in its own; return the faults."""
         try:
             self.write_parts({one: self.sealer(one).seal(rows) for one, rows in parts.items()})
         except BaseException as error:

@@ -1,7 +1,7 @@
 """Controllers moved between folders of their own and the file of a node, with all they have.
 
 A move copies everything in one transaction, secrets sealed with the key of where they go, and
-leaves the place that it came from as it is; whoever moves decides what becomes of that.
+leaves the place that it came from as it is; the caller decides what becomes of that.
 """
 
 import sqlite3
@@ -76,7 +76,7 @@ async def move_out(
 ) -> str:
     """Write a controller of a node to an empty folder; return what could not be, in a sentence.
 
-    Where nobody has named it, it is called by itself as it was in the node.
+    A controller without a name of its own gets the name that it had in the node.
     """
     changes = _changes(lane.rows_of(number), lane.sealer(number))
     if not changes.settings.get(_NAME):

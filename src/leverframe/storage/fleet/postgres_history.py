@@ -4,8 +4,8 @@ It has a thread and a connection of its own, which does not wait for the disk of
 crash there may cost the last moments of history, and nothing else. Values are gathered for a
 minute; that is what a killed node loses.
 
-Nobody writes who does not have the controller. Each transaction holds the row that says who has
-it, and finds that this is the present life of this node; whoever takes the controller away changes
+Only the node that has the controller writes. Each transaction holds the row that says who has it,
+and finds that this is the present life of this node; a node that takes over the controller changes
 that row, so it waits for the transaction or comes before it. What a node sends that has lost a
 controller is refused whole, however late it comes.
 """
@@ -75,7 +75,7 @@ class DatabaseHistory(SharedHistory):
         self._session.give_up_waiting(self.answer_within_s / 2)
 
     async def write_ends(self) -> None:
-        """Write the ends that were noted, with those of others that have stopped meanwhile."""
+        """Write the recorded ends, with those of controllers that have stopped since."""
         await asyncio.get_running_loop().run_in_executor(self._executor, self._write_ends)
 
     # --- on the thread ----------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class DatabaseHistory(SharedHistory):
         )
         try:
             self.require()
-            # The marks last: they tell what is to be removed.
+            # The marks last: they name what is to be removed.
             for table, key in _TABLES:
                 self._session.remove(f"DELETE FROM {table} WHERE {key} IN {gone}", controllers)  # noqa: S608
         except StoreUnavailable as error:
@@ -140,7 +140,7 @@ class DatabaseHistory(SharedHistory):
 
 
 class WorkerInDatabase(WorkerOfOne):
-    """The worker of a controller that other nodes may go on with."""
+    """The worker of a controller that other nodes may take over."""
 
     _shared: DatabaseHistory
 
@@ -163,7 +163,7 @@ class WorkerInDatabase(WorkerOfOne):
     async def close(self, at: float) -> None:
         closing = asyncio.ensure_future(self._close(at))
         while not (await asyncio.wait([closing], timeout=self._shared.answer_within_s))[0]:
-            # A database that does not answer must not hold up whoever goes on elsewhere.
+            # A database that does not answer must not delay the node that takes over.
             self._shared.give_up_waiting()
         await closing
 
@@ -222,8 +222,7 @@ class WorkerInDatabase(WorkerOfOne):
 
 # What a history has not recorded when its controller stops is kept as it came for the node that
 # opens it next. To record it takes as long as to open a history and build its intervals, some
-# hundred times what it takes to put it down: a node with thousands of controllers would stop for
-# minutes.
+# hundred times as long as to store it: a node with thousands of controllers would stop for minutes.
 
 #: A sample with a reason as its text.
 _Plain = tuple[float, str, float | int | bool | str | None]

@@ -3,7 +3,7 @@
 Each node writes by a lane of its own, one batch at a time, and each batch has a number. So a commit
 has three outcomes: it is durable; it was refused, by the database or because another node has taken
 over; or it is not known, because the connection broke or the database does not answer. Then the
-number of the last batch that the database holds tells, as soon as it can be asked again. Until then
+number of the last batch in the database decides, as soon as it can be queried again. Until then
 nothing is written for the controllers concerned: what they would write rests on what is not known.
 
 Every exception of the driver counts as "not known", unless the connection still stands: then the
@@ -55,7 +55,7 @@ from leverframe.storage.store import (
 
 log = logging.getLogger(__name__)
 
-#: While the database is away it is tried again after this.
+#: While the database is away, connecting is retried after this.
 RETRY_S = 0.5
 #: A batch that takes longer than this is not waited for: whether it is stored is not known yet.
 ANSWER_WITHIN_S = PATIENCE_S + 0.5
@@ -93,7 +93,7 @@ class DatabaseWentBack(LaneUnavailable):
 
 
 class Claim(Struct, frozen=True):
-    """The right of a node to write, until somebody else declares it dead."""
+    """The right of a node to write, until another node declares it dead."""
 
     node: str
     epoch: int
@@ -130,14 +130,14 @@ class PostgresLane(GroupCommitLane):
         self._messages: dict[int, dict[int, Any]] = {}
         #: Called, in the lane's thread, when the lane must not be used any more.
         self.on_end: Callable[[LaneUnavailable], None] = lambda error: None
-        #: Called likewise with controllers of which something is stored that was told as in doubt.
+        #: Called likewise with controllers whose change was reported as in doubt but is stored.
         self.on_stored_late: Callable[[Collection[int]], None] = lambda controllers: None
         #: The last batch that is known to be stored.
         self.batch = 0
         try:
             self.batch = self._last_batch(time.monotonic())
         except BaseException:
-            # Nobody else can close it.
+            # Only this process can close it.
             self._finish()
             raise
 
@@ -167,7 +167,7 @@ class PostgresLane(GroupCommitLane):
         self.batch = self._last_batch(time.monotonic() + PATIENCE_S)
 
     def clear(self, controllers: Collection[int]) -> None:
-        """Allow writes again to controllers that have been read anew."""
+        """Allow writes again to controllers that have been reloaded."""
         self._unclear.difference_update(controllers)
 
     async def look_again(self) -> None:
@@ -176,7 +176,7 @@ class PostgresLane(GroupCommitLane):
             await asyncio.get_running_loop().run_in_executor(self._thread, self._settle_quietly)
 
     def note_lost(self) -> None:
-        """End: somebody has seen that the database has gone back in time."""
+        """End: the database was found to be rolled back."""
         if not isinstance(self._ended, DatabaseWentBack):
             with suppress(DatabaseWentBack):
                 self._end(DatabaseWentBack(_LOST))
@@ -327,7 +327,7 @@ class PostgresLane(GroupCommitLane):
         """Read the number of the last batch; end where this life is over, or is not there yet.
 
         Lives and batches only count up, also through the deaths of a node: what is smaller than
-        what this process knows is a database that has gone back in time.
+        what this process knows is a database that was rolled back.
         """
         row = connection.execute(LAST_BATCH, (self._claim.node,)).fetchone()
         epoch, batch = row or (0, 0)
@@ -343,7 +343,8 @@ class PostgresLane(GroupCommitLane):
         raise error
 
     def _connect(self, until: float) -> Connection:
-        """Return the connection for writing; one that is away for long is tried now and then."""
+        """Return the connection for writing; after a long absence it is retried only now and
+        then."""
         if self._writing is not None:
             return self._writing
         now = time.monotonic()
@@ -410,7 +411,7 @@ class PostgresLane(GroupCommitLane):
 
     async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
         stored = await super().fetch(controllers)
-        # Who starts asks for them on the loop.
+        # A starting controller requests them on the loop.
         self._messages |= await asyncio.to_thread(self._waiting_messages, list(controllers))
         return stored
 
@@ -458,7 +459,7 @@ def _write_blobs(
 
 
 def _raise_for_all(error: psycopg.Error) -> None:
-    """Raise LaneUnavailable where the database takes nothing from anybody now."""
+    """Raise LaneUnavailable if the database rejects all writes now."""
     why = why_refused_for_all(error)
     if why is not None:
         raise LaneUnavailable(why) from error

@@ -25,7 +25,7 @@ from leverframe.storage.store import StoreUnavailable
 MIGRATIONS = Path(__file__).parent / "postgres_migrations"
 #: The main version of PostgreSQL that is tried; older ones may lack what statements use.
 OLDEST = 15
-#: Who migrates holds this lock; any number will do that nobody else uses.
+#: A migration holds this lock; any number works that no other program uses.
 _LOCK = 0x4C656672
 _PRESENT = "SELECT number FROM migration"
 _MADE = re.compile(r"^CREATE (TABLE|SEQUENCE) (\w+)", re.MULTILINE)
@@ -42,7 +42,7 @@ _CLOSED_SCHEMAS = (
     r" AND nspname = ANY(regexp_split_to_array(current_setting('search_path'), '\s*,\s*'))"
     " AND NOT has_schema_privilege(pg_namespace.oid, 'USAGE') HAVING count(*) > 0"
 )
-#: Tells the right key from a wrong one, and nothing else about it.
+#: Distinguishes the right key from a wrong one, and reveals nothing else about it.
 _KEY_CHECK = "key_check"
 
 

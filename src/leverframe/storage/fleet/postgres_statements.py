@@ -1,8 +1,8 @@
 """A batch of rows of many controllers as one statement of PostgreSQL, behind a fence.
 
 The statement first takes the lane's row to the next batch number, and only if this node still holds
-the lane's epoch and the number before was the last one. Everything else hangs on that: a node that
-was declared dead meanwhile writes nothing, however late its bytes arrive.
+the lane's epoch and the number before was the last one. Everything else depends on that: a node
+that was declared dead writes nothing, however late its bytes arrive.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,8 +36,9 @@ SETTLE = (
 #: The life of a node and the number of its last batch.
 LAST_BATCH = "SELECT epoch, batch FROM lane WHERE node = %s"
 
-#: Finds a node that is still in this life, and lets nobody end that before the transaction ends. It
-#: does not hold up its beats, which change no key; who ends a life locks the row FOR UPDATE.
+#: Finds a node that is still in this life, and keeps that life from being ended before the
+#: transaction. It does not hold up its beats, which change no key; who ends a life locks the row
+#: FOR UPDATE.
 ALIVE = (
     "SELECT name FROM node WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive FOR KEY SHARE"
 )

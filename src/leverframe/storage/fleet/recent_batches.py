@@ -2,8 +2,8 @@
 
 The rows of many controllers lie apart: in the tables a batch would change a page or two for each of
 them, all of which go to the disk. Behind the last batch it changes a few pages in all. When enough
-has gathered it goes into the tables together, where a page then takes several rows at once, and of
-what changed often only the last value.
+has gathered it goes into the tables together, where a page then takes several rows together, and
+only the last of several values.
 """
 
 import sqlite3
@@ -15,7 +15,7 @@ import msgspec
 from leverframe.storage.statements import Statement
 from leverframe.storage.store import Rows
 
-#: So many letters are enough to go into the tables.
+#: From this number of letters on, batches go into the tables.
 ENOUGH = 512 * 1024
 
 FORGETTING: Statement = ("DELETE FROM recent", ())
@@ -30,7 +30,7 @@ _CHOSEN = (
 
 
 class RecentBatches:
-    """Where the batches are; the lane's thread changes it, and whoever reads asks it first."""
+    """Where the batches are; the lane's thread changes it, and readers look here first."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.size = 0
@@ -64,7 +64,7 @@ class RecentBatches:
     def of(self, controllers: Iterable[int]) -> list[int]:
         """Return the numbers of the batches that hold something of controllers.
 
-        To be asked before the tables are read: what leaves the batches meanwhile is there.
+        Call it before the tables are read: what leaves the batches after that is in the tables.
         """
         numbers = self._numbers
         return [number for one in controllers for number in numbers.get(one, ())]

@@ -1,8 +1,8 @@
 """The durable lane in a file: one SQLite database for all controllers of a node.
 
-A batch is written as it came (`recent_batches.py`) and goes into the tables with others, after
-those who waited for it were told. What erases, and uploads, go there at once, behind all that came
-before.
+A batch is written as it came (`recent_batches.py`) and goes into the tables with others, after the
+waiting callers got their result. Erasures and uploads go there immediately, after all earlier
+batches.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ class SqliteLane(GroupCommitLane):
             self._file.write([statement], erases=False)
             self._recent.add(parts, statement)
             if self._recent.size >= ENOUGH:
-                # Behind this batch: nobody waits for it.
+                # After this batch: no caller waits for it.
                 self._thread.submit(self.fill_tables)
 
     def erase(self, controllers: Sequence[int]) -> None:
@@ -113,7 +113,7 @@ class SqliteLane(GroupCommitLane):
 
     @contextlib.contextmanager
     def _read_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection that reads for a transaction, so that nothing is moved meanwhile."""
+        """Lend the reading connection for a transaction, so that nothing is moved during it."""
         with self._file.reading() as connection:
             connection.execute("BEGIN")
             try:

@@ -51,7 +51,8 @@ CREATE INDEX chunk_by_label ON chunk ({of}tier, label, start);
 CREATE INDEX chunk_by_age ON chunk ({of}tier, end, cost, points);
 CREATE TABLE mark (id INTEGER PRIMARY KEY {marks}, at REAL NOT NULL);
 """
-#: What explains values, by the numbers in their series (`reason_texts.py`); since format 2.
+#: What explains values, by the numbers in their series (`reason_texts.py`); since format 2. The
+#: table keeps its name `told`, because files on disk have it.
 _TEXTS = """
 CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE ({of}number));
 """
@@ -116,12 +117,12 @@ class ChunkStore:
     def reading_ahead(self, since: float) -> AbstractContextManager[None]:
         """Prepare for questions about each label from a time on, and about what held then.
 
-        Nothing is written meanwhile. A file needs no preparation.
+        Nothing is written in the meantime. A file needs no preparation.
         """
         return nullcontext()
 
     def small_chunks(self) -> dict[tuple[Tier, str], int] | None:
-        """Return the number of the smallest chunks of all labels, if they were counted at once."""
+        """Return the number of the smallest chunks of each label, if all were counted together."""
         return None
 
     def labels(self) -> list[str]:
@@ -131,7 +132,7 @@ class ChunkStore:
 
     def since(self, tier: Tier) -> float | None:
         """Find the earliest time in a tier."""
-        # The chunk that ends first also begins first, unless the clock was set back meanwhile.
+        # The chunk that ends first also begins first, unless the clock was set back in between.
         query = f'SELECT start FROM chunk WHERE {self._own} AND tier = ? ORDER BY "end" LIMIT 1'  # noqa: S608
         found = self._find(query, tier.number).fetchone()
         return None if found is None else float(found[0])
@@ -142,7 +143,7 @@ class ChunkStore:
         return None if found is None else float(found[0])
 
     def stop_time(self) -> float | None:
-        """Return when recording was ended in order, if nobody has noted the gap yet."""
+        """Return when recording was ended properly, if the gap after it is not recorded yet."""
         return None
 
     def cost(self, tier: Tier) -> int:

@@ -43,7 +43,7 @@ DAY_S = 86400.0
 #: rows, and how many chunks within one span it takes.
 SIZES = ((0, 32), (32, 512))
 MERGED = 16
-#: Where the bytes are short so many are merged, before anything is removed: a chunk of one value
+#: When bytes run short, this number is merged before anything is removed: a chunk of one value
 #: takes ten times its room.
 MERGED_EARLY = 4
 #: How many chunks go at a time because of their age, and because of their bytes.
@@ -199,7 +199,7 @@ class Compactor:
         #: Chunks of the smallest size, and appended since they were counted.
         counted = chunk_store.small_chunks()
         self._appended: dict[tuple[Tier, str], int] = counted or {}
-        #: Of a label that was not counted so many are assumed that somebody looks.
+        #: The number assumed for a label that was not counted, so that it is counted soon.
         self._assumed = MERGED if counted is None else 0
         self._rows: dict[tuple[Tier, str], list[Row]] = defaultdict(list)
         #: Up to when everything has come.
@@ -267,7 +267,8 @@ class Compactor:
             self.chunk_store.set_recorded_until(newest)
 
     def _reasons(self, came: Iterable[_Came]) -> Iterator[Point]:
-        """Write each reason down unless it is the one before, as of most switches in a row."""
+        """Record each reason unless it repeats the one before, as it does for most switches in a
+        row."""
         before: object = _NOTHING
         for at, reason in came:
             if reason is not before and reason != before:

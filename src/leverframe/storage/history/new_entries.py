@@ -13,7 +13,7 @@ class NewEntries(Struct, frozen=True):
     entries: list[Entry]
     #: What is added to numbers; None until the history was asked for its newest.
     base: int | None
-    #: How many entries a journal had that went on from another node.
+    #: The number of entries of a journal that continues from another node.
     told_elsewhere: int | None
 
     def add_to(self, compactor: Compactor) -> int:
@@ -23,7 +23,7 @@ class NewEntries(Struct, frozen=True):
         return base
 
     def stage_in(self, compactor: Compactor) -> int:
-        """Do the same for somebody who commits."""
+        """Do the same for a caller that commits."""
         chunk_store = compactor.chunk_store
         base = self._base_after(chunk_store.entries.newest())
         reports = [_renumber(report_of(entry), base) for entry in self.entries]
@@ -38,7 +38,7 @@ class NewEntries(Struct, frozen=True):
     def _base_after(self, newest: int) -> int:
         if self.base is not None:
             return self.base
-        # Of entries that are stored already the newest is the last one that was told elsewhere.
+        # Of entries that are stored already the newest is the last one that was recorded elsewhere.
         return newest + 1 if self.told_elsewhere is None else max(0, newest - self.told_elsewhere)
 
 

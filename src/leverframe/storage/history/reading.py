@@ -52,9 +52,9 @@ _GENEROUS = 8192
 #: Digits of a mean; more than any sensor has.
 _DIGITS = 6
 
-#: About so many values are looked at for one piece of what is read.
+#: The approximate number of values that are read for one piece.
 _PIECE = 20_000
-#: What a label costs besides its values, as so many of them.
+#: What a label costs besides its values, as a number of values.
 _PER_LABEL = 100
 _LAST_YEAR_ENDS = 253_402_300_800
 #: The columns of an answer.
@@ -70,7 +70,7 @@ class TooManyValues(ErrorForPeople):
 
 
 class TimeSpan(Struct, frozen=True):
-    """A question: labels from one time to another, in at most so many points each."""
+    """A question: labels from one time to another, with a limit of points for each."""
 
     labels: tuple[str, ...]
     first: float
@@ -366,7 +366,7 @@ def _mean(area: float, weight: float, low: float, high: float) -> float:
 
 
 class CsvStyle(Struct, frozen=True):
-    """How a table is written: for programs, or for people with names and local times."""
+    """How a table is written: for programs, or with names and local times."""
 
     #: What stands above a column instead of its label.
     titles: Mapping[str, str] = {}
@@ -380,7 +380,7 @@ FOR_PROGRAMS = CsvStyle()
 def csv_pieces(
     compactor: Compactor, span: TimeSpan, style: CsvStyle = FOR_PROGRAMS
 ) -> Iterator[bytes]:
-    """Write CSV in pieces, so that nobody ever holds more than a few thousand lines of it.
+    """Write CSV in pieces, so that only a few thousand lines are in memory.
 
     Raw values: a line whenever one of the labels changed, with what all of them held then. Reduced:
     a line for every interval, with lowest, mean and highest value of each label.
@@ -468,7 +468,7 @@ def _lines(rows: Iterable[Sequence[str]]) -> bytes:
 
 def _time(at: float, zone: tzinfo | None, precision: str = "milliseconds") -> str:
     if at >= _LAST_YEAR_ENDS:
-        # A clock that was set to the last year there is, and goes on.
+        # A clock that was set to the last possible year, and keeps running.
         return repr(at)
     # Rounded first: the number may lie just below the millisecond that it means.
     if zone is not None:

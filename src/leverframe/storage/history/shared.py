@@ -43,7 +43,7 @@ class SharedHistory:
 
     #: Real seconds that a value of a controller may wait before it is handed over.
     gather_s = GATHER_S
-    #: Who asks is refused after so many seconds without an answer; None waits for it.
+    #: A question is refused after this number of seconds without an answer; None waits for it.
     answer_within_s: float | None = None
 
     def __init__(self, path: Path | None, bounds: Bounds, *, retry_s: float = RETRY_S) -> None:
@@ -107,7 +107,7 @@ class SharedHistory:
         return self._controllers
 
     def require(self) -> None:
-        """Raise StoreUnavailable at once where nothing can be reached at present."""
+        """Raise StoreUnavailable immediately if nothing can be reached at present."""
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
         return self._chunks().of(controller, self.bounds().max_bytes)
@@ -140,7 +140,7 @@ class SharedHistory:
             set_aside_if_damaged(self._path, error)
 
     def give_up_on(self, worker: "WorkerOfOne", error: Exception) -> None:
-        """Begin anew after something went wrong with what a worker did."""
+        """Reopen the file after an operation of a worker failed."""
         self.give_up(error)
 
     def log(self, sentence: str | None) -> None:
@@ -160,7 +160,7 @@ class SharedHistory:
         try:
             self._chunks().forget(controllers)
         except Exception as error:
-            # Nobody asks for it any more; the file stays larger than it needs to be.
+            # It is never read again; the file stays larger than it needs to be.
             log.warning("the history of removed controllers could not be deleted: %s", error)
             self.give_up(error)
 
@@ -179,7 +179,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         self._was_opened = False
 
     def lay_down(self) -> None:
-        """Free the memory; the file has all that is needed to go on."""
+        """Free the memory; the file has all that is needed to resume."""
         self._compactor = None
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
@@ -224,7 +224,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         if self._unwritten:
             self._current_compactor().add(self._unwritten)
         if self._was_opened:
-            # Whoever opens it next writes the gap: opening thousands would hold up the stop.
+            # The next worker records the gap: opening thousands would delay the stop.
             self._shared.note_stop(self._controller, at)
 
     def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -2,9 +2,9 @@
 
 The engine appends to a list; that is all that a changing value costs on the event loop. The
 recorder hands the list over now and then. The thread opens the file, writes and reads, one job
-after the other, so whoever asks sees all that came before. Nothing that goes wrong there reaches
-the controller: values that cannot be written are tried again, the oldest are lost and counted, a
-damaged file is set aside, and `/health` tells what is wrong.
+after the other, so a question sees all that came before. Nothing that goes wrong there reaches the
+controller: values that cannot be written are tried again, the oldest are lost and counted, a
+damaged file is set aside, and `/health` shows the problem.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 #: Real seconds that a value may wait before it is written: what a killed process loses.
 GATHER_S = 5.0
-#: So many values are handed over at once, whatever the time.
+#: This number of values is handed over together, whatever the time.
 BATCH = 4096
 #: Values that wait for the thread at most; more of them are lost, or waited for on virtual time.
 MAX_WAITING = 200_000
@@ -101,7 +101,7 @@ class HistoryWorker(Protocol):
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         """Run a question after all that was added; raises StoreUnavailable if it cannot.
 
-        What nobody waits for lets the questions of others go first.
+        Work that no caller waits for lets questions go first.
         """
 
     async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
@@ -187,7 +187,7 @@ class ThreadHistoryWorker:
         self._retry: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._executor = executor or ThreadPoolExecutor(1, "history")
-        #: Takes what somebody waits for.
+        #: Runs the jobs that a caller waits for.
         self._asked = self._executor
         self._handed_over = 0
         self._done = 0
@@ -353,7 +353,7 @@ class HistoryRecorder:
     """The recorder of one controller: gathers samples of its engine and hands them to a worker.
 
     A timer runs only while something waits, so an idle controller costs nothing. On virtual time
-    there is no timer: samples are handed over when many have come, and before anybody asks.
+    there is no timer: samples are handed over in batches, and before each question.
     """
 
     def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float | None = None) -> None:
@@ -378,7 +378,7 @@ class HistoryRecorder:
         return self._worker.max_entries
 
     def flush_if_due(self) -> None:
-        """Hand over the samples: many at once, few of them after a while."""
+        """Hand over the samples: many immediately, a few after a while."""
         if len(self.samples) >= BATCH:
             self.flush()
         elif self._has_timer and self._timer is None and self.samples:
@@ -428,7 +428,7 @@ def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *value
 
 
 def _ignore_trouble(_: str | None) -> None:
-    """Drop a sentence: nobody wants to know of troubles yet."""
+    """Drop a sentence: no one listens for problems yet."""
 
 
 def set_aside_if_damaged(path: Path | None, error: Exception) -> None:
