@@ -112,7 +112,7 @@ DEVICES: dict[str, tuple[int, tuple[ModuleReading, ...]]] = {
 }
 
 
-def expected(reading: ModuleReading) -> float:
+def expect_value(reading: ModuleReading) -> float:
     raw = bit_of(reading) if reading.function in (1, 2) else raw_number(reading)
     return raw / reading.divisor
 
@@ -169,11 +169,13 @@ async def test_every_module_is_read_from_a_slave_that_others_wrote(
     for slot, label in enumerate(labels, start=1):
         values: list[float | None] = [None] * 30
         for reading in DEVICES[label][1]:
-            values[reading.number] = expected(reading)
+            values[reading.number] = expect_value(reading)
         wanted[f"slot{slot}"] = values
     try:
         await until(
-            lambda: all(_known(sensed.get(slot)) == _known(wanted[slot]) for slot in wanted)
+            lambda: all(
+                _count_known(sensed.get(slot)) == _count_known(wanted[slot]) for slot in wanted
+            )
         )
         for slot, values in wanted.items():
             assert sensed[slot] == pytest.approx(values)
@@ -182,7 +184,7 @@ async def test_every_module_is_read_from_a_slave_that_others_wrote(
     assert troubles == {}
 
 
-def _known(values: Any) -> int:
+def _count_known(values: Any) -> int:
     return sum(value is not None for value in values or ())
 
 

@@ -113,12 +113,12 @@ def slots(*modules: tuple[str, int], settings: Settings = NEWEST) -> Settings:
     return replace(settings, modbus_slots=(*chosen, *NEWEST.modbus_slots[len(chosen) :]))
 
 
-def mapped(settings: Settings, *items: tuple[int, int]) -> Settings:
+def with_mapping(settings: Settings, *items: tuple[int, int]) -> Settings:
     mapping = [ModbusMapping(slot, reading) for slot, reading in items]
     return replace(settings, modbus_mapping=(*mapping, *NEWEST.modbus_mapping[len(mapping) :]))
 
 
-GTIL = mapped(slots(("GTIL", 7)), (1, 1), (1, 4), (2, 0))
+GTIL = with_mapping(slots(("GTIL", 7)), (1, 1), (1, 4), (2, 0))
 
 
 def test_readings_become_m1_to_m30_by_the_mapping() -> None:
@@ -143,7 +143,7 @@ def test_nothing_is_asked_without_power() -> None:
         asked = len(bench.bus.asked)
         with pytest.raises(Unusable, match="no power"):
             await bench.master.request(1, Read(3, 0, 1))
-        bench.adopt(mapped(GTIL, (1, 2)))
+        bench.adopt(with_mapping(GTIL, (1, 2)))
         await asyncio.sleep(60.0)
         assert len(bench.bus.asked) == asked
         bench.master.set_power(True)
@@ -361,7 +361,7 @@ def test_a_module_taken_out_has_no_readings_any_more() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
-        bench.adopt(mapped(NEWEST, (1, 1)))
+        bench.adopt(with_mapping(NEWEST, (1, 1)))
         assert bench.sensed["m1"] is None
         asked = len(bench.bus.asked)
         await asyncio.sleep(60.0)
@@ -378,7 +378,7 @@ def test_new_mapping_counts_immediately() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
-        bench.adopt(mapped(GTIL, (0, 0), (1, 0), (1, 5), (2, 0)))
+        bench.adopt(with_mapping(GTIL, (0, 0), (1, 0), (1, 5), (2, 0)))
         assert (bench.sensed["m1"], bench.sensed["m2"], bench.sensed["m3"]) == (None, 10.0, 100)
         assert bench.sensed["m4"] is None
         await bench.master.close()
@@ -476,7 +476,7 @@ def test_answer_for_a_replaced_module_is_dropped() -> None:
         del bus.slaves[7]
         bus.slaves[8] = 900
         bus.slaves[7] = 100
-        bench.adopt(mapped(slots(("GTIL", 8)), (1, 1)))
+        bench.adopt(with_mapping(slots(("GTIL", 8)), (1, 1)))
         await asyncio.sleep(0.3)
         assert bench.sensed["m1"] is None
         await asyncio.sleep(1.0)

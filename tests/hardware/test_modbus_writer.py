@@ -30,7 +30,7 @@ SILENT = Unusable("the heat pump does not answer; check its wiring.")
 PLACE = "Modbus slot 1 register 100"
 
 
-def refused(code: int) -> RequestRefused:
+def refusal_of(code: int) -> RequestRefused:
     return RequestRefused(code, f"the heat pump refuses to be written: exception {code}.")
 
 
@@ -54,7 +54,7 @@ class Module:
         self.asked.append((now, request))
         await asyncio.sleep(0.01)
         if request.function in self.unknown:
-            raise refused(1)
+            raise refusal_of(1)
         if self.faults:
             raise self.faults.popleft()
         if isinstance(request, Write):
@@ -82,7 +82,7 @@ class Desk:
         self.troubles: dict[str, str] = {}
         self.told: list[tuple[str, str]] = []
         self.changes = 0
-        self.reports = WriteReports(lambda: 1000.0, self.changed)
+        self.reports = WriteReports(lambda: 1000.0, self.count_change)
         self.writer = ModbusWriter(
             self.module.request,
             self.troubles,
@@ -90,7 +90,7 @@ class Desk:
             self.reports,
         )
 
-    def changed(self) -> None:
+    def count_change(self) -> None:
         self.changes += 1
 
     def write(
@@ -162,7 +162,7 @@ def test_difference_is_a_problem_until_a_later_write_succeeds() -> None:
 
 def test_what_cannot_be_read_counts_as_written_and_says_so() -> None:
     async def scenario(desk: Desk) -> None:
-        desk.module.read_fault = refused(2)
+        desk.module.read_fault = refusal_of(2)
         await desk.write(7, asked=True)
         assert desk.outcome == ("not read back", None)
         assert "not read back: the heat pump refuses" in desk.told[-1][1]
@@ -215,10 +215,10 @@ def test_requested_write_is_answered_soon() -> None:
 @pytest.mark.parametrize("code", [2, 3, 4])
 def test_a_module_that_refuses_is_not_asked_again(code: int) -> None:
     async def scenario(desk: Desk) -> None:
-        desk.module.faults = deque([refused(code)])
+        desk.module.faults = deque([refusal_of(code)])
         await desk.write(215)
         assert len(desk.module.writes) == 1
-        assert desk.troubles == {PLACE: str(refused(code))}
+        assert desk.troubles == {PLACE: str(refusal_of(code))}
 
     at_a_desk(scenario)
 
@@ -226,7 +226,7 @@ def test_a_module_that_refuses_is_not_asked_again(code: int) -> None:
 @pytest.mark.parametrize("code", [5, 6])
 def test_a_module_that_is_busy_is_asked_again(code: int) -> None:
     async def scenario(desk: Desk) -> None:
-        desk.module.faults = deque([refused(code)])
+        desk.module.faults = deque([refusal_of(code)])
         await desk.write(215)
         assert len(desk.module.writes) == 2
         assert desk.troubles == {}
@@ -289,7 +289,7 @@ def test_places_do_not_wait_for_each_other() -> None:
 
 def test_another_module_in_the_slot_takes_its_troubles_along() -> None:
     async def scenario(desk: Desk) -> None:
-        desk.module.faults = deque([refused(2)])
+        desk.module.faults = deque([refusal_of(2)])
         await desk.write(1)
         old = defaults(Profile())
         slots = (old.modbus_slots[0], ModbusSlot("GTIL", 5), old.modbus_slots[2])

@@ -73,7 +73,7 @@ class Bench:
         self.start()
         await self.in_state("ready")
 
-    async def typed(self, command: str) -> list[str]:
+    async def type_command(self, command: str) -> list[str]:
         self.modem.command(SendModem(command))
         status = self.modem.status
         await until(lambda: status.full_report().answer is not None)
@@ -237,7 +237,7 @@ async def test_silence_in_the_middle_fails_the_message_and_the_modem_recovers(
 async def test_a_late_answer_is_not_taken_for_the_next_one(impatient: Bench) -> None:
     await impatient.ready()
     impatient.other.surprise("AT+CSQ", impatient.other.be_silent)
-    assert await impatient.typed("AT+CSQ") == ["no answer"]
+    assert await impatient.type_command("AT+CSQ") == ["no answer"]
     impatient.other.say("+CSQ: 31,0", "OK")
     await impatient.in_state("ready")
     assert impatient.modem.status.signal_dbm == -73
@@ -275,7 +275,7 @@ async def test_a_sim_card_that_asks_for_its_pin_says_what_to_do(bench: Bench) ->
     assert "gsmcmd=AT%2BCPIN=1234" in bench.troubles["GSM modem"]
     with pytest.raises(ModemUnavailable, match="SIM PIN"):
         await bench.modem.send_sms(NUMBER, "x")
-    assert await bench.typed("AT+CPIN=1234") == ["OK"]
+    assert await bench.type_command("AT+CPIN=1234") == ["OK"]
     await bench.in_state("ready")
     assert bench.troubles == {}
     assert "1234" not in str(bench.modem.status.full_report().command)
@@ -296,14 +296,14 @@ async def test_a_network_that_does_not_take_the_card_is_a_trouble(bench: Bench) 
 
 async def test_the_answer_to_a_typed_command_can_be_read(bench: Bench) -> None:
     await bench.ready()
-    assert await bench.typed("AT+CSQ") == ["+CSQ: 20,0", "OK"]
-    assert await bench.typed("AT+NONSENSE") == ["ERROR"]
+    assert await bench.type_command("AT+CSQ") == ["+CSQ: 20,0", "OK"]
+    assert await bench.type_command("AT+NONSENSE") == ["ERROR"]
     assert bench.modem.status.full_report().command == "AT+NONSENSE"
 
 
 async def test_a_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) -> None:
     await bench.ready()
-    (answer,) = await bench.typed("AT+CMGS=20")
+    (answer,) = await bench.type_command("AT+CMGS=20")
     assert "asks for a text" in answer
     await bench.modem.send_sms(NUMBER, "x")
     assert bench.other.sent == [(NUMBER, "x")]
@@ -312,7 +312,7 @@ async def test_a_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) 
 async def test_a_typed_command_during_a_restart_is_answered_with_that(bench: Bench) -> None:
     await bench.ready()
     bench.other.surprise("AT+CGMI", bench.other.reset)
-    assert await bench.typed("AT+CGMI") == ["the modem restarted"]
+    assert await bench.type_command("AT+CGMI") == ["the modem restarted"]
 
 
 async def test_what_the_modem_says_unasked_can_be_read(bench: Bench) -> None:
@@ -354,7 +354,7 @@ async def test_a_message_is_never_acted_upon_before_it_is_deleted(bench: Bench) 
     bench.other.surprise("AT+CMGD", bench.other.reset)
     bench.other.receive(NUMBER, "toggle")
     await until(lambda: bool(bench.received) and not bench.other.stored)
-    await bench.typed("AT")
+    await bench.type_command("AT")
     assert bench.received == [(NUMBER, "toggle")]
 
 
@@ -382,10 +382,10 @@ async def test_a_message_that_cannot_be_read_is_dropped(bench: Bench) -> None:
 
 
 async def test_messages_fail_immediately_without_a_modem_and_commands_report_it() -> None:
-    async def nobody(sender: str, text: str) -> None:
+    async def ignore_sms(sender: str, text: str) -> None:
         return None
 
-    modem = Modem(Gsm, nobody, {}, PATIENT)
+    modem = Modem(Gsm, ignore_sms, {}, PATIENT)
     with pytest.raises(ModemUnavailable, match="No GSM modem"):
         await modem.send_sms(NUMBER, "x")
     modem.command(SendModem("AT"))

@@ -30,7 +30,7 @@ from .waiting import until
 TOLD_WITHIN_S = 2.0
 
 
-async def told_in_time(troubles: dict[str, str], *devices: str) -> None:
+async def await_report(troubles: dict[str, str], *devices: str) -> None:
     with within(TOLD_WITHIN_S):
         await until(lambda: set(devices) <= troubles.keys())
 
@@ -87,7 +87,7 @@ async def test_pulled_gpio_chip_is_reported_and_restored_with_its_levels(
     await bench.poll()
     assert bench.troubles.keys().isdisjoint({"OUT0", "OUT1", "INPD1"})
     bench.pull_chip()
-    await told_in_time(bench.troubles, "OUT0", "OUT1", "INPD1")
+    await await_report(bench.troubles, "OUT0", "OUT1", "INPD1")
     assert bench.sensed["INPD1"] is None
     bench.lines.driven.clear()
     bench.plug_chip()
@@ -101,7 +101,7 @@ async def test_pulled_pwm_chip_is_reported_and_restored_with_its_duty(bench: Plu
     await bench.poll()
     chip = bench.tree.root / "class/pwm/pwmchip0"
     shutil.rmtree(chip)
-    await told_in_time(bench.troubles, "PWM1")
+    await await_report(bench.troubles, "PWM1")
     assert "pwmchip0/export is not there" in bench.troubles["PWM1"]
     bench.tree.add_pwm(0, 4)
     await is_over(bench.troubles, "PWM1")
@@ -116,7 +116,7 @@ async def test_pulled_1_wire_adapter_is_reported_and_its_sensors_are_absent(
     assert bench.sensed[SENSOR] == 21.5
     bench.unplug_onewire(SENSOR)
     (bench.tree.root / "bus/w1/devices/w1_bus_master1").rmdir()
-    await told_in_time(bench.troubles, "1-Wire bus")
+    await await_report(bench.troubles, "1-Wire bus")
     assert "has no adapter; plug it in" in bench.troubles["1-Wire bus"]
     assert bench.sensed[SENSOR] is None
     (bench.tree.root / "bus/w1/devices/w1_bus_master1").mkdir()
@@ -130,7 +130,7 @@ async def test_pulled_i2c_adapter_is_reported_and_released(bench: PluggedBench) 
     await bench.poll()
     assert bench.sensed["T1"] == 20.0
     bench.i2c.rmdir()
-    await told_in_time(bench.troubles, "I2C bus 1")
+    await await_report(bench.troubles, "I2C bus 1")
     assert bench.troubles["I2C bus 1"].startswith("/dev/i2c-1 is not there")
     assert bench.sensed["T1"] is None
     assert bench.bus.closed
@@ -168,7 +168,7 @@ async def test_pulled_port_of_a_serial_module_is_reported(tmp_path: Path) -> Non
     await until(lambda: _is_readable(adapter.end))
     assert troubles == {}
     adapter.pull()
-    await told_in_time(troubles, "serial port")
+    await await_report(troubles, "serial port")
     assert "was lost" in troubles["serial port"] or "is not there" in troubles["serial port"]
     back = Adapter(path)
     await is_over(troubles, "serial port")
@@ -186,7 +186,7 @@ async def test_pulled_modbus_port_is_reported_while_no_slave_is_polled(tmp_path:
     )
     await until(lambda: _is_readable(adapter.end))
     # It has been asked, and is silent: from now on it is asked less and less often.
-    await told_in_time(troubles, "Modbus slot 1")
+    await await_report(troubles, "Modbus slot 1")
     adapter.pull()
     with within(TOLD_WITHIN_S):
         await until(lambda: str(path) in troubles["Modbus slot 1"])

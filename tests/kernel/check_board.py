@@ -43,7 +43,7 @@ def test_the_check_has_the_rights_of_the_unit_and_says_what_they_lack(
 
 
 def test_with_its_groups_the_service_may_use_everything_that_is_free(
-    bench: Bench, service: Service, somebody: gpiod.LineRequest
+    bench: Bench, service: Service, line_holder: gpiod.LineRequest
 ) -> None:
     service.configure(bench.config(), f"SupplementaryGroups={' '.join(GROUPS)}")
     bench.sensor.is_damaged = True
@@ -51,7 +51,7 @@ def test_with_its_groups_the_service_may_use_everything_that_is_free(
     bench.sensor.is_damaged = False
     for label in ("OUT0", "OUT1", "INPD1", "INPD2", "PWM1", "VCC", "BME280"):
         assert " ok " in rows[label], rows
-    assert f"line {TAKEN} is used by somebody" in rows["OUT2"]
+    assert f"line {TAKEN} is used by another-program" in rows["OUT2"]
     assert "answers with wrong checksums" in rows["slot"]
     assert rows["2"] == "2 of 10 cannot be used."
 
@@ -60,13 +60,13 @@ def test_with_its_groups_the_service_may_use_everything_that_is_free(
 
 
 def test_line_in_use_is_reported_and_used_when_free(
-    bench: Bench, running: Service, somebody: gpiod.LineRequest
+    bench: Bench, running: Service, line_holder: gpiod.LineRequest
 ) -> None:
     running.get("/outs.cgi?out2=1&out1=0")
     until(lambda: "OUT2" in running.troubles(), "it is told", SOON_S)
     assert "is used by another program or driver" in running.troubles()["OUT2"]
     assert "OUT1" not in running.troubles()
-    somebody.release()
+    line_holder.release()
     until(lambda: "OUT2" not in running.troubles(), "the line is taken", SOON_S)
     assert bench.chip.level(TAKEN) == 1
 
@@ -137,18 +137,18 @@ def test_lines_of_a_pl061_are_driven_and_watched() -> None:
     (chip,) = (path.name for path in device.glob("gpiochip*") if (path / "dev").exists())
     lines = KernelLines()
     output = lines.open_output(Pin(f"/dev/{chip}", 0), on=True)
-    assert "out hi" in _shown("leverframe")
+    assert "out hi" in _kernel_line("leverframe")
     output.drive(False)
-    assert "out lo" in _shown("leverframe")
+    assert "out lo" in _kernel_line("leverframe")
     output.close()
-    assert _shown("leverframe") == ""
+    assert _kernel_line("leverframe") == ""
     watched = lines.open_input(Pin(f"/dev/{chip}", 1), pull_up=False)
     assert watched.level() in (0, 1)
-    assert "in " in _shown("leverframe")
+    assert "in " in _kernel_line("leverframe")
     watched.close()
 
 
-def _shown(consumer: str) -> str:
+def _kernel_line(consumer: str) -> str:
     """Return what the kernel itself says of a line of the PL061."""
     _, _, chip = Path("/sys/kernel/debug/gpio").read_text().partition("pl061")
     lines = chip.partition("\n\n")[0].splitlines()
@@ -202,7 +202,7 @@ def test_a_killed_controller_comes_back_with_outputs_as_they_were_set(
     assert (state["OUT0"], state["OUT1"]) == (1, 0)
 
 
-def told_within_s(running: Service) -> float:
+def report_limit_s(running: Service) -> float:
     """Two seconds; an emulated processor that others keep busy gets the time of some requests."""
     began = time.monotonic()
     running.state()
@@ -217,9 +217,9 @@ def test_pulled_chip_is_reported(bench: Bench, running: Service) -> None:
     chip.pull()
     gone = time.monotonic()
     until(lambda: {"OUT0", "INPD1"} <= running.troubles().keys() - before, "it is told", SOON_S)
-    limit_s = told_within_s(running)
-    assert running.told_at("OUT0: ") - gone < limit_s
-    assert running.told_at("INPD1: ") - gone < limit_s
+    limit_s = report_limit_s(running)
+    assert running.time_of_log_line("OUT0: ") - gone < limit_s
+    assert running.time_of_log_line("INPD1: ") - gone < limit_s
 
 
 def test_pulled_adapter_is_reported_for_all_devices_on_it(bench: Bench, running: Service) -> None:
@@ -229,9 +229,9 @@ def test_pulled_adapter_is_reported_for_all_devices_on_it(bench: Bench, running:
     gone = time.monotonic()
     expected = {bus, "1-Wire bus", "VCC"}
     until(lambda: expected <= running.troubles().keys(), "it is told", SOON_S)
-    late = {name: running.told_at(f"{name}: ") - gone for name in expected}
+    late = {name: running.time_of_log_line(f"{name}: ") - gone for name in expected}
     print(late)
-    assert max(late.values()) < told_within_s(running)
+    assert max(late.values()) < report_limit_s(running)
     assert "is not there" in running.troubles()[bus]
     state = running.state()
     assert (state["T1"], state["DS1"], state["VCC"]) == (None, None, None)

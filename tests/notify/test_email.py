@@ -260,7 +260,7 @@ async def test_resent_mail_keeps_its_message_id(bell: Bell) -> None:
     assert second.startswith("<2.")
 
 
-def written(**settings: str) -> bytes:
+def write_mail(**settings: str) -> bytes:
     """A mail as it is sent."""
     message = Message(1, "email", 1, True, "rule 1", "bert@example.org", 1e9, content={"text": "x"})
     email = replace(Email(host="h", sender="a@example.org"), **settings)
@@ -269,7 +269,7 @@ def written(**settings: str) -> bytes:
 
 @given(st.text(max_size=60))
 def test_no_subject_adds_a_header_or_a_line_to_the_text(subject: str) -> None:
-    head, _, body = written(subject=subject).partition(b"\r\n\r\n")
+    head, _, body = write_mail(subject=subject).partition(b"\r\n\r\n")
     names = [line.partition(b":")[0] for line in head.split(b"\r\n") if line[:1] not in b" \t"]
     assert sorted(names) == sorted(
         [
@@ -285,13 +285,13 @@ def test_no_subject_adds_a_header_or_a_line_to_the_text(subject: str) -> None:
 )
 def test_invalid_sender_address_is_reported(sender: str) -> None:
     with pytest.raises(CannotSend, match="is not an e-mail address; set one with em6"):
-        written(sender=sender)
+        write_mail(sender=sender)
 
 
 @given(st.text(max_size=30) | st.from_regex(r"\A[^@]{1,9}@[^@]{1,9}\Z"))
 def test_a_sender_is_one_address_in_one_header_or_refused(sender: str) -> None:
     try:
-        head = written(sender=sender).partition(b"\r\n\r\n")[0]
+        head = write_mail(sender=sender).partition(b"\r\n\r\n")[0]
     except CannotSend:
         return
     assert head.startswith(b"From: ")

@@ -51,7 +51,7 @@ async def soak(folder: Path, seconds: float, seed: int, *, progress: bool) -> li
         return ledgers
 
 
-async def until_told(soaking: Coroutine[None, None, list[Ledger]]) -> list[Ledger]:
+async def run_until_signal(soaking: Coroutine[None, None, list[Ledger]]) -> list[Ledger]:
     """Who is told to end takes the processes that it started along."""
     running = asyncio.ensure_future(soaking)
     for told in (signal.SIGINT, signal.SIGTERM):
@@ -81,7 +81,7 @@ def main() -> int:
         try:
             where = Path(folder), 60 * minutes, chosen.seed
             soaking = soak_fleet(*where) if chosen.fleet else soak(*where, progress=True)
-            ledgers = asyncio.run(until_told(soaking))
+            ledgers = asyncio.run(run_until_signal(soaking))
         except asyncio.CancelledError:
             print("ended before its time")
             return 1

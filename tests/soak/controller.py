@@ -85,7 +85,7 @@ class SoakedController:
             await asyncio.sleep(seconds)
             os.kill(self.pid, signal.SIGCONT)
 
-    def waited_s(self) -> float:
+    def seconds_waited(self) -> float:
         """How long its event loop could have run but was not let, since the start."""
         own = Path(f"/proc/{self.pid}/task/{self.pid}/schedstat")
         return int(own.read_text().split()[1]) / 1e9 if own.exists() else 0.0

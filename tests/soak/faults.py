@@ -54,11 +54,11 @@ async def refusing_disk(controller: SoakedController, chance: Random) -> None:
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
 
 
-async def held_up(controller: SoakedController, chance: Random) -> None:
+async def hold_up(controller: SoakedController, chance: Random) -> None:
     await controller.hold_up(chance.uniform(0.1, 1.5))
 
 
-async def killed(controller: SoakedController, chance: Random) -> None:
+async def kill(controller: SoakedController, chance: Random) -> None:
     with controller.ledger.fault("kill -9"):
         await controller.kill()
         await controller.start()

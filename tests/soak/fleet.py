@@ -118,7 +118,7 @@ class FleetStory:
                 self.ledger.counts["work that a fault kept from being done"] += 1
             await asyncio.sleep(self._dice.uniform(*self._work_every_s))
 
-    def _chosen(self) -> CountingClient:
+    def _choose(self) -> CountingClient:
         """Choose one of the controllers that no bulk change is for."""
         return self._scene.clients[self._dice.choice(self._scene.untagged)]
 
@@ -128,7 +128,7 @@ class FleetStory:
 
     async def _restore(self) -> None:
         """Restore what a backup has just saved; nothing else is changed meanwhile."""
-        one = self._chosen()
+        one = self._choose()
         async with one.lock:
             for place in (CHANGES, MESSAGES, DIRECT):
                 told = one.told[place]
@@ -148,7 +148,7 @@ class FleetStory:
             self._judge(answer.status, f"restoring {one.name}", answer.body)
 
     async def _upload(self) -> None:
-        one = self._chosen()
+        one = self._choose()
         async with one.lock:
             known = self._sites.setdefault(one.name, {0})
             number = max(known) + 1
@@ -183,7 +183,7 @@ class FleetStory:
 
     async def _change_version(self) -> None:
         """Let a controller be another version, which it becomes when it starts elsewhere."""
-        name, version = self._chosen().name, self._dice.choice(VERSIONS)
+        name, version = self._choose().name, self._dice.choice(VERSIONS)
         query = (
             "UPDATE controller SET record = jsonb_set(record::jsonb, '{sw}', %s::jsonb)::text"
             " WHERE name = %s"

@@ -125,9 +125,9 @@ class RealTime:
     # --- what goes wrong ----------------------------------------------------------------------
 
     def _own_faults(self) -> tuple[Fault, ...]:
-        usual = (faults.slow_disk, faults.hanging_disk, faults.refusing_disk, faults.held_up)
+        usual = (faults.slow_disk, faults.hanging_disk, faults.refusing_disk, faults.hold_up)
         # Never two of these at once: a store that another program holds keeps a start from working.
-        return (*usual, faults.killed, faults.killed) if self._kills else usual
+        return (*usual, faults.kill, faults.kill) if self._kills else usual
 
     async def _go_wrong(
         self, quiet: asyncio.Event, kinds: tuple[Fault, ...], least_s: float, max_s: float
@@ -193,13 +193,13 @@ class RealTime:
         """Whatever happens around it, the loop of the controller answers soon."""
         lateness = asyncio.create_task(own_lateness())
         life, began = self._controller.life, time.monotonic()
-        waited_s = self._controller.waited_s()
+        waited_s = self._controller.seconds_waited()
         try:
             await client.get("/health")
             took_s = time.monotonic() - began
         finally:
             lateness.cancel()
-        late_s = await lateness + self._controller.waited_s() - waited_s
+        late_s = await lateness + self._controller.seconds_waited() - waited_s
         if life == self._controller.life and not self.ledger.is_troubled(HELD_UP, "kill -9"):
             own_s = max(0.0, took_s - late_s)
             self.ledger.note("ms for an answer", 1000 * took_s)

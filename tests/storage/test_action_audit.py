@@ -156,16 +156,16 @@ async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries(
     def accounts(entries: Iterable[msgspec.Raw]) -> Counter[str]:
         return Counter(msgspec.json.decode(entry)["account"] for entry in entries)
 
-    async def written() -> None:
+    async def wait_for_write() -> None:
         noting.write()
         await until(lambda: writer.is_idle)
 
     switch("admin", 100)
     switch("panel", 300)
-    await written()
+    await wait_for_write()
     for _ in range(10):
         switch("loud", audit.MAX_ENTRIES)
-        await written()
+        await wait_for_write()
     expected = {"admin": 100, "panel": 300, "loud": 600}
     assert accounts((await noting.entries()).values()) == expected
     # The same after a restart, and not much more on disk.

@@ -27,7 +27,7 @@ class HeldStore(MemoryStore):
         await self.writes[-1][1]
         await super().write(rows)
 
-    async def begun(self, number: int) -> asyncio.Future[None]:
+    async def wait_for_write(self, number: int) -> asyncio.Future[None]:
         """Wait for the write with that number."""
         await until(lambda: len(self.writes) > number)
         return self.writes[number][1]
@@ -61,13 +61,13 @@ async def test_commits_that_come_while_the_disk_is_busy_share_the_next_transacti
     store = HeldStore()
     writer = Writer(store)
     first = writer.commit(Changes(settings={"n": 0}))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     others = []
     for n in range(1, 6):
         others.append(writer.commit(Changes(settings={"n": n})))
         await asyncio.sleep(0)
     write.set_result(None)
-    (await store.begun(1)).set_result(None)
+    (await store.wait_for_write(1)).set_result(None)
     assert await outcomes(first, *others) == [None] * 6
     assert len(store.writes) == 2
     assert store.load().settings == {"n": 5}
@@ -77,12 +77,12 @@ async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
     store = HeldStore()
     writer = Writer(store)
     failing = writer.commit(Changes(settings={"a": "lost"}))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     behind = [writer.commit(Changes(settings={f"b.{n}": n})) for n in range(10)]
     write.set_exception(FULL)
     assert await outcomes(failing, *behind) == [StoreUnavailable] * 11
     after = writer.commit(Changes(settings={"c": "after"}))
-    (await store.begun(1)).set_result(None)
+    (await store.wait_for_write(1)).set_result(None)
     assert await outcomes(after) == [None]
     assert store.load().settings == {"c": "after"}
 
@@ -104,7 +104,7 @@ async def test_cancelled_commit_stays_written_and_disturbs_no_other(is_full: boo
     store = HeldStore()
     writer = Writer(store)
     given_up, other = (writer.commit(Changes(settings={name: 1})) for name in "ab")
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     given_up.cancel()
     if is_full:
         write.set_exception(FULL)
@@ -119,7 +119,7 @@ async def test_a_writer_that_is_cancelled_sees_through_what_it_has_begun(is_full
     store = HeldStore()
     writer = Writer(store)
     begun = writer.commit(Changes(settings={"a": 1}))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     assert isinstance(writer._group, GroupCommit)
     assert writer._group.task is not None
     writer._group.task.cancel()
@@ -137,7 +137,7 @@ async def test_a_writer_that_is_collected_without_its_loop_ends_and_settles_noth
     store = HeldStore()
     writer = Writer(store)
     begun = writer.commit(Changes(settings={"a": 1}))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     assert isinstance(writer._group, GroupCommit)
     assert writer._group.task is not None
     coroutine = writer._group.task.get_coro()
@@ -166,7 +166,7 @@ async def test_commit_callbacks_run_in_order_and_before_waiting_callers(is_full:
     listeners = [together, together, None, together, alone]
     for number, listener in enumerate(listeners):
         futures.append(writer.commit(Changes(settings={"n": number}), listener, number))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     if is_full:
         write.set_exception(FULL)
     else:
@@ -192,7 +192,7 @@ async def test_a_fault_of_who_hears_is_theirs_alone(
     heard: list[StoreUnavailable | None] = []
     faulty = writer.commit(Changes(settings={"a": 1}), fail)
     behind = writer.commit(Changes(settings={"b": 2}), lambda _, error: heard.append(error))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     if is_full:
         write.set_exception(FULL)
         assert await outcomes(faulty, behind) == [StoreUnavailable, StoreUnavailable]
@@ -212,7 +212,7 @@ async def test_reported_failure_causes_no_warning_for_callers_that_do_not_wait()
     store = HeldStore()
     writer = Writer(store)
     writer.commit(Changes(settings={"a": 1}))
-    (await store.begun(0)).set_exception(FULL)
+    (await store.wait_for_write(0)).set_exception(FULL)
     await until(lambda: writer.is_idle)
     assert complaints == []
 

@@ -167,7 +167,7 @@ def test_registers_survive_packing(words: list[int]) -> None:
     assert registers_from(b"".join(word.to_bytes(2, "big") for word in words)) == tuple(words)
 
 
-def taken(frames: TcpFrames) -> list[TcpRequest]:
+def take_requests(frames: TcpFrames) -> list[TcpRequest]:
     found = []
     while (request := frames.next()) is not None:
         found.append(request)
@@ -192,7 +192,7 @@ def test_frames_are_found_in_pieces_of_any_size(
     found = []
     for at in range(0, len(stream), piece):
         frames.feed(stream[at : at + piece])
-        found += taken(frames)
+        found += take_requests(frames)
     assert [(one.transaction, one.unit) for one in found] == [x[:2] for x in asked]
     assert [request_from(one.pdu) for one in found] == [Read(1, x[2], 3) for x in asked]
     assert not frames.is_within_a_frame
@@ -205,7 +205,7 @@ def test_any_bytes_are_frames_or_no_modbus(pieces: list[bytes]) -> None:
     for piece in pieces:
         frames.feed(piece)
         try:
-            for request in taken(frames):
+            for request in take_requests(frames):
                 assert 1 <= len(request.pdu) <= 253
         except NotModbus:
             return

@@ -39,7 +39,7 @@ def data(registers: list[int]) -> Data:
     return Data(b"".join(register.to_bytes(2, "big") for register in registers))
 
 
-def heard(*pieces: bytes) -> Answer | None:
+def feed_pieces(*pieces: bytes) -> Answer | None:
     reader = AnswerReader(SLAVE, ASKED)
     for piece in pieces:
         answer = reader.feed(piece)
@@ -66,47 +66,47 @@ def test_an_answer_is_found_behind_noise_and_in_pieces(
 ) -> None:
     stream = noise + answer_bytes(registers)
     pieces = [stream[at : at + piece] for at in range(0, len(stream), piece)]
-    assert heard(*pieces) == data(registers)
+    assert feed_pieces(*pieces) == data(registers)
 
 
 @given(REGISTERS, st.integers(0, 8), st.integers(1, 255))
 def test_a_damaged_answer_is_none(registers: list[int], at: int, damage: int) -> None:
     frame = bytearray(answer_bytes(registers))
     frame[at] ^= damage
-    assert heard(bytes(frame)) is None
+    assert feed_pieces(bytes(frame)) is None
 
 
 @given(REGISTERS, st.integers(0, 8))
 def test_a_short_answer_is_none_until_the_rest_has_come(registers: list[int], cut: int) -> None:
     frame = answer_bytes(registers)
-    assert heard(frame[:cut]) is None
-    assert heard(frame[:cut], frame[cut:]) == data(registers)
+    assert feed_pieces(frame[:cut]) is None
+    assert feed_pieces(frame[:cut], frame[cut:]) == data(registers)
 
 
 @given(REGISTERS)
 def test_a_damaged_answer_does_not_hide_the_good_one_behind_it(registers: list[int]) -> None:
     damaged = answer_bytes([1, 2])[:-1] + b"\xff"
-    assert heard(damaged + answer_bytes(registers)) == data(registers)
+    assert feed_pieces(damaged + answer_bytes(registers)) == data(registers)
 
 
 def test_answer_of_another_slave_is_ignored() -> None:
-    assert heard(answer_bytes([1, 2], slave=SLAVE + 1)) is None
-    assert heard(answer_bytes([1, 2], slave=SLAVE + 1), answer_bytes([3, 4])) == data([3, 4])
+    assert feed_pieces(answer_bytes([1, 2], slave=SLAVE + 1)) is None
+    assert feed_pieces(answer_bytes([1, 2], slave=SLAVE + 1), answer_bytes([3, 4])) == data([3, 4])
 
 
 def test_answer_of_another_length_is_ignored() -> None:
-    assert heard(answer_bytes([1, 2, 3]), answer_bytes([3, 4])) == data([3, 4])
+    assert feed_pieces(answer_bytes([1, 2, 3]), answer_bytes([3, 4])) == data([3, 4])
 
 
 def test_answer_to_another_function_is_ignored() -> None:
     other = PEER.buildFrame(ReadInputRegistersResponse(registers=[9, 9], dev_id=SLAVE))
-    assert heard(other, answer_bytes([3, 4])) == data([3, 4])
+    assert feed_pieces(other, answer_bytes([3, 4])) == data([3, 4])
 
 
 def test_echo_of_the_request_is_ignored() -> None:
     echo = build_frame(SLAVE, ASKED.pdu())
-    assert heard(echo) is None
-    assert heard(echo + answer_bytes([3, 4])) == data([3, 4])
+    assert feed_pieces(echo) is None
+    assert feed_pieces(echo + answer_bytes([3, 4])) == data([3, 4])
 
 
 def test_echo_that_looks_like_an_answer_is_ignored() -> None:
@@ -120,8 +120,8 @@ def test_echo_that_looks_like_an_answer_is_ignored() -> None:
 
 
 def test_an_exception_is_an_answer() -> None:
-    assert heard(build_frame(SLAVE, exception_answer(3, 2))) == ExceptionReply(2)
-    assert heard(build_frame(SLAVE + 1, exception_answer(3, 2))) is None
+    assert feed_pieces(build_frame(SLAVE, exception_answer(3, 2))) == ExceptionReply(2)
+    assert feed_pieces(build_frame(SLAVE + 1, exception_answer(3, 2))) is None
 
 
 WRITES = st.one_of(
@@ -169,7 +169,7 @@ def test_the_echo_of_a_write_of_several_is_not_its_confirmation() -> None:
 @FEW
 @given(st.lists(st.binary(max_size=300), max_size=10))
 def test_any_bytes_are_an_answer_or_nothing(pieces: list[bytes]) -> None:
-    answer = heard(*pieces)
+    answer = feed_pieces(*pieces)
     assert answer is None or isinstance(answer, Data | ExceptionReply)
 
 

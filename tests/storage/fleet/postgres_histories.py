@@ -36,9 +36,9 @@ class HistoryDatabase:
             with connection.cursor() as cursor:
                 query = "INSERT INTO controller (number, name, record) VALUES (%s, %s, %s)"
                 cursor.executemany(query, rows)
-        self.claim = self.given_to("a")
+        self.claim = self.give_all_to("a")
 
-    def given_to(self, node: str) -> Claim:
+    def give_all_to(self, node: str) -> Claim:
         """Begin a life of a node and let it have all controllers."""
         with connect(self.address) as connection:
             claim = membership.register(connection, node, "", 1)

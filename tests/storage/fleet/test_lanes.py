@@ -220,7 +220,7 @@ async def test_who_reads_one_controller_does_not_look_through_batches_of_others(
     assert on_disk._recent.of([1, 2, 3]) == []
 
 
-def written_to_file(folder: Path) -> bytes:
+def read_files(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.glob("fleet.db*"))
 
 
@@ -229,13 +229,13 @@ async def test_nothing_forgotten_is_left_in_the_file(on_disk: SqliteLane, tmp_pa
     for number in range(10):
         rows = Rows({"a": '"canary"'}, {f"audit.{number:012d}": '"canary"' * 20})
         on_disk.write_parts(dict.fromkeys(controllers, rows))
-    assert b"canary" in written_to_file(tmp_path)
+    assert b"canary" in read_files(tmp_path)
     on_disk.fill_tables()
     await on_disk.forget(controllers)
-    assert b"canary" not in written_to_file(tmp_path)
+    assert b"canary" not in read_files(tmp_path)
 
 
-def written_to_database(folder: Path) -> bytes:
+def read_database_log(folder: Path) -> bytes:
     """Return the newest part of its log: whatever enters a database stands there first."""
     server = shared_server()
     with connect(server.fleet_of(folder)) as connection:
@@ -244,7 +244,7 @@ def written_to_database(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("kind", "written"), [("sqlite", written_to_file), ("postgres", written_to_database)]
+    ("kind", "written"), [("sqlite", read_files), ("postgres", read_database_log)]
 )
 async def test_secrets_are_sealed_for_their_controller_alone(
     tmp_path: Path, kind: str, written: Callable[[Path], bytes]
@@ -278,7 +278,7 @@ async def test_secrets_are_sealed_for_their_controller_alone(
 
 
 @pytest.mark.parametrize(
-    ("kind", "written"), [("sqlite", written_to_file), ("postgres", written_to_database)]
+    ("kind", "written"), [("sqlite", read_files), ("postgres", read_database_log)]
 )
 async def test_web_hooks_of_an_earlier_program_are_sealed_at_the_next_start(
     tmp_path: Path, kind: str, written: Callable[[Path], bytes]

@@ -59,11 +59,11 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     run = HistorySession._run
 
-    def noted(session: HistorySession, query: str, values: Any = ()) -> Any:
+    def record(session: HistorySession, query: str, values: Any = ()) -> Any:
         asked.append(query)
         return run(session, query, values)
 
-    monkeypatch.setattr(HistorySession, "_run", noted)
+    monkeypatch.setattr(HistorySession, "_run", record)
     return asked
 
 
@@ -97,7 +97,7 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
     former.add([sample(n) for n in range(3)])
     with connect(database.address) as connection:
         assert membership.declare_dead(connection, membership.seen_nodes(connection)[0])
-    there = database.session(database.given_to("b"))
+    there = database.session(database.give_all_to("b"))
     latter = Compactor(chunks_in(there), BOUNDS)
     latter.add([sample(10)])
     refused: list[Callable[[ChunksInDatabase], object]] = [
@@ -121,7 +121,7 @@ def test_an_earlier_life_of_the_same_node_writes_nothing(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     former = Compactor(chunks_in(session), BOUNDS)
-    database.given_to("a")
+    database.give_all_to("a")
     with pytest.raises(StoreUnavailable, match="does not have the controller"):
         former.add([sample(1)])
 
@@ -191,7 +191,7 @@ async def test_next_node_of_a_controller_has_all_recorded_values(
     await worker.ask(note)
     await worker.close(START + 5)
     await here.close()
-    there = database.history(BOUNDS, database.given_to("b"))
+    there = database.history(BOUNDS, database.give_all_to("b"))
     other = there.worker(1)
     other.add([sample(9)])
     times, values = await other.ask(lambda it: raw(it, span(0, 9e9), "DS1"))
@@ -234,52 +234,54 @@ class LeftHistory:
 
 
 @pytest.fixture
-def left(database: HistoryDatabase) -> LeftHistory:
+def left_history(database: HistoryDatabase) -> LeftHistory:
     return LeftHistory(database)
 
 
 async def test_last_moments_of_a_run_are_stored_without_opening_and_recorded_by_the_next(
-    database: HistoryDatabase, left: LeftHistory, statements: list[str]
+    database: HistoryDatabase, left_history: LeftHistory, statements: list[str]
 ) -> None:
     reason = (START + 2, CAUSE_TRACES["OUT0"], Cause("command", "left"))
-    await left.leave(sample(1), sample(2), reason, ended=5)
+    await left_history.leave(sample(1), sample(2), reason, ended=5)
     assert len(statements) == 1
     assert (database.count("last_moments"), database.count("chunk")) == (1, 0)
-    await left.leave(sample(7), ended=8)
+    await left_history.leave(sample(7), ended=8)
     assert database.count("last_moments") == 2
-    assert await left.raw() == "[(1.0, 1.0), (2.0, 2.0), (5.0, nan), (7.0, 7.0), (8.0, nan)]"
+    assert (
+        await left_history.raw() == "[(1.0, 1.0), (2.0, 2.0), (5.0, nan), (7.0, 7.0), (8.0, nan)]"
+    )
     assert database.count("last_moments") == 0
     assert database.count("told") == 1
 
 
 async def test_no_gap_is_before_what_is_left_of_a_run_that_has_recorded_something(
-    left: LeftHistory,
+    left_history: LeftHistory,
 ) -> None:
-    async with left.run(9) as worker:
+    async with left_history.run(9) as worker:
         worker.add([sample(1), (START + 1, "DS2", 4.0)])
         await worker.ask(labels_of)
         worker.begin_close()
         worker.add([sample(6)])
-    assert await left.raw() == "[(1.0, 1.0), (6.0, 6.0), (9.0, nan)]"
-    assert await left.raw("DS2") == "[(1.0, 4.0), (9.0, nan)]"
+    assert await left_history.raw() == "[(1.0, 1.0), (6.0, 6.0), (9.0, nan)]"
+    assert await left_history.raw("DS2") == "[(1.0, 4.0), (9.0, nan)]"
 
 
 async def test_the_gap_after_a_run_that_was_killed_is_before_what_the_next_one_leaves(
-    database: HistoryDatabase, left: LeftHistory
+    database: HistoryDatabase, left_history: LeftHistory
 ) -> None:
     killed = database.history(BOUNDS)
     worker = killed.worker(1)
     worker.add([sample(1)])
     await worker.ask(labels_of)
     await killed.close()
-    await left.leave(sample(6), ended=9)
-    assert await left.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
+    await left_history.leave(sample(6), ended=9)
+    assert await left_history.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
 
 
 async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
-    left: LeftHistory, statements: list[str]
+    left_history: LeftHistory, statements: list[str]
 ) -> None:
-    async with left.run(5) as worker:
+    async with left_history.run(5) as worker:
         is_free = Event()
         blocking = asyncio.get_running_loop().run_in_executor(worker._asked, is_free.wait)
         worker.add([sample(1)])
@@ -291,7 +293,7 @@ async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
         with pytest.raises(StoreUnavailable, match="stops here"):
             await asked
     assert len(statements) == 1
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_controllers_that_stop_together_are_written_together(
@@ -314,7 +316,7 @@ async def test_controllers_that_stop_together_are_written_together(
 
 
 async def test_ends_that_were_written_when_the_connection_broke_are_written_once(
-    database: HistoryDatabase, left: LeftHistory, monkeypatch: pytest.MonkeyPatch
+    database: HistoryDatabase, left_history: LeftHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave = HistorySession.leave
     broken: list[int] = []
@@ -327,48 +329,48 @@ async def test_ends_that_were_written_when_the_connection_broke_are_written_once
             raise StoreUnavailable("It broke.")
 
     monkeypatch.setattr(HistorySession, "leave", leave_and_break)
-    await left.leave(sample(1), ended=5)
+    await left_history.leave(sample(1), ended=5)
     assert broken
     assert database.count("last_moments") == 1
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_last_moments_that_cannot_be_recorded_now_are_recorded_later(
-    database: HistoryDatabase, left: LeftHistory, monkeypatch: pytest.MonkeyPatch
+    database: HistoryDatabase, left_history: LeftHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await left.leave(sample(1), ended=5)
+    await left_history.leave(sample(1), ended=5)
     with monkeypatch.context() as patch:
         put = Mock(side_effect=StoreUnavailable("It broke."))
         patch.setattr(HistorySession, "put", put)
-        async with left.run(6) as worker:
+        async with left_history.run(6) as worker:
             with pytest.raises(StoreUnavailable):
                 await worker.ask(values_of)
     assert database.count("last_moments") == 1
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_last_moments_that_a_program_of_before_has_left_alone_are_recorded_later(
-    database: HistoryDatabase, left: LeftHistory
+    database: HistoryDatabase, left_history: LeftHistory
 ) -> None:
-    await left.leave(sample(1), ended=5)
+    await left_history.leave(sample(1), ended=5)
     with connect(database.address) as connection:
         hidden = connection.execute("DELETE FROM last_moments RETURNING ended, data").fetchone()
-    async with left.run(9) as worker:
+    async with left_history.run(9) as worker:
         worker.add([sample(7)])
         await worker.ask(labels_of)
     with connect(database.address) as connection:
         query = "INSERT INTO last_moments (controller, ended, data) VALUES (1, %s, %s)"
         connection.execute(query, hidden)
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan), (7.0, 7.0), (9.0, nan)]"
+    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan), (7.0, 7.0), (9.0, nan)]"
 
 
 async def test_last_moments_that_cannot_be_read_are_let_go(
-    database: HistoryDatabase, left: LeftHistory, caplog: pytest.LogCaptureFixture
+    database: HistoryDatabase, left_history: LeftHistory, caplog: pytest.LogCaptureFixture
 ) -> None:
     with connect(database.address) as connection:
         connection.execute("INSERT INTO last_moments (controller, ended, data) VALUES (1, 0, '?')")
-    await left.leave(sample(1), ended=5)
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    await left_history.leave(sample(1), ended=5)
+    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan)]"
     assert "cannot be read" in caplog.text
     assert database.count("last_moments") == 0
 

@@ -145,7 +145,7 @@ async def test_what_a_standby_may_not_have_is_not_acknowledged(
 
 
 @pytest.fixture
-async def proxied(
+async def lane_through_proxy(
     own_server: PostgresServer, tmp_path: Path
 ) -> AsyncIterator[tuple[PostgresLane, DatabaseProxy, str]]:
     """A lane whose way to the database can be cut, and the way past that."""
@@ -174,9 +174,9 @@ async def cut_while_writing(lane: PostgresLane, proxy: DatabaseProxy) -> asyncio
 
 
 async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
-    proxied: tuple[PostgresLane, DatabaseProxy, str],
+    lane_through_proxy: tuple[PostgresLane, DatabaseProxy, str],
 ) -> None:
-    lane, proxy, _ = proxied
+    lane, proxy, _ = lane_through_proxy
     with short_patience(), pytest.raises(InDoubt):
         await (await cut_while_writing(lane, proxy))
     proxy.is_refusing = False
@@ -191,9 +191,9 @@ async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
 
 
 async def test_what_a_former_life_was_writing_is_not_written_by_the_next(
-    proxied: tuple[PostgresLane, DatabaseProxy, str],
+    lane_through_proxy: tuple[PostgresLane, DatabaseProxy, str],
 ) -> None:
-    lane, proxy, address = proxied
+    lane, proxy, address = lane_through_proxy
     writing = await cut_while_writing(lane, proxy)
     with connect(address) as connection:
         claim = membership.register(connection, "node", "", 1)

@@ -59,7 +59,7 @@ def samples(seed: int, begin: int, count: int) -> list[Traced]:
     ]
 
 
-def told(compactor: Compactor) -> list[str]:
+def answer_spans(compactor: Compactor) -> list[str]:
     spans = [
         TimeSpan(("DS1", "OUT0"), START, START + 6000, points, START + 6000)
         for points in (2, 60, 100_000)
@@ -81,7 +81,7 @@ async def test_shared_history_answers_like_one_of_its_own(
             workers[number].add(samples(number, begin, 30))
             alone[number].add(samples(number, begin, 30))
     for number, worker in workers.items():
-        assert await worker.ask(told) == told(alone[number])
+        assert await worker.ask(answer_spans) == answer_spans(alone[number])
         assert await worker.ask(Compactor.labels) == ["DS1", "OUT0"]
         assert worker.figures.points > 0
         await worker.close(START + 6000)
@@ -97,14 +97,14 @@ async def test_shared_history_keeps_all_values_after_a_restart(
             worker.add(samples(number, begin, 50))
         at = START + 20 * (begin + 50)
         for number, worker in enumerate(workers):
-            rows = await worker.ask(told)
+            rows = await worker.ask(answer_spans)
             assert rows[2].count(str(samples(number, 0, 1)[0][2])) >= 1
             await worker.close(at)
         await history.close()
     # Both have noted that nothing is known of the time between.
     single = open_history()
     worker = single.worker(2)
-    assert "None" in (await worker.ask(told))[2]
+    assert "None" in (await worker.ask(answer_spans))[2]
     await worker.close(START)
     await single.close()
 
@@ -135,12 +135,12 @@ async def test_a_stop_opens_no_history_again(
     workers = [history.worker(number) for number in (1, 2, 3)]
     for number, worker in enumerate(workers):
         worker.add(samples(number, 0, 5))
-        await worker.ask(told)
+        await worker.ask(answer_spans)
 
-    def opened_again(*_: object) -> None:
+    def refuse_to_open(*_: object) -> None:
         raise AssertionError("a history was opened for its end")
 
-    monkeypatch.setattr(shared, "Compactor", opened_again)
+    monkeypatch.setattr(shared, "Compactor", refuse_to_open)
     for worker in workers:
         await worker.close(START + 200)
 
@@ -151,7 +151,7 @@ async def test_there_is_one_thread_for_all(history: SharedHistory) -> None:
     for number, worker in enumerate(workers):
         worker.add(samples(number, 0, 2))
     for worker in workers:
-        await worker.ask(told)
+        await worker.ask(answer_spans)
     assert len(set(threading.enumerate()) - before) == 1
     for worker in workers:
         await worker.close(START + 100)
@@ -197,14 +197,14 @@ async def test_a_fault_is_logged_once_and_nothing_is_lost_by_it(
     await until(lambda: len(sentences) == 3 and None not in sentences.values())
     assert caplog.text.count("No space left on device") == 1
     with pytest.raises(StoreUnavailable, match="No space left"):
-        await workers[1].ask(told)
+        await workers[1].ask(answer_spans)
     await in_file.forget([9])
     assert "still there" in caplog.text
     monkeypatch.undo()
     caplog.set_level(logging.CRITICAL)
     await until(lambda: set(sentences.values()) == {None})
     for number, worker in workers.items():
-        assert str(samples(number, 0, 1)[0][2]) in (await worker.ask(told))[2]
+        assert str(samples(number, 0, 1)[0][2]) in (await worker.ask(answer_spans))[2]
         await worker.close(START + 300)
 
 
