@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_S
 
 
 class Worker:
-    """Work that has a place until it is told to end."""
+    """Work that has a place until it is ended."""
 
     def __init__(self, places: WorkPlaces, owner: str, tenant: str | None = None) -> None:
         self.has_place = False

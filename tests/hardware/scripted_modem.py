@@ -1,6 +1,6 @@
 """A GSM modem on a pseudo terminal: a SIM800L as far as its data sheet goes, with surprises.
 
-It answers like the real one, with echo until it is switched off, keeps what it is told, stores
+It answers like the real one, with echo until it is switched off, keeps its settings, stores
 received messages and collects sent ones. A surprise is something else that happens, once, instead
 of the answer to the next command that begins with given letters: a reset, silence, nonsense.
 """
@@ -23,7 +23,7 @@ TEXT = "text of a message"
 class Surprise:
     command: str
     what: Callable[[], None]
-    #: So many such commands are answered before it.
+    #: The number of such commands that are answered before it.
     after: int
 
 

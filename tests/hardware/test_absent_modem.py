@@ -1,4 +1,4 @@
-"""Without a serial port there is no modem, and whoever asks it for something is told."""
+"""Without a serial port there is no modem, and every request to it is refused."""
 
 import pytest
 

@@ -38,7 +38,7 @@ def test_inputs_are_opened_and_outputs_are_not() -> None:
 def test_input_whose_driver_cannot_watch_it_is_reported() -> None:
     class Unwatched(FakeLines):
         def open_input(self, pin: Pin, pull_up: bool) -> FakeInput:
-            raise Unusable("refuses what it was told")
+            raise Unusable("rejects its setting")
 
     wiring = Wiring(kind="linux", digital_inputs={"INPD1": Pin(CHIP, 11)})
     assert check_parts(wiring, Unwatched(), FakeI2cBus())["INPD1"].is_good is False

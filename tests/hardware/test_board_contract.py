@@ -18,7 +18,7 @@ from .linux_bench import OTHER_SENSOR, SENSOR, LinuxBench
 
 
 class Bench(Protocol):
-    """A board with somebody at its terminals; what the board reports is in `sensed`."""
+    """A board with a user at its terminals; what the board reports is in `sensed`."""
 
     sensed: dict[str, Any]
     reports: list[Readings]
@@ -27,7 +27,7 @@ class Bench(Protocol):
     def board(self) -> Board: ...
 
     async def poll(self) -> None:
-        """Let the board notice what was done, and do what it was told."""
+        """Let the board notice what was done, and carry out its commands."""
 
     def set_level(self, label: str, *levels: int) -> None: ...
 
@@ -59,7 +59,7 @@ class SimulatedBench:
         self.sensed.update(readings)
 
     async def poll(self) -> None:
-        """Everything happened at once."""
+        """Everything happened immediately."""
 
     async def close(self) -> None:
         """Nothing is open."""

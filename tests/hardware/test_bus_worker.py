@@ -1,4 +1,4 @@
-"""Requests that somebody wants once, beside the polling: on a simulated bus and virtual time."""
+"""Single requests beside the polling: on a simulated bus and virtual time."""
 
 import asyncio
 from typing import Any
@@ -125,7 +125,7 @@ def test_cancelled_request_is_not_sent() -> None:
         wanted.cancel()
         await asyncio.sleep(3.0)
         assert WRITE not in [read for _, _, read, _ in bench.bus.asked]
-        # Given up while it is on its way: the polling goes on.
+        # Given up while it is on its way: polling continues.
         wanted = asyncio.create_task(bench.master.request(1, WRITE))
         await asyncio.sleep(0.01)
         wanted.cancel()

@@ -112,7 +112,7 @@ async def test_what_is_asked_is_answered_or_raised(thread: DeviceThread) -> None
 
 
 class StuckDevice:
-    """Gives one look at once and then hangs until it is freed."""
+    """Returns one look immediately and then hangs until it is freed."""
 
     name = "stuck device"
     period_s = 3600.0
@@ -216,7 +216,7 @@ async def test_fault_of_the_reading_callback_is_reported_and_polling_continues(
         (FileNotFoundError(2, "No such file"), "/dev/x is not there"),
         (PermissionError(13, "Permission denied"), "/dev/x may not be used by this account"),
         (OSError(16, "Device or resource busy"), "/dev/x is used by another program"),
-        (OSError(22, "Invalid argument"), "/dev/x refuses what it was told"),
+        (OSError(22, "Invalid argument"), "/dev/x rejects its setting"),
         (OSError(5, "Input/output error"), "/dev/x failed: Input/output error."),
     ],
 )

@@ -1,7 +1,7 @@
 """What the kernel's GPIO lines and I2C buses are asked for, where there is no hardware.
 
-No machine without pins can show more than this: the right settings are made, and what is not there
-is told in a sentence.
+No machine without pins can show more than this: the right settings are made, and missing devices
+are reported in a sentence.
 """
 
 from datetime import timedelta

@@ -136,7 +136,7 @@ async def test_a_pwm_channel_is_used_when_udev_has_given_the_rights(tmp_path: Pa
     await bench.open()
     bench.board.drive_pwm(0, 0.5)
     await until(lambda: bench.tree.read("class/pwm/pwmchip1/export") == "3")
-    # The channel appears with all its files at once.
+    # The channel appears with all its files together.
     bench.tree.add_pwm(9, 4)
     chips = bench.tree.root / "class/pwm"
     (chips / "pwmchip9/pwm3").rename(chips / "pwmchip1/pwm3")

@@ -101,7 +101,7 @@ def bit_of(reading: ModuleReading) -> int:
     return reading.number // 3 % 2
 
 
-#: Slave ID and readings of everything that hangs on the line, by module.
+#: Slave ID and readings of everything that is connected to the line, by module.
 DEVICES: dict[str, tuple[int, tuple[ModuleReading, ...]]] = {
     **{label: (10 + n, module.readings) for n, (label, module) in enumerate(MODULES.items())},
     "custom1": (101, own_readings(3)),
@@ -210,7 +210,7 @@ class MisbehavingSlave:
             os.write(self._end, data)
 
     def say_unasked(self, data: bytes) -> None:
-        """Say it so that the port has it before anybody reads: the system may deliver it late."""
+        """Write it so that the port has it before any read: the system may deliver it late."""
         self.say(data)
         has_arrived, _, _ = select.select([self._port], [], [], PATIENCE_S)
         assert has_arrived

@@ -17,7 +17,7 @@ from .slaves import serial_slaves
 
 pytestmark = pytest.mark.thorough
 
-#: What the two good slaves need for an answer: with so many requests the bus is never idle.
+#: What the two good slaves need for an answer: with this number of requests the bus is never idle.
 QUICK_S = 0.06
 REQUESTS = 14
 OTHERS = {"slow 200 ms": (0.2, None), "slow 450 ms": (0.45, None)} | {
@@ -60,7 +60,7 @@ class Rates(NamedTuple):
 
 
 def rates(kind: str | None) -> Rates:
-    # Slaves of their own each time: these lose their way when nobody waits for their answer.
+    # Slaves of their own each time: these get out of step when no one waits for their answer.
     for _ in range(ATTEMPTS):
         with serial_slaves(slaves(kind)) as port:
             measured = asyncio.run(_measure(port, ModbusSlot("custom1" if kind else "OFF", 2)))

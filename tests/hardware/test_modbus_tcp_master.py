@@ -62,7 +62,7 @@ async def test_commands_choose_modules_behind_a_gateway_and_the_state_shows_them
     assert state["m1"] == pytest.approx(expect_value(DEVICES["GTIL"][1][0]))
     assert state["m2"] == pytest.approx(expect_value(DEVICES["SDM120"][1][0]))
     assert (await twin.json("/health"))["status"] == "ok"
-    # Taken off the network, and on a serial bus that is not there: nobody asks any more.
+    # Taken off the network, and on a serial bus that is not there: it is not polled any more.
     await twin.ok("/stm.cgi?modbushost0=&modbushost1=")
     state = await twin.state()
     assert (state["m1"], state["m2"], state["modbus"]) == (None, None, {})
@@ -95,7 +95,7 @@ async def test_further_types_are_described_by_a_command_and_read(gateway: str) -
 
     await until(lambda: None not in readings().values())
     assert readings() == pytest.approx(wanted)
-    # The document's own command goes on to know its three types only.
+    # The document's own command still knows its three types only.
     refused = await twin.ask("/post.cgi?mod_custom_save", "POST", b"&m00=a*b*0*1*3*3*0&&")
     assert refused.status == 400
     for service in reversed(services):
@@ -315,7 +315,8 @@ async def test_a_host_that_takes_no_connection_in_time_is_an_os_error(
 ) -> None:
     monkeypatch.setattr(tcp_line, "CONNECT_S", 0.01)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as busy, socket.socket() as waiting:
-        # One that nobody accepts is all that fits; the kernel leaves the next one waiting.
+        # One connection that is not accepted is all that fits; the kernel leaves the next one
+        # waiting.
         waiting.connect(busy.getsockname())
         with pytest.raises(OSError, match="no answer in time"):
             await ask_line(f"127.0.0.1:{busy.getsockname()[1]}")

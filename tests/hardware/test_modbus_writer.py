@@ -1,4 +1,4 @@
-"""Writing to modules: attempts, read-back, pace and what is told; on virtual time."""
+"""Writing to modules: attempts, read-back, pace and reports; on virtual time."""
 
 import asyncio
 from collections import deque
@@ -75,7 +75,7 @@ class Module:
 
 
 class Desk:
-    """A writer with a module, and what it tells."""
+    """A writer with a module, and its reports."""
 
     def __init__(self) -> None:
         self.module = Module()
@@ -257,7 +257,7 @@ def test_a_newer_value_ends_the_attempts_for_an_older_one() -> None:
         await older
         assert asyncio.get_running_loop().time() - began <= PACE_S
         assert desk.module.registers == {100: 2}
-        assert "a newer value for the same place came meanwhile" in desk.told[0][1]
+        assert "a newer value for the same register replaced it" in desk.told[0][1]
 
     at_a_desk(scenario)
 

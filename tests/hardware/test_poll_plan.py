@@ -22,7 +22,7 @@ TIMEOUT_S = 0.6
 
 
 class Bus:
-    """Lives through a plan; a slave is what it needs for an answer, None if it is silent.
+    """Simulates a plan; a slave is the time it needs for an answer, None if it is silent.
 
     Some slaves answer with an exception. The line needs a part of each answer's time for the bytes.
     """

@@ -1,4 +1,4 @@
-"""Adapters that are pulled: told within two seconds, and in use again when they are back."""
+"""Adapters that are pulled: reported within two seconds, and in use again when they are back."""
 
 import errno
 import os

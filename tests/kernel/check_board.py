@@ -1,7 +1,7 @@
 """The Linux board on a real kernel, under the systemd unit that is shipped.
 
-In this order: the rights of the service, what hangs on lines, what hangs on buses, and then what is
-killed and pulled.
+In this order: the rights of the service, what is connected to lines, what is connected to buses,
+and then what is killed and pulled.
 """
 
 import os
@@ -63,7 +63,7 @@ def test_line_in_use_is_reported_and_used_when_free(
     bench: Bench, running: Service, line_holder: gpiod.LineRequest
 ) -> None:
     running.get("/outs.cgi?out2=1&out1=0")
-    until(lambda: "OUT2" in running.troubles(), "it is told", SOON_S)
+    until(lambda: "OUT2" in running.troubles(), "it is reported", SOON_S)
     assert "is used by another program or driver" in running.troubles()["OUT2"]
     assert "OUT1" not in running.troubles()
     line_holder.release()
@@ -167,7 +167,7 @@ def test_sensors_and_converters_are_read(bench: Bench, running: Service) -> None
     until(lambda: wanted.items() <= running.state().items(), "all are read")
     trouble = f"1-Wire sensor {bench.sensor.id}"
     bench.sensor.is_damaged = True
-    until(lambda: trouble in running.troubles(), "wrong checksums are told", TRIES_S)
+    until(lambda: trouble in running.troubles(), "wrong checksums are reported", TRIES_S)
     assert running.troubles()[trouble].startswith("answers with wrong checksums")
     bench.sensor.is_damaged = False
     until(lambda: running.state()["DS1"] == -12.25, "it is over", TRIES_S)
@@ -216,7 +216,7 @@ def test_pulled_chip_is_reported(bench: Bench, running: Service) -> None:
     before = set(running.troubles())
     chip.pull()
     gone = time.monotonic()
-    until(lambda: {"OUT0", "INPD1"} <= running.troubles().keys() - before, "it is told", SOON_S)
+    until(lambda: {"OUT0", "INPD1"} <= running.troubles().keys() - before, "it is reported", SOON_S)
     limit_s = report_limit_s(running)
     assert running.time_of_log_line("OUT0: ") - gone < limit_s
     assert running.time_of_log_line("INPD1: ") - gone < limit_s
@@ -228,7 +228,7 @@ def test_pulled_adapter_is_reported_for_all_devices_on_it(bench: Bench, running:
     until(lambda: not Path(f"/dev/i2c-{bench.bus}").exists(), "the kernel takes it away", SOON_S)
     gone = time.monotonic()
     expected = {bus, "1-Wire bus", "VCC"}
-    until(lambda: expected <= running.troubles().keys(), "it is told", SOON_S)
+    until(lambda: expected <= running.troubles().keys(), "it is reported", SOON_S)
     late = {name: running.time_of_log_line(f"{name}: ") - gone for name in expected}
     print(late)
     assert max(late.values()) < report_limit_s(running)

@@ -46,7 +46,7 @@ class Bench:
         self.bus = self.adapter.plug()
         place = Path(f"/sys/bus/i2c/devices/i2c-{self.bus}/new_device")
         for driver, address in DRIVERS.items():
-            # Nothing on this bus says by itself what it is.
+            # Nothing on this bus identifies itself.
             place.write_text(f"{driver} 0x{address:02x}\n")
         until(lambda: any(Path("/sys/bus/w1/devices").glob("28-*")), "the sensor is found")
         (chip,) = Path("/sys/class/pwm").iterdir()

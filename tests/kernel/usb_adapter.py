@@ -2,7 +2,7 @@
 
 The kernel can take USB devices from a socket (USB/IP). At the other end of this one is a
 i2c-tiny-usb, an adapter for I2C that knows control requests only; on its bus are parts that behave
-as their data sheets say. Whoever pulls it closes the socket.
+as their data sheets say. Pulling it means closing the socket.
 """
 
 import socket

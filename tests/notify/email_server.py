@@ -1,4 +1,4 @@
-"""A real mail server on loopback: takes mail, wants TLS and a login, or refuses as it is told."""
+"""A real mail server on loopback: takes mail, wants TLS and a login, or refuses as configured."""
 
 import asyncio
 import ssl
@@ -42,7 +42,7 @@ class MailPeer:
     #: Answers to RCPT and DATA instead of taking it, until they are used up.
     refuse_recipients: list[str] = field(default_factory=list)
     refuse_mails: list[str] = field(default_factory=list)
-    #: Phases in which it waits until the event is set, each for so many dialogues.
+    #: Phases in which it waits until the event is set, each with its number of dialogues.
     holds: dict[str, "Hold"] = field(default_factory=dict)
     #: Answers to commands instead of obeying them.
     refuse_commands: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A small HTTP server that answers as it is told: fails, stalls, asks for a login, recovers."""
+"""A small HTTP server that answers as configured: fails, stalls, asks for a login, recovers."""
 
 import asyncio
 import ssl

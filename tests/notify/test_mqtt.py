@@ -81,7 +81,7 @@ async def on_broker(
     store: Store | None = None,
     why_held: Callable[[], str | None] = lambda: None,
 ) -> AsyncIterator[tuple[Controller, Broker, Listener]]:
-    """A controller that is connected, and somebody who listens."""
+    """A controller that is connected, and a listener."""
     broker = Broker(folder, tls=tls)
     listener = Listener(broker)
     await broker.start()
@@ -203,7 +203,7 @@ async def test_commands_are_answered_in_their_order(tmp_path: Path) -> None:
 
 
 class HangingStore(MemoryStore):
-    """A store whose disk hangs until it is told otherwise."""
+    """A store whose disk hangs until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -452,7 +452,7 @@ async def test_announcements_are_withdrawn_from_a_broker_that_is_left(
         await until(lambda: bool(list_announcements(listener, "ENERGY6")))
         before = configurations(listener)
         await tell(controller, connect_command(second))
-        # What changes meanwhile is for the second broker.
+        # What changes from here on is for the second broker.
         controller.sense({"DS2": 7.5})
         await until(lambda: configurations(listener) == set())
         await listener.until_last(f"{PREFIX}/status", "offline")
@@ -501,7 +501,7 @@ async def test_announcements_of_an_earlier_run_are_withdrawn_after_a_start(tmp_p
         await until(lambda: bool(list_announcements(listener, "DS1")))
         before = configurations(listener)
         await broker.stop()
-        # The broker is away while the prefix changes, and the controller is started anew.
+        # The broker is away while the prefix changes, and the controller is restarted.
         await tell(controller, "mqttdiscovery=ha2")
         await controller.writer.commit(Changes(kept={"identity.mac": "02:00:00:00:00:99"}))
         async with running(broker, store):
@@ -523,7 +523,7 @@ def command_with_prefix(broker: Broker, prefix: str) -> str:
 
 
 async def listen_late(broker: Broker, listened_for: str) -> Listener:
-    """What somebody gets who subscribes now, up to a topic that is surely there."""
+    """What a new subscriber gets, up to a topic that is surely there."""
     latecomer = Listener(broker)
     await latecomer.start_as(f"latecomer-{listened_for.replace('/', '-')}")
     await until(lambda: bool(latecomer.of(listened_for)))
@@ -760,7 +760,7 @@ async def test_what_a_broker_sends_is_read_at_the_turns_of_the_controller(tmp_pa
         living.cancel()
         assert heard[1:] == [str(number).encode() for number in range(100)]
         assert moments[1] >= may_go_on
-        # Not all at once: others have their time between two bites.
+        # Not all together: other work has its time between two bites.
         [(_, in_one_round)] = Counter(rounds[1:]).most_common(1)
         assert in_one_round <= READ_BYTES / len(b"cellar/cmd0")
     finally:

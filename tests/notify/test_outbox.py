@@ -1,4 +1,5 @@
-"""The outbox: stored before it is tried, in order, again and again, and never in anybody's way."""
+"""The outbox: stored before it is tried, in order, again and again, and never in the way of other
+work."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ from tests.patience import PATIENCE_S
 from .post_office import Bell, PostOffice, ScriptedChannel
 
 PASSING = CannotSend("The server has a cold.")
-FINAL = CannotSend("Nobody lives there.", final=True)
+FINAL = CannotSend("No one lives there.", final=True)
 
 
 @pytest.fixture
@@ -102,9 +103,9 @@ async def test_what_is_refused_for_good_fails_with_its_reason_and_lets_the_next_
     office.notify("a")
     office.notify("b")
     failed, sent = await office.until_ended(2)
-    assert (failed["state"], failed["problem"]) == ("failed", "Nobody lives there.")
+    assert (failed["state"], failed["problem"]) == ("failed", "No one lives there.")
     assert sent["state"] == "sent"
-    assert office.told == ["email: gave up on a message to somebody: Nobody lives there."]
+    assert office.told == ["email: gave up on a message to somebody: No one lives there."]
 
 
 async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
@@ -267,8 +268,8 @@ async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(b
 async def test_what_is_not_set_up_is_a_failure_that_says_what_to_do(office: PostOffice) -> None:
     office.notify("not set up")
     (failed,) = office.report("failed")
-    assert failed["problem"] == "Nobody to send to; set one up."
-    assert office.told == ["email: Nobody to send to; set one up."]
+    assert failed["problem"] == "There is no recipient; set one up."
+    assert office.told == ["email: There is no recipient; set one up."]
 
 
 async def test_nothing_that_a_channel_does_reaches_the_controller(office: PostOffice) -> None:

@@ -1,4 +1,5 @@
-"""A real mail server that is slow, phase by phase: each has its deadline, and nobody else waits."""
+"""A real mail server that is slow, phase by phase: each has its deadline, and no other message
+waits."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

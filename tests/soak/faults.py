@@ -1,7 +1,8 @@
 """What goes wrong, by real means and without any option of the product.
 
-A slow disk is one whose write lock somebody else holds for a while: every commit waits for it, and
-beyond a second it is refused. A disk that takes nothing is a limit of zero on the size of files.
+A slow disk is one whose write lock another program holds for a while: every commit waits for it,
+and beyond a second it is refused. A disk that takes nothing is a limit of zero on the size of
+files.
 """
 
 import asyncio

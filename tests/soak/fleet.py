@@ -1,4 +1,5 @@
-"""Nodes on one database through a random schedule of faults, with all kinds of work meanwhile.
+"""Nodes on one database through a random schedule of faults, with all kinds of work at the same
+time.
 
     make soak ARGS="--fleet --minutes 30 --seed 1"
 
@@ -127,7 +128,7 @@ class FleetStory:
         await self._scene.bulk_change(self._bulk)
 
     async def _restore(self) -> None:
-        """Restore what a backup has just saved; nothing else is changed meanwhile."""
+        """Restore what a backup has just saved; nothing else is changed in between."""
         one = self._choose()
         async with one.lock:
             for place in (CHANGES, MESSAGES, DIRECT):
@@ -142,7 +143,7 @@ class FleetStory:
                 answer = await one.client.ask("/post.cgi?settingsupload", "POST", backup.body)
             except Gone:
                 # What is counted while it is under way would be set back, perhaps in one batch with
-                # it, so that nobody has ever seen it stored.
+                # it, so that no one has ever seen it stored.
                 await asyncio.sleep(FROZEN_NODE_S * self._scene.size.shorten + UNDER_WAY_S)
                 raise
             self._judge(answer.status, f"restoring {one.name}", answer.body)

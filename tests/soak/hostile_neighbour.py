@@ -1,4 +1,4 @@
-"""One address that does everything at once that could keep a controller from others.
+"""One address that does everything together that could keep a controller from other clients.
 
 A program of its own: `python -m tests.soak.hostile_neighbour HTTPS MODBUS SNMP` with the ports of a
 controller at this machine. It goes on until it is killed, and tells nothing: what must hold is seen
@@ -175,7 +175,7 @@ class HostileNeighbour:
 
 
 def main() -> None:
-    # Who is refused all the time has much to tell.
+    # A client that is refused all the time has much to report.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -126,7 +126,7 @@ class RealTime:
 
     def _own_faults(self) -> tuple[Fault, ...]:
         usual = (faults.slow_disk, faults.hanging_disk, faults.refusing_disk, faults.hold_up)
-        # Never two of these at once: a store that another program holds keeps a start from working.
+        # Never two of these together: a store that another program holds makes a start fail.
         return (*usual, faults.kill, faults.kill) if self._kills else usual
 
     async def _go_wrong(
@@ -155,7 +155,7 @@ class RealTime:
         with self.ledger.fault("slave silent"):
             await faults.silent(self._slave_pid, chance.uniform(1.0, self._longest_silence_s))
 
-    # --- what it does meanwhile ---------------------------------------------------------------
+    # --- what it does during that -------------------------------------------------------------
 
     def _work(self) -> tuple[Coroutine[None, None, None], ...]:
         counters = [name for name in COUNTERS if name != "dword2"]
@@ -179,7 +179,7 @@ class RealTime:
         client.close()
 
     async def _switch(self, client: Client) -> None:
-        """An output is as commanded; nobody else switches these."""
+        """An output is as commanded; nothing else switches these."""
         life = self._controller.life
         number, on = self._chance.randrange(4), self._chance.randrange(2)
         answer = await client.get(f"/outs.cgi?out{number}={on}")

@@ -177,7 +177,7 @@ async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries(
             if len(parse_actions(await store.audit())) <= MAX_ON_DISK:
                 break
             await asyncio.sleep(0.005)
-    # Who comes later gets their share from whoever has the most.
+    # A later account gets its share from the account with the most entries.
     switch("late", 200)
     assert accounts((await noting.entries()).values()) == {**expected, "loud": 400, "late": 200}
 

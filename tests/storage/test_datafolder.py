@@ -54,7 +54,7 @@ def test_folder_to_which_all_users_may_add_files_causes_a_warning(
     tmp_path.chmod(0o1777)
     with DataFolder(tmp_path):
         (line,) = caplog.messages
-    assert "Everybody on this machine may write to the data folder" in line
+    assert "All users of this machine can write to the data folder" in line
     caplog.clear()
     tmp_path.chmod(0o770)
     with DataFolder(tmp_path):
@@ -68,12 +68,12 @@ def test_a_store_that_others_may_write_is_refused(tmp_path: Path, name: str) -> 
     tmp_path.chmod(0o755)
     with pytest.raises(FolderOpenToOthers, match=f"Others may write .*{name}"):
         DataFolder(tmp_path)
-    # Nobody reaches it there.
+    # No other user reaches it there.
     tmp_path.chmod(0o700)
     DataFolder(tmp_path).close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create files of another user")
 def test_store_of_another_user_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     (tmp_path / "store.db").touch(0o600)

@@ -175,7 +175,7 @@ async def test_a_fault_loses_its_values_with_a_word_and_a_count_and_nothing_else
 async def test_caller_that_waits_for_the_thread_survives_its_failure() -> None:
     worker = ThreadHistoryWorker(None, BOUNDS, may_wait=True)
     no_number: Any = object()
-    # So many that the thread is still busy with them when the next one comes.
+    # Enough that the thread is still busy with them when the next one comes.
     worker.add([*[(START, "DS1", 19.0)] * MAX_WAITING, (START, "DS1", no_number)])
     worker.add([(START + 1, "DS1", 20.0)])
     assert await values_kept(worker) == [20.0]
@@ -218,7 +218,7 @@ async def test_what_was_stopped_cleanly_ends_with_a_gap(tmp_path: Path) -> None:
 
 
 class WatchedHistory(MemoryHistory):
-    """Tells when something was handed over."""
+    """Records when something was handed over."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The thread of many histories: each in its order, and those first whom somebody waits for."""
+"""The thread of many histories: each in its order, and first those that a caller waits for."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The journal beside the history: it outlives the process, and numbers go on."""
+"""The journal beside the history: it outlives the process, and its numbers continue."""
 
 import asyncio
 import threading

@@ -205,7 +205,7 @@ async def test_a_changed_secret_leaves_all_snapshots(tmp_path: Path) -> None:
 
 
 class Told(dict[str, str]):
-    """Troubles that somebody waits for."""
+    """Problems that a test waits for."""
 
     def __init__(self) -> None:
         self.begun, self.over = asyncio.Event(), asyncio.Event()

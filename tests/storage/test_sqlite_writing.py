@@ -30,7 +30,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 @contextlib.contextmanager
 def lock_by_another_program(path: Path) -> Iterator[None]:
-    """Nobody else can write to the database in the meantime."""
+    """No other program can write to the database in the meantime."""
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:

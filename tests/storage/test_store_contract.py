@@ -243,7 +243,7 @@ class Model:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Equal, with 0.0 and -0.0, 1 and 1.0 and True told apart."""
+    """Equal, with 0.0 and -0.0, 1 and 1.0 and True distinguished."""
     if isinstance(expected, dict):
         return found.keys() == expected.keys() and all(
             same(found[k], expected[k]) for k in expected

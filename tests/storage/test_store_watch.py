@@ -153,7 +153,7 @@ async def test_a_damaged_or_removed_log_takes_no_change(
 
 
 def flip_header(path: Path) -> None:
-    """Nobody who runs looks at it again, but a start would drop the whole log."""
+    """A running process never looks at it again, but a start would drop the whole log."""
     with path.open("r+b") as file:
         file.write(b"\xa5" * 32)
 

@@ -60,14 +60,14 @@ class Killed:
 
 
 @pytest.fixture(scope="module")
-def killed_store(tmp_path_factory: pytest.TempPathFactory) -> Killed:
+def store_after_kill(tmp_path_factory: pytest.TempPathFactory) -> Killed:
     return Killed(tmp_path_factory.mktemp("killed"))
 
 
 @pytest.fixture
-def path(killed_store: Killed, tmp_path: Path) -> Path:
+def path(store_after_kill: Killed, tmp_path: Path) -> Path:
     """The files of a store that was killed between two commits."""
-    shutil.copytree(killed_store.before, tmp_path / "data")
+    shutil.copytree(store_after_kill.before, tmp_path / "data")
     return tmp_path / "data" / "store.db"
 
 
@@ -143,12 +143,12 @@ async def test_log_that_is_wholly_in_the_main_file_may_be_damaged(tmp_path: Path
 @examples(60)
 @given(cut=st.floats(0, 1))
 def test_interrupted_transaction_is_not_reported(
-    killed_store: Killed, tmp_path_factory: pytest.TempPathFactory, cut: float
+    store_after_kill: Killed, tmp_path_factory: pytest.TempPathFactory, cut: float
 ) -> None:
     folder = tmp_path_factory.mktemp("torn")
-    shutil.copytree(killed_store.before, folder, dirs_exist_ok=True)
+    shutil.copytree(store_after_kill.before, folder, dirs_exist_ok=True)
     before, after = (
-        log_path(one / "store.db") for one in (killed_store.before, killed_store.after)
+        log_path(one / "store.db") for one in (store_after_kill.before, store_after_kill.after)
     )
     length = before.stat().st_size + int(cut * (after.stat().st_size - before.stat().st_size))
     log_path(folder / "store.db").write_bytes(after.read_bytes()[:length])
@@ -160,13 +160,13 @@ def test_interrupted_transaction_is_not_reported(
 @examples(60)
 @given(data=st.data())
 def test_power_cut_in_a_transaction_is_not_reported(
-    killed_store: Killed, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    store_after_kill: Killed, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """Any of its frames may have reached the disk, and the index is of before or is missing."""
     folder = tmp_path_factory.mktemp("power")
-    shutil.copytree(killed_store.before, folder, dirs_exist_ok=True)
+    shutil.copytree(store_after_kill.before, folder, dirs_exist_ok=True)
     path = folder / "store.db"
-    content = bytearray((killed_store.after / "store.db-wal").read_bytes())
+    content = bytearray((store_after_kill.after / "store.db-wal").read_bytes())
     first, end = frames(path), (len(content) - HEADER) // FRAME
     for number in data.draw(st.sets(st.integers(first, end - 1), min_size=1)):
         start = HEADER + number * FRAME
@@ -181,10 +181,10 @@ def test_power_cut_in_a_transaction_is_not_reported(
 @examples(40)
 @given(data=st.data())
 def test_frames_are_counted_as_sqlite_counts_them(
-    killed_store: Killed, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    store_after_kill: Killed, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("counted")
-    shutil.copytree(killed_store.after, folder, dirs_exist_ok=True)
+    shutil.copytree(store_after_kill.after, folder, dirs_exist_ok=True)
     log = log_path(folder / "store.db")
     flip(log, data.draw(st.integers(HEADER, log.stat().st_size - 1)))
     with log.open("rb") as file:
@@ -318,7 +318,7 @@ async def test_damaged_log_on_a_disk_that_cannot_be_written_is_reported(path: Pa
 
 
 @pytest.fixture(scope="module")
-def recorded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder_with_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a program that was killed while it recorded a history."""
     running, killed = (tmp_path_factory.mktemp("recorded") / name for name in ("running", "killed"))
     with (
@@ -341,23 +341,23 @@ def start_on_history(folder: Path) -> str | None:
     return store.troubles.get("recovery")
 
 
-def history_of(recorded_folder: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(recorded_folder, tmp_path / "data")) / "history.db"
+def history_of(folder_with_history: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folder_with_history, tmp_path / "data")) / "history.db"
 
 
 def test_history_that_was_only_killed_is_not_reported(
-    recorded_folder: Path, tmp_path: Path
+    folder_with_history: Path, tmp_path: Path
 ) -> None:
-    path = history_of(recorded_folder, tmp_path)
+    path = history_of(folder_with_history, tmp_path)
     assert start_on_history(path.parent) is None
     assert not list(path.parent.glob("damaged-*"))
 
 
 @pytest.mark.parametrize("back", [1, 2, 7])
 def test_flipped_bit_in_the_log_of_the_history_is_reported(
-    recorded_folder: Path, tmp_path: Path, back: int
+    folder_with_history: Path, tmp_path: Path, back: int
 ) -> None:
-    path = history_of(recorded_folder, tmp_path)
+    path = history_of(folder_with_history, tmp_path)
     flip(log_path(path), HEADER + (frames(path) - back) * FRAME + 1000)
     report = start_on_history(path.parent)
     assert report is not None
@@ -366,9 +366,11 @@ def test_flipped_bit_in_the_log_of_the_history_is_reported(
     assert start_on_history(path.parent) == report
 
 
-def test_history_after_a_power_cut_is_not_reported(recorded_folder: Path, tmp_path: Path) -> None:
+def test_history_after_a_power_cut_is_not_reported(
+    folder_with_history: Path, tmp_path: Path
+) -> None:
     """Without waiting for the disk, the end of the log may be missing, and the index be older."""
-    path = history_of(recorded_folder, tmp_path)
+    path = history_of(folder_with_history, tmp_path)
     lock = path.with_name("lock")
     number, _, _ = lock.read_text().partition("\n")
     lock.write_text(f"{number}\n".ljust(32, "\n") + "another start of the machine")

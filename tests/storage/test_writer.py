@@ -145,7 +145,7 @@ async def test_a_writer_that_is_collected_without_its_loop_ends_and_settles_noth
     coroutine.close()
     assert not begun.done()
     write.set_result(None)
-    # The task finds that it has nothing to go on with.
+    # The task finds that it has nothing left to do.
     writer._group.task.cancel()
     await asyncio.wait([writer._group.task])
     assert isinstance(writer._group.task.exception(), RuntimeError)
@@ -187,7 +187,7 @@ async def test_a_fault_of_who_hears_is_theirs_alone(
     writer = Writer(store)
 
     def fail(_: Sequence[Commit], error: StoreUnavailable | None) -> None:
-        raise ZeroDivisionError("whoever is told has a fault")
+        raise ZeroDivisionError("the callback has a fault")
 
     heard: list[StoreUnavailable | None] = []
     faulty = writer.commit(Changes(settings={"a": 1}), fail)
@@ -200,13 +200,13 @@ async def test_a_fault_of_who_hears_is_theirs_alone(
         write.set_result(None)
         assert await outcomes(faulty, behind) == [ZeroDivisionError, None]
     assert len(heard) == 1
-    assert "whoever is told has a fault" in caplog.text
+    assert "the callback has a fault" in caplog.text
     # What is durable is so whatever the one does who hears of it.
     assert store.load().settings == ({} if is_full else {"a": 1, "b": 2})
 
 
 async def test_reported_failure_causes_no_warning_for_callers_that_do_not_wait() -> None:
-    """The loop complains of failures that nobody has heard of."""
+    """The loop reports failures that were never retrieved."""
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, about: complaints.append(about))
     store = HeldStore()

@@ -107,7 +107,7 @@ def test_too_many_files_are_refused() -> None:
 
 
 def with_entries(count: int, stated: int) -> bytes:
-    """An archive with so many files in its directory, which says another number of them."""
+    """An archive with a number of files in its directory, which states another number."""
     content = ARCHIVE[len(seal(b"")) :]
     end = content.rindex(b"PK\x05\x06")
     start = content.index(b"PK\x01\x02")

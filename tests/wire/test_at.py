@@ -1,4 +1,4 @@
-"""The AT dialogue: answers, prompts, what nobody asked for, and a modem that restarts."""
+"""The AT dialogue: answers, prompts, unsolicited lines, and a modem that restarts."""
 
 import pytest
 from hypothesis import given

@@ -61,7 +61,7 @@ class HistoryDatabase:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Let nobody in, and those out who are."""
+        """Refuse new connections and end the open ones."""
         name = conninfo_to_dict(self.address)["dbname"]
         with psycopg.connect(shared_server().address(), autocommit=True) as connection:
             connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")

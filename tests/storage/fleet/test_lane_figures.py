@@ -1,4 +1,4 @@
-"""What a lane tells of its batches: how many changes, and what became of each."""
+"""What a lane reports of its batches: the number of changes, and their outcomes."""
 
 from leverframe.storage.fleet.lane_figures import LARGEST, LaneFigures
 from leverframe.storage.fleet.postgres_lane import InDoubt

@@ -202,7 +202,7 @@ async def test_readers_see_whole_batches_while_these_go_into_the_tables(
 
     reading = asyncio.create_task(read())
     for number in range(1, 60):
-        # Now and then something is removed, which goes into the tables at once.
+        # Now and then something is removed, which goes into the tables immediately.
         removed = {"c": DELETED} if number % 7 == 0 else {"c": number}
         await store.commit(Changes({"a": number} | removed, {"b": number}))
         written[0] = number

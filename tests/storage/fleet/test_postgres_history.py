@@ -221,67 +221,68 @@ class LeftHistory:
         await history.close()
 
     async def leave(self, *samples: Traced, ended: float) -> None:
-        """Run for a moment that nobody has recorded when it is over."""
+        """Run for a moment that is not recorded when it is over."""
         async with self.run(ended) as worker:
             worker.begin_close()
             worker.add(samples)
 
     async def raw(self, label: str = "DS1") -> str:
-        """Open the history and tell its values with their times."""
+        """Open the history and return its values with their times."""
         async with self.run(9e8) as worker:
             times, values = await worker.ask(lambda it: raw(it, span(0, 9e9), label))
         return str([(at - START, value) for at, value in zip(times, values, strict=True)])
 
 
 @pytest.fixture
-def left_history(database: HistoryDatabase) -> LeftHistory:
+def history_with_ends(database: HistoryDatabase) -> LeftHistory:
     return LeftHistory(database)
 
 
 async def test_last_moments_of_a_run_are_stored_without_opening_and_recorded_by_the_next(
-    database: HistoryDatabase, left_history: LeftHistory, statements: list[str]
+    database: HistoryDatabase, history_with_ends: LeftHistory, statements: list[str]
 ) -> None:
     reason = (START + 2, CAUSE_TRACES["OUT0"], Cause("command", "left"))
-    await left_history.leave(sample(1), sample(2), reason, ended=5)
+    await history_with_ends.leave(sample(1), sample(2), reason, ended=5)
     assert len(statements) == 1
     assert (database.count("last_moments"), database.count("chunk")) == (1, 0)
-    await left_history.leave(sample(7), ended=8)
+    await history_with_ends.leave(sample(7), ended=8)
     assert database.count("last_moments") == 2
     assert (
-        await left_history.raw() == "[(1.0, 1.0), (2.0, 2.0), (5.0, nan), (7.0, 7.0), (8.0, nan)]"
+        await history_with_ends.raw()
+        == "[(1.0, 1.0), (2.0, 2.0), (5.0, nan), (7.0, 7.0), (8.0, nan)]"
     )
     assert database.count("last_moments") == 0
     assert database.count("told") == 1
 
 
 async def test_no_gap_is_before_what_is_left_of_a_run_that_has_recorded_something(
-    left_history: LeftHistory,
+    history_with_ends: LeftHistory,
 ) -> None:
-    async with left_history.run(9) as worker:
+    async with history_with_ends.run(9) as worker:
         worker.add([sample(1), (START + 1, "DS2", 4.0)])
         await worker.ask(labels_of)
         worker.begin_close()
         worker.add([sample(6)])
-    assert await left_history.raw() == "[(1.0, 1.0), (6.0, 6.0), (9.0, nan)]"
-    assert await left_history.raw("DS2") == "[(1.0, 4.0), (9.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (6.0, 6.0), (9.0, nan)]"
+    assert await history_with_ends.raw("DS2") == "[(1.0, 4.0), (9.0, nan)]"
 
 
 async def test_the_gap_after_a_run_that_was_killed_is_before_what_the_next_one_leaves(
-    database: HistoryDatabase, left_history: LeftHistory
+    database: HistoryDatabase, history_with_ends: LeftHistory
 ) -> None:
     killed = database.history(BOUNDS)
     worker = killed.worker(1)
     worker.add([sample(1)])
     await worker.ask(labels_of)
     await killed.close()
-    await left_history.leave(sample(6), ended=9)
-    assert await left_history.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
+    await history_with_ends.leave(sample(6), ended=9)
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
 
 
 async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
-    left_history: LeftHistory, statements: list[str]
+    history_with_ends: LeftHistory, statements: list[str]
 ) -> None:
-    async with left_history.run(5) as worker:
+    async with history_with_ends.run(5) as worker:
         is_free = Event()
         blocking = asyncio.get_running_loop().run_in_executor(worker._asked, is_free.wait)
         worker.add([sample(1)])
@@ -293,7 +294,7 @@ async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
         with pytest.raises(StoreUnavailable, match="stops here"):
             await asked
     assert len(statements) == 1
-    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_controllers_that_stop_together_are_written_together(
@@ -316,7 +317,7 @@ async def test_controllers_that_stop_together_are_written_together(
 
 
 async def test_ends_that_were_written_when_the_connection_broke_are_written_once(
-    database: HistoryDatabase, left_history: LeftHistory, monkeypatch: pytest.MonkeyPatch
+    database: HistoryDatabase, history_with_ends: LeftHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave = HistorySession.leave
     broken: list[int] = []
@@ -329,48 +330,48 @@ async def test_ends_that_were_written_when_the_connection_broke_are_written_once
             raise StoreUnavailable("It broke.")
 
     monkeypatch.setattr(HistorySession, "leave", leave_and_break)
-    await left_history.leave(sample(1), ended=5)
+    await history_with_ends.leave(sample(1), ended=5)
     assert broken
     assert database.count("last_moments") == 1
-    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_last_moments_that_cannot_be_recorded_now_are_recorded_later(
-    database: HistoryDatabase, left_history: LeftHistory, monkeypatch: pytest.MonkeyPatch
+    database: HistoryDatabase, history_with_ends: LeftHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await left_history.leave(sample(1), ended=5)
+    await history_with_ends.leave(sample(1), ended=5)
     with monkeypatch.context() as patch:
         put = Mock(side_effect=StoreUnavailable("It broke."))
         patch.setattr(HistorySession, "put", put)
-        async with left_history.run(6) as worker:
+        async with history_with_ends.run(6) as worker:
             with pytest.raises(StoreUnavailable):
                 await worker.ask(values_of)
     assert database.count("last_moments") == 1
-    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_last_moments_that_a_program_of_before_has_left_alone_are_recorded_later(
-    database: HistoryDatabase, left_history: LeftHistory
+    database: HistoryDatabase, history_with_ends: LeftHistory
 ) -> None:
-    await left_history.leave(sample(1), ended=5)
+    await history_with_ends.leave(sample(1), ended=5)
     with connect(database.address) as connection:
         hidden = connection.execute("DELETE FROM last_moments RETURNING ended, data").fetchone()
-    async with left_history.run(9) as worker:
+    async with history_with_ends.run(9) as worker:
         worker.add([sample(7)])
         await worker.ask(labels_of)
     with connect(database.address) as connection:
         query = "INSERT INTO last_moments (controller, ended, data) VALUES (1, %s, %s)"
         connection.execute(query, hidden)
-    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan), (7.0, 7.0), (9.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan), (7.0, 7.0), (9.0, nan)]"
 
 
 async def test_last_moments_that_cannot_be_read_are_let_go(
-    database: HistoryDatabase, left_history: LeftHistory, caplog: pytest.LogCaptureFixture
+    database: HistoryDatabase, history_with_ends: LeftHistory, caplog: pytest.LogCaptureFixture
 ) -> None:
     with connect(database.address) as connection:
         connection.execute("INSERT INTO last_moments (controller, ended, data) VALUES (1, 0, '?')")
-    await left_history.leave(sample(1), ended=5)
-    assert await left_history.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    await history_with_ends.leave(sample(1), ended=5)
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
     assert "cannot be read" in caplog.text
     assert database.count("last_moments") == 0
 

@@ -133,7 +133,7 @@ async def test_what_a_standby_may_not_have_is_not_acknowledged(
         with short_patience():
             writing = asyncio.ensure_future(lane.store(1).commit(Changes({"a": 2})))
             await until(lambda: asks.execute(f"SELECT pid {_WAITS}").fetchone() is not None)
-            # It is stored here from now on, and everybody can read it.
+            # It is stored here from now on, and all connections can read it.
             asks.execute(f"SELECT pg_terminate_backend(pid) {_WAITS}")
             with pytest.raises(InDoubt):
                 await writing

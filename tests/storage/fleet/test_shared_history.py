@@ -1,4 +1,4 @@
-"""The history of many controllers: what each is told is what it would be told alone."""
+"""The history of many controllers: each gets the answers of a history of its own."""
 
 import asyncio
 import logging
