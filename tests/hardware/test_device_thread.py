@@ -207,7 +207,7 @@ async def test_fault_of_the_reading_callback_is_reported_and_polling_continues(
         await enough.wait()
     await poller.close()
     assert isinstance(first.exception(), ZeroDivisionError) == (fault_at == 1)
-    assert "what restless device read could not be passed on" in caplog.text
+    assert "readings of restless device could not be passed on" in caplog.text
 
 
 @for_each(
@@ -233,4 +233,4 @@ def test_a_trouble_is_logged_once_and_when_it_is_over(caplog: pytest.LogCaptureF
     assert texts == {"OUT1": "is gone."}
     troubles.note("OUT1", None)
     assert texts == {}
-    assert caplog.messages == ["OUT1: is gone.", "OUT1: the trouble is over"]
+    assert caplog.messages == ["OUT1: is gone.", "OUT1: the problem is over"]

@@ -51,7 +51,7 @@ def test_missing_chip_is_reported(tmp_path: Path) -> None:
         lambda: lines.open_input(pin, pull_up=True),
         lambda: lines.describe(pin),
     ):
-        with pytest.raises(Unusable, match="gpiochip0 line 17 is not there; check"):
+        with pytest.raises(Unusable, match="gpiochip0 line 17 is missing; check"):
             use()
 
 
@@ -75,7 +75,7 @@ def test_without_its_package_every_line_says_what_to_install() -> None:
 
 def test_missing_bus_is_reported() -> None:
     pytest.importorskip("smbus2")
-    with pytest.raises(Unusable, match=f"/dev/i2c-{NO_SUCH_BUS} is not there; check"):
+    with pytest.raises(Unusable, match=f"/dev/i2c-{NO_SUCH_BUS} is missing; check"):
         open_kernel_bus(NO_SUCH_BUS)
 
 

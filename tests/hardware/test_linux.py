@@ -121,7 +121,7 @@ async def test_a_pwm_channel_is_brought_up_before_it_is_used(tmp_path: Path) -> 
     bench.board.drive_pwm(0, 0.5)
     await bench.poll()
     assert bench.tree.read("class/pwm/pwmchip1/export") == "3"
-    assert "pwmchip1/pwm3/duty_cycle is not there" in bench.troubles["PWM0"]
+    assert "pwmchip1/pwm3/duty_cycle is missing" in bench.troubles["PWM0"]
     bench.tree.add_pwm(1, 4)
     bench.board.drive_pwm(0, 0.5)
     await bench.poll()
@@ -186,10 +186,10 @@ async def test_failing_channel_is_absent_and_reported_until_it_is_back(bench: Li
     await bench.poll()
     assert bench.sensed["INPA2"] is None
     assert bench.sensed["INPA1"] == 0.0
-    assert "in_voltage2_raw is not there" in bench.troubles["INPA2"]
+    assert "in_voltage2_raw is missing" in bench.troubles["INPA2"]
     file.write_text("garbage\n")
     await bench.poll()
-    assert bench.troubles["INPA2"].endswith("holds 'garbage', which is no number.")
+    assert bench.troubles["INPA2"].endswith("contains 'garbage', which is not a number.")
     bench.set_voltage("INPA2", 1.0)
     await bench.poll()
     assert bench.sensed["INPA2"] == 1.0
@@ -201,7 +201,7 @@ async def test_two_converters_of_one_name_are_not_guessed_at(tmp_path: Path) -> 
     for number in (1, 2):
         bench.tree.put(f"bus/iio/devices/iio:device{number}/name", "ina219\n")
     await bench.open()
-    assert "name one of iio:device1, iio:device2" in bench.troubles["VCC"]
+    assert "choose one of iio:device1, iio:device2" in bench.troubles["VCC"]
     await bench.close()
 
 

@@ -307,7 +307,7 @@ def test_statistics_count_what_came_of_the_requests() -> None:
         statistics = bench.master.statistics()["1"]
         assert (statistics.timeouts, statistics.crc_errors) == (1, 1)
         assert (statistics.requests, statistics.answers) == (4, 2)
-        assert "arrives damaged" in bench.troubles["Modbus slot 1"]
+        assert "arrive damaged" in bench.troubles["Modbus slot 1"]
         bus.broken = True
         await asyncio.sleep(60.0)
         assert bench.master.statistics()["1"].requests == 4
@@ -457,7 +457,7 @@ def test_missing_port_is_reported_and_retried() -> None:
         bus.broken = True
         bench = Bench(bus, GTIL)
         await asyncio.sleep(30.0)
-        assert "/dev/ttyTEST is not there" in bench.troubles["Modbus slot 1"]
+        assert "/dev/ttyTEST is missing" in bench.troubles["Modbus slot 1"]
         bus.broken = False
         await asyncio.sleep(20.0)
         assert bench.sensed["m1"] == 10.0

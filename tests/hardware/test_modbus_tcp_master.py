@@ -191,7 +191,7 @@ def test_without_a_bus_slots_are_left_to_the_simulated_board() -> None:
         master.adopt(GTIL, slots())
         await asyncio.sleep(5.0)
         assert sensed == {}
-        with pytest.raises(Unusable, match="there is no Modbus bus; name its device"):
+        with pytest.raises(Unusable, match="no Modbus bus is configured; set serial_modbus"):
             await master.request(1, ASKED)
         await master.close()
 

@@ -176,7 +176,7 @@ def test_write_of_a_rule_to_a_silent_module_is_retried_and_reported() -> None:
         desk.module.faults = deque([SILENT, SILENT])
         writing = desk.write(215)
         await asyncio.sleep(1.0)
-        assert desk.troubles == {PLACE: f"{SILENT} Trying again."}
+        assert desk.troubles == {PLACE: f"{SILENT} Retrying."}
         assert desk.reports.report()[0].problem == str(SILENT)
         await writing
         assert desk.module.registers == {100: 215}
@@ -322,7 +322,7 @@ def test_the_end_of_the_controller_answers_who_waits() -> None:
         await asyncio.sleep(0.1)
         await desk.writer.close()
         for waiting in (running, overtaking):
-            with pytest.raises(DeviceFailed, match="the controller stops"):
+            with pytest.raises(DeviceFailed, match="the controller is stopping"):
                 await waiting
 
     at_a_desk(scenario)

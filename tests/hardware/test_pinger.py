@@ -109,7 +109,7 @@ async def test_a_name_that_cannot_be_found_is_no_answer_and_logged_once(
         pings.send(0, IMPOSSIBLE_NAME)
         assert await pings.answer() == (0, None)
     assert [record.getMessage() for record in caplog.records] == [
-        "the watchdog's host no..name cannot be found by its name"
+        "the name of the watchdog's host no..name cannot be resolved"
     ]
 
 

@@ -102,7 +102,7 @@ async def test_pulled_pwm_chip_is_reported_and_restored_with_its_duty(bench: Plu
     chip = bench.tree.root / "class/pwm/pwmchip0"
     shutil.rmtree(chip)
     await await_report(bench.troubles, "PWM1")
-    assert "pwmchip0/export is not there" in bench.troubles["PWM1"]
+    assert "pwmchip0/export is missing" in bench.troubles["PWM1"]
     bench.tree.add_pwm(0, 4)
     await is_over(bench.troubles, "PWM1")
     assert bench.pwm_level(1) == 0.25
@@ -131,7 +131,7 @@ async def test_pulled_i2c_adapter_is_reported_and_released(bench: PluggedBench) 
     assert bench.sensed["T1"] == 20.0
     bench.i2c.rmdir()
     await await_report(bench.troubles, "I2C bus 1")
-    assert bench.troubles["I2C bus 1"].startswith("/dev/i2c-1 is not there")
+    assert bench.troubles["I2C bus 1"].startswith("/dev/i2c-1 is missing")
     assert bench.sensed["T1"] is None
     assert bench.bus.closed
     bench.i2c.mkdir()
@@ -169,7 +169,7 @@ async def test_pulled_port_of_a_serial_module_is_reported(tmp_path: Path) -> Non
     assert troubles == {}
     adapter.pull()
     await await_report(troubles, "serial port")
-    assert "was lost" in troubles["serial port"] or "is not there" in troubles["serial port"]
+    assert "was lost" in troubles["serial port"] or "is missing" in troubles["serial port"]
     back = Adapter(path)
     await is_over(troubles, "serial port")
     await service.close()

@@ -144,7 +144,7 @@ async def test_a_missing_port_degrades_the_health_and_the_rest_runs(tmp_path: Pa
         "troubles": ["serial port"],
         "findings": 1,
     }
-    assert "ttyUSB7 is not there" in (await twin.state())["troubles"]["serial port"]
+    assert "ttyUSB7 is missing" in (await twin.state())["troubles"]["serial port"]
     await twin.ok("/outs.cgi?out0=1")
     await built.stop()
 

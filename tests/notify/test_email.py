@@ -124,7 +124,7 @@ async def test_missing_tls_of_the_server_is_reported(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         office.set(email__tls=True)
         office.notify("a")
-        await office.until_problem("localhost cannot do what the settings ask for")
+        await office.until_problem("localhost does not support what the settings require")
     assert peer.taken == []
 
 
@@ -190,7 +190,7 @@ async def test_an_address_with_other_letters_needs_a_server_that_takes_them(
             assert peer.taken[0].sender == "käller@example.org"
             assert peer.taken[0].mail.get_content().split() == [".a", ".b"]
         else:
-            await office.until_problem("it takes no addresses with such letters")
+            await office.until_problem("it does not accept addresses with such characters")
 
 
 async def test_a_recipient_that_does_not_exist_is_given_up(bell: Bell) -> None:

@@ -364,7 +364,7 @@ async def test_a_disk_that_takes_nothing_does_not_keep_a_message_from_being_sent
     office.notify("a")
     await office.until_ended()
     assert channel.delivered == ["a"]
-    assert "not on disk: The disk is full." in caplog.text
+    assert "could not be saved: The disk is full." in caplog.text
 
 
 async def test_unwritable_disk_is_reported_once_until_a_write_succeeds(
@@ -378,7 +378,7 @@ async def test_unwritable_disk_is_reported_once_until_a_write_succeeds(
             office.notify(text)
         await office.until_ended()
         await office.writer.flush()
-        assert caplog.text.count("the outbox is not on disk") == told
+        assert caplog.text.count("the outbox could not be saved") == told
         disk.is_full = False
         office.notify("d")
         await office.until_ended()

@@ -27,7 +27,7 @@ PHASES = [
     ("MAIL", "command_s", "did not answer MAIL within"),
     ("RCPT", "command_s", "did not answer RCPT within"),
     ("DATA", "data_s", "did not answer DATA within"),
-    ("end", "end_s", "did not say within"),
+    ("end", "end_s", "did not confirm it within"),
 ]
 SHORT_S = 0.5
 

@@ -112,8 +112,8 @@ async def test_an_image_can_bring_a_site(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "no firmware image"),
-        (b"\x7fELF" * 300, "no firmware image"),
+        (b"", "not a firmware image"),
+        (b"\x7fELF" * 300, "not a firmware image"),
         (image()[:-1], "damaged or cut off"),
         (build_image(["3.9"], "1.48"), "not signed"),
         (sign_image(image(), new_key_pair()[0]), "not signed by the owner"),

@@ -118,13 +118,13 @@ def test_every_truncation_is_noticed() -> None:
 @for_each(
     ("data", "reason"),
     [
-        (b"", "does not begin like one"),
-        (b"PK\x03\x04", "does not begin like one"),
+        (b"", "its header is wrong"),
+        (b"PK\x03\x04", "its header is wrong"),
         (MAGIC, "cut short"),
         (MAGIC + b"\x02" + bytes(32), "has format 2"),
-        (pack_file(b"[" * 100_000), "not hold settings"),
-        (pack_file(b'{"hw": "3.9"}'), "not hold settings"),
-        (pack_file(b'{"hw": "\xff"}'), "not hold settings"),
+        (pack_file(b"[" * 100_000), "settings in an unknown format"),
+        (pack_file(b'{"hw": "3.9"}'), "settings in an unknown format"),
+        (pack_file(b'{"hw": "\xff"}'), "settings in an unknown format"),
         (pack_file({"hw": "9.9", "sw": "1.75", "settings": {}}), "unknown version"),
         (pack_file({"hw": "3.9", "sw": "x", "settings": {}}), "unknown version"),
         (

@@ -43,7 +43,9 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
 
 def test_folder_in_which_all_users_may_replace_files_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(FolderOpenToOthers, match=f"take that away with `chmod o-w {tmp_path}`"):
+    with pytest.raises(
+        FolderOpenToOthers, match=f"Remove that permission with `chmod o-w {tmp_path}`"
+    ):
         DataFolder(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -66,7 +68,7 @@ def test_a_store_that_others_may_write_is_refused(tmp_path: Path, name: str) -> 
     (tmp_path / name).touch()
     (tmp_path / name).chmod(0o666)
     tmp_path.chmod(0o755)
-    with pytest.raises(FolderOpenToOthers, match=f"Others may write .*{name}"):
+    with pytest.raises(FolderOpenToOthers, match=f"Other users can write .*{name}"):
         DataFolder(tmp_path)
     # No other user reaches it there.
     tmp_path.chmod(0o700)
@@ -79,7 +81,7 @@ def test_store_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store.db").touch(0o600)
     DataFolder(tmp_path).close()
     os.chown(tmp_path / "store.db", 47110, 47110)
-    with pytest.raises(FolderOpenToOthers, match="or have put it there"):
+    with pytest.raises(FolderOpenToOthers, match="or one of them created it"):
         DataFolder(tmp_path)
 
 

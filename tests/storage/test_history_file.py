@@ -168,7 +168,7 @@ async def test_a_fault_loses_its_values_with_a_word_and_a_count_and_nothing_else
     worker.add([(START + 3, "DS1", 22.0)])
     assert await values_kept(worker) == [20.0, 22.0]
     assert worker.figures.lost == 2
-    assert "2 values of the history are lost by a fault" in caplog.text
+    assert "2 values of the history were lost because of an error" in caplog.text
     await worker.close(START + 4)
 
 

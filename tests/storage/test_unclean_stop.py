@@ -361,7 +361,7 @@ def test_flipped_bit_in_the_log_of_the_history_is_reported(
     flip(log_path(path), HEADER + (frames(path) - back) * FRAME + 1000)
     report = start_on_history(path.parent)
     assert report is not None
-    assert "values and journal entries that were recorded last are missing" in report
+    assert "The latest values and journal entries are lost" in report
     assert (path.parent / "damaged-1" / "history.db-wal").exists()
     assert start_on_history(path.parent) == report
 

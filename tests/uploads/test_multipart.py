@@ -64,7 +64,7 @@ def test_what_a_form_may_look_like(body: bytes) -> None:
     ("body", "why"),
     [
         (FORM.replace(b"--edge--", b"--edge\r\n" + PART + b"2\r\n--edge--"), "several parts"),
-        (b"--edge--\r\n", "holds no file"),
+        (b"--edge--\r\n", "contains no file"),
         (b"", "does not begin"),
         (b"\r\n" + FORM, "does not begin"),
         (FORM[1:], "does not begin"),
@@ -76,14 +76,14 @@ def test_what_a_form_may_look_like(body: bytes) -> None:
         (b"--edge\n" + PART.replace(b"\r", b"") + b"x\n--edge--", "not followed by a line end"),
         (b"--edge\r\n" + b"x" * MAX_HEADER_BYTES + FORM, "no end, or are too long"),
         (b"--edge\r\nno header\r\n\r\nx\r\n--edge--", "header of its file cannot be read"),
-        (FORM.replace(b"form-data", b"attachment"), "no field of a form"),
+        (FORM.replace(b"form-data", b"attachment"), "not a form field"),
         (
             FORM.replace(b"\r\n\r\n", b"\r\nContent-Transfer-Encoding: base64\r\n\r\n", 1),
             "encoded for mail",
         ),
         (
             FORM.replace(b"\r\n\r\n", b"\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n", 1),
-            "holds several files",
+            "contains several files",
         ),
     ],
 )

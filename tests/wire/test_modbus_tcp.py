@@ -47,7 +47,7 @@ def test_an_answer_is_found_in_pieces_behind_answers_to_earlier_requests(piece: 
 
 
 @for_each(
-    ("heard", "meaning"),
+    ("data", "meaning"),
     [
         (build_frame(5, exception_answer(3, 11)), ExceptionReply(11)),
         (answer(5, [1, 2, 3]), NoAnswer(is_damaged=True)),

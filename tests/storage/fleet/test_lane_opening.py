@@ -71,7 +71,7 @@ async def test_a_batch_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
 async def test_lane_damage_without_snapshot_is_reported(tmp_path: Path) -> None:
     with FleetFolder(tmp_path / "node") as folder:
         folder.store_path.write_bytes(b"rubbish" * 5000)
-        with pytest.raises(StoreDamaged, match="no sound snapshot"):
+        with pytest.raises(StoreDamaged, match="no intact snapshot"):
             open_lane(folder)
 
 

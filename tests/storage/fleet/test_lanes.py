@@ -311,7 +311,7 @@ async def test_a_closed_lane_says_so(tmp_path: Path) -> None:
     await lane.close()
     await lane.close()
     await task
-    with pytest.raises(StoreUnavailable, match="the program stops"):
+    with pytest.raises(StoreUnavailable, match="the program is stopping"):
         await store.commit(Changes({"a": 1}))
 
 

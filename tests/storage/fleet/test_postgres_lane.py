@@ -71,7 +71,7 @@ async def test_while_the_database_is_away_changes_are_refused_and_nothing_is_los
     await lane.store(1).commit(Changes({"a": 1}))
     own_server.stop()
     with short_patience():
-        with pytest.raises(StoreUnavailable, match="Whether it is stored is not known") as caught:
+        with pytest.raises(StoreUnavailable, match="Whether it was stored is not known") as caught:
             await lane.store(1).commit(Changes({"a": 2}))
         assert caught.value.is_in_doubt
         with pytest.raises(StoreUnavailable, match="Nothing was changed"):
@@ -244,7 +244,7 @@ async def test_a_database_that_went_back_in_time_is_noticed(lane: PostgresLane) 
         await lane.store(1).commit(Changes({"a": number}))
     with connect(lane._address) as connection:
         connection.execute("UPDATE lane SET batch = batch - 1")
-    with pytest.raises(DatabaseWentBack, match="gone back in time"):
+    with pytest.raises(DatabaseWentBack, match="was rolled back"):
         await lane.store(1).commit(Changes({"a": 9}))
     refused = lane.figures.refused
     with pytest.raises(DatabaseWentBack):
