@@ -84,7 +84,7 @@ def test_a_bus_without_a_sensor_has_bad_wires(tmp_path: Path) -> None:
     ("number", "text"),
     [
         (errno.EREMOTEIO, "does not answer; check its wires, its supply and the address."),
-        (errno.ENODEV, "/dev/i2c-1 is not there"),
+        (errno.ENODEV, "/dev/i2c-1 is missing"),
         (errno.EBUSY, "/dev/i2c-1 is used by another program or driver"),
     ],
 )

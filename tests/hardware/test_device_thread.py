@@ -213,7 +213,7 @@ async def test_fault_of_the_reading_callback_is_reported_and_polling_continues(
 @for_each(
     ("error", "sentence"),
     [
-        (FileNotFoundError(2, "No such file"), "/dev/x is not there"),
+        (FileNotFoundError(2, "No such file"), "/dev/x is missing"),
         (PermissionError(13, "Permission denied"), "/dev/x may not be used by this account"),
         (OSError(16, "Device or resource busy"), "/dev/x is used by another program"),
         (OSError(22, "Invalid argument"), "/dev/x rejects its setting"),

@@ -115,7 +115,7 @@ async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
     office.notify("a")
     await office.until_ended()
     assert channel.delivered == ["a"]
-    assert "ended unexpectedly (ZeroDivisionError)" in office.told[0]
+    assert "failed unexpectedly (ZeroDivisionError)" in office.told[0]
 
 
 class StuckChannel(ScriptedChannel):

@@ -330,7 +330,7 @@ def test_a_log_removed_after_a_kill_is_told_and_costs_only_what_no_snapshot_has(
     with controller_process(tmp_path) as process:
         assert names(process) == kept
         assert health(process)["status"] == "degraded"
-        assert "changes that were saved last are missing" in told(process)["recovery"]
+        assert "The latest changes are lost" in told(process)["recovery"]
         assert rename(process, 1) == 200
     with controller_process(tmp_path) as process:
         # Until the operator removes the copy.

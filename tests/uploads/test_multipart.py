@@ -70,7 +70,7 @@ def test_what_a_form_may_look_like(body: bytes) -> None:
         (FORM[1:], "does not begin"),
         (FORM[: FORM.index(b"\r\n--edge--")], "closing boundary is missing"),
         (FORM.replace(b"\r\n--edge--", b"\r\n--other--"), "closing boundary is missing"),
-        (FORM + b"more", "follows its end"),
+        (FORM + b"more", "data after its end"),
         (FORM.replace(b"--edge\r\n", b"--edgewise\r\n", 1), "not followed by a line end"),
         (FORM.replace(b"--edge--", b"--edgewise--"), "not followed by a line end"),
         (b"--edge\n" + PART.replace(b"\r", b"") + b"x\n--edge--", "not followed by a line end"),

@@ -135,7 +135,7 @@ def test_a_sender_with_a_name_is_shown_and_cannot_be_answered() -> None:
         ("", "nothing"),
         ("00", "no flags"),
         ("0011000B914805214365F70000AA02C834", "a message that was sent"),
-        ("0004039121F3000462114121436540 02ABCD", "data and no text"),
+        ("0004039121F3000462114121436540 02ABCD", "data instead of text"),
         ("not hexadecimal", "no digits"),
     ],
 )

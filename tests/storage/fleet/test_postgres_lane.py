@@ -111,7 +111,7 @@ async def test_late_write_of_a_frozen_database_is_reported(
         with pytest.raises(StoreUnavailable, match="Nothing was changed"):
             await lane.store(2).commit(Changes({"a": 1}))
     await until(lambda: late == [1])
-    with pytest.raises(StoreUnavailable, match="the change before this one"):
+    with pytest.raises(StoreUnavailable, match="the previous change"):
         await lane.store(1).commit(Changes({"a": 3}))
     lane.clear(late)
     assert lane.store(1).load().settings == {"a": 2}
@@ -227,7 +227,7 @@ async def test_a_node_that_was_declared_dead_writes_nothing(
     with connect(lane._address) as connection:
         assert membership.declare_dead(connection, membership.seen_nodes(connection)[0])
     for change in ({"a": 2}, {"a": 3}):
-        with pytest.raises(Fenced, match="another one has taken over"):
+        with pytest.raises(Fenced, match="another node has taken over"):
             await lane.store(1).commit(Changes(change))
     with pytest.raises(Fenced):
         await lane.store(1).commit(Changes({"a": 4}, blobs={"site": b"x"}))
