@@ -193,9 +193,9 @@ class SimulatedBoard:
         self.modules[effect.target] = effect.value
         self.history.append(Driven(self._now(), effect.target, effect.value))
 
-    def _set_pin(self, what: str, value: int) -> None:
-        self.pin_settings[what] = value
-        self.history.append(Driven(self._now(), what, value))
+    def _set_pin(self, setting: str, value: int) -> None:
+        self.pin_settings[setting] = value
+        self.history.append(Driven(self._now(), setting, value))
 
     def live_state(self) -> LiveState[Any]:
         """Return what is plugged in, sensed and driven, with the plants and the network."""
@@ -225,8 +225,7 @@ class SimulatedBoard:
         )
 
     def fill(self, state: BoardState) -> None:
-        """Restore a state without reporting it to the controller; raise ValueError if it does not
-        fit."""
+        """Restore a state without reporting it to the controller; raise ValueError if unfit."""
         if [len(self.outputs)] * 2 + [len(self.levels)] != [
             len(one) for one in (state.outputs, state.told, state.levels)
         ]:

@@ -57,24 +57,24 @@ def describe_unexpected(error: Exception) -> str:
     return f"failed unexpectedly: {error!r}; see the log."
 
 
-def os_error_text(error: OSError, what: str) -> str:
+def os_error_text(error: OSError, device: str) -> str:
     """State why a file or device cannot be used, and what to do about it."""
     match error.errno:
         case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.ESHUTDOWN:
-            return f"{what} is missing; check the wiring, its driver and the configuration."
+            return f"{device} is missing; check the wiring, its driver and the configuration."
         case errno.EACCES | errno.EPERM:
             return (
-                f"{what} may not be used by this account; make the account a member of the"
+                f"{device} may not be used by this account; make the account a member of the"
                 " device's group, or add a udev rule."
             )
         case errno.EROFS:
             return (
-                f"{what} is on a file system that is read-only here; a service needs"
+                f"{device} is on a file system that is read-only here; a service needs"
                 " ReadWritePaths=/sys/devices in its unit."
             )
         case errno.EBUSY | errno.EAGAIN:
-            return f"{what} is used by another program or driver; free it or choose another."
+            return f"{device} is used by another program or driver; free it or choose another."
         case errno.EINVAL | errno.EOPNOTSUPP | 524:
             # 524 is what some drivers answer for EOPNOTSUPP; it has no name outside the kernel.
-            return f"{what} rejects its setting; its driver may not support it."
-    return f"{what} failed: {error.strerror or error}."
+            return f"{device} rejects its setting; its driver may not support it."
+    return f"{device} failed: {error.strerror or error}."

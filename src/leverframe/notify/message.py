@@ -54,7 +54,7 @@ def cause_of(message: Message) -> Cause:
     return structs.replace(message.cause, kind="outbox", detail=message.channel)
 
 
-def message_fact(message: Message, what: str) -> Fact:
+def message_fact(message: Message, kind: str) -> Fact:
     """Return what became of a message, for the journal."""
     figures = {
         "channel": message.channel,
@@ -63,7 +63,7 @@ def message_fact(message: Message, what: str) -> Fact:
         "reason": message.reason,
         "problem": message.problem or "",
     }
-    return Fact(what, figures=figures)
+    return Fact(kind, figures=figures)
 
 
 def without_content(message: Message) -> MessageReport:

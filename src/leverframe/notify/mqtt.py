@@ -59,11 +59,11 @@ class MqttMessages:
 
 
 def _payload(message: Message) -> bytes:
-    said = {
+    payload = {
         "number": message.number,
         "reason": message.reason,
         "active": message.active,
         **message.content,
         "time": message.created,
     }
-    return msgspec.json.encode(said)
+    return msgspec.json.encode(payload)

@@ -132,8 +132,8 @@ class SnmpTraps:
             sender.send(self._origin.identity, snmp, trap, address, content)
 
     def _fields(self, message: Message) -> dict[Oid, str]:
-        said = {trap_field(name): str(message.content[name]) for name in RULE_FIELDS}
-        return said | self._origin.fields()
+        fields = {trap_field(name): str(message.content[name]) for name in RULE_FIELDS}
+        return fields | self._origin.fields()
 
     def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         address = self._origin.address()

@@ -56,9 +56,9 @@ def write_mail(message: Message, email: Email, name: str) -> WrittenMail:
     return WrittenMail(sender, recipient, headers, message.content["text"])
 
 
-def _address(text: str, what: str, command: str, *, final: bool = False) -> str:
+def _address(text: str, name: str, command: str, *, final: bool = False) -> str:
     if not re.fullmatch(_ADDRESS, text):
-        problem = f"{what} {text[:80]!r} is not an e-mail address; set one with {command}=..."
+        problem = f"{name} {text[:80]!r} is not an e-mail address; set one with {command}=..."
         raise CannotSend(problem, final=final)
     return text
 

@@ -84,11 +84,11 @@ class Snapshots:
 
 
 @contextmanager
-def _report_as(what: str) -> Iterator[None]:
+def _report_as(problem: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, StoreDamaged) as error:
-        raise StoreUnavailable(f"{what}: {reason(error)}.") from error
+        raise StoreUnavailable(f"{problem}: {reason(error)}.") from error
 
 
 def set_aside(store_path: Path) -> Path:

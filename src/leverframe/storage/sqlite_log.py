@@ -192,8 +192,7 @@ def recoverable_frames(file: BinaryIO) -> int:
 
 
 def read_committed_pages(path: Path, frames: int) -> list[tuple[int, bytes]]:
-    """Return number and content of the pages in the first frames; raise OSError if some are
-    missing.
+    """Return number and content of the pages in the first frames; raise OSError if incomplete.
 
     The last of several contents of a page is the valid one. The process that wrote the frames need
     not check them.

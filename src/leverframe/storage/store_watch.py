@@ -1,4 +1,5 @@
 """The watch over the store's files: whether another program writes to them while they are in use.
+
 SQLite trusts that none does: it keeps using pages that it remembers, and acknowledges changes into
 a file that no start could read again. So the files are compared with how we left them before
 anything is written. If they differ, the store is read whole first. A log that is sound but was
@@ -120,14 +121,13 @@ class StoreWatch:
         """Refuse all further writes: the store was found damaged."""
         return self._lose(StoreLost, f"{damage} This happened", _SNAPSHOT)
 
-    def _lose(self, kind: type[StoreLost], what: str, then_used: str) -> StoreLost:
-        self.lost = f"{what} {_WHILE_RUNNING} {then_used}"
+    def _lose(self, kind: type[StoreLost], damage: str, then_used: str) -> StoreLost:
+        self.lost = f"{damage} {_WHILE_RUNNING} {then_used}"
         return kind(self.lost)
 
 
 def _state(name: str) -> _State | None:
-    """Read what differs after another program has written there, even if it reset the file's
-    time."""
+    """Read what differs after another program has written, even if it reset the time."""
     try:
         found = os.stat(name)
     except FileNotFoundError:

@@ -188,8 +188,7 @@ def _is_of_another_time(sums: PageSums, found: SqliteLog | None, index: LogIndex
 def _compare_pages(
     store_path: Path, used: SqliteLog | None, known: PageSums | None
 ) -> tuple[PageSums, int]:
-    """Return the sums of the pages as they are, and the number of those that have changed since
-    they were written."""
+    """Return the sums of the pages, and the number of pages that changed after their write."""
     page_size = used.page_size if used else known.page_size if known else PAGE_BYTES
     in_log = used.frame_of_page if used else {}
     actual, wrong = PageSums(page_size), 0

@@ -85,13 +85,13 @@ class AtDialogue:
 
     def feed(self, data: bytes) -> list[Heard]:
         *lines, self._pending = _LINE_ENDS.split(self._pending + data)
-        heard = [item for line in lines if (item := self._hear(_words(line))) is not None]
+        events = [item for line in lines if (item := self._hear(_words(line))) is not None]
         if self._pending == _PROMPT and self._command is not None:
             self._pending = b""
-            heard.append(Prompt())
+            events.append(Prompt())
         if len(self._pending) > _MAX_PENDING:
             self._pending = b""
-        return heard
+        return events
 
     def _hear(self, line: str) -> Heard | None:
         if not line:

@@ -54,8 +54,7 @@ class Received(Struct, frozen=True):
 
 
 def submits(number: str, text: str, reference: int) -> list[Submit]:
-    """Encode a text as PDUs; `reference` (0-255) distinguishes its parts from those of other
-    messages.
+    """Encode a text as PDUs; `reference` (0-255) marks the parts of one message.
 
     Raises ValueError for a text of more parts than a message can have.
     """

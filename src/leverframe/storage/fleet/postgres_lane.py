@@ -343,8 +343,7 @@ class PostgresLane(GroupCommitLane):
         raise error
 
     def _connect(self, until: float) -> Connection:
-        """Return the connection for writing; after a long absence it is retried only now and
-        then."""
+        """Return the connection for writing; after a long absence, retry it only rarely."""
         if self._writing is not None:
             return self._writing
         now = time.monotonic()

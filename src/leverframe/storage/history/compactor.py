@@ -267,8 +267,7 @@ class Compactor:
             self.chunk_store.set_recorded_until(newest)
 
     def _reasons(self, came: Iterable[_Came]) -> Iterator[Point]:
-        """Record each reason unless it repeats the one before, as it does for most switches in a
-        row."""
+        """Record each reason unless it repeats the one before, as most do."""
         before: object = _NOTHING
         for at, reason in came:
             if reason is not before and reason != before:

@@ -44,10 +44,11 @@ class NewEntries(Struct, frozen=True):
 
 def _renumber(report: EntryReport, base: int) -> EntryReport:
     """Count numbers of entries on from those of earlier runs."""
-    by = report.by
-    if by.after or by.conditions:
+    cause = report.by
+    if cause.after or cause.conditions:
         conditions = tuple(
-            replace(one, after=base + one.after) if one.after else one for one in by.conditions
+            replace(one, after=base + one.after) if one.after else one for one in cause.conditions
         )
-        by = replace(by, conditions=conditions, after=base + by.after if by.after else 0)
-    return replace(report, number=base + report.number, by=by, after=by.after or None)
+        after = base + cause.after if cause.after else 0
+        cause = replace(cause, conditions=conditions, after=after)
+    return replace(report, number=base + report.number, by=cause, after=cause.after or None)

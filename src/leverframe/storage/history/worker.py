@@ -449,7 +449,7 @@ def _is_damaged(error: Exception) -> bool:
     return isinstance(error, StoreDamaged) or is_damage(error)
 
 
-def _sentence(error: Exception, what: str) -> str:
+def _sentence(error: Exception, action: str) -> str:
     if isinstance(error, StoreDamaged | StoreTooNew | StoreUnavailable):
         return str(error)
-    return f"History cannot be {what}: {reason(error)}. The controller keeps running without it."
+    return f"History cannot be {action}: {reason(error)}. The controller keeps running without it."
