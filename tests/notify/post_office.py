@@ -1,7 +1,7 @@
 """An outbox for tests: what it stores, a channel that follows a script, and no polling.
 
-`until` waits for something to become true and looks again whenever the outbox wrote, told or tried
-something, so a test takes as long as what it tests and no longer.
+`until` waits for something to become true and looks again whenever the outbox wrote, reported or
+tried something, so a test takes as long as what it tests and no longer.
 """
 
 import asyncio

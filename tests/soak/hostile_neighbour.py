@@ -1,8 +1,8 @@
 """One address that does everything together that could keep a controller from other clients.
 
 A program of its own: `python -m tests.soak.hostile_neighbour HTTPS MODBUS SNMP` with the ports of a
-controller at this machine. It goes on until it is killed, and tells nothing: what must hold is seen
-from elsewhere.
+controller at this machine. It runs until it is killed, and reports nothing: what must hold is
+checked elsewhere.
 """
 
 import asyncio

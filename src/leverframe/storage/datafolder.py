@@ -9,7 +9,7 @@ that no other process sees.
 
 A new folder is for its owner alone (0700). A folder that was there before keeps its mode, since it
 may be shared with something else; what is written into it is for the owner alone anyway. But where
-everybody could put a store of their own into it, with an administrator of their own, it is refused.
+all users could put a store of their own into it, with an administrator of their own, it is refused.
 """
 
 import errno

@@ -6,9 +6,9 @@ wire, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
 
 `w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the verdict of the kernel
 about their checksum, and the temperature in thousandths of a degree. The scratchpad shows what is
-no reading: zeros come from a wire that is shorted, and their checksum is right; ones come from a
-wire on which nobody speaks; a sensor that has just got power and has not measured yet shows 85 °C
-with a byte that no measurement leaves there.
+no reading: zeros come from a wire that is shorted, and their checksum is right; ones come from an
+idle wire; a sensor that has just got power and has not measured yet shows 85 °C with a byte that no
+measurement leaves there.
 """
 
 import re
