@@ -521,7 +521,7 @@ async def test_who_asks_a_database_that_does_not_answer_is_refused_in_time(
     monkeypatch.setattr(DatabaseHistory, "answer_within_s", 0.1)
     with connect(database.address) as connection, connection.transaction():
         connection.execute("LOCK TABLE chunk")
-        with pytest.raises(StoreUnavailable, match="does not answer"):
+        with pytest.raises(StoreUnavailable, match="not available now"):
             await worker.ask(values_of)
         # The thread is free again, and stopping a controller does not wait for ever either.
         other.add([sample(1)])
