@@ -30,7 +30,7 @@ def measure(quick: bool) -> list[Figure]:
         chunk_store = ChunkStore(path, Bounds().max_bytes)
         compactor = Compactor(chunk_store, Bounds())
         figures = [on_the_loop(), fill(compactor, span_s)]
-        each = f"{chunk_store.used() / chunk_store.points(RAW):.1f} bytes"
+        each = f"{chunk_store.bytes_in_use() / chunk_store.points(RAW):.1f} bytes"
         figures.append(Figure("room in the file for a raw value", each))
         now = START + span_s
         for what, span in (

@@ -8,17 +8,17 @@ import re
 from leverframe.errors import ErrorForPeople
 
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
-#: A hundred years: enough for anybody, and short enough that no number overflows.
+#: A hundred years: long enough for every use, and short enough that no number overflows.
 MAX_S = 3.2e9
 #: What one request may move virtual time by: a year, whichever it is.
 MAX_ADVANCE_S = 366 * DAY_S
 
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
-#: Only read: nobody wants to see a second as a thousand of something.
+#: Only read: seconds are never shown as thousands of a smaller unit.
 _READ_UNITS = {**_UNITS, "ms": 0.001}
 # Texts, which `re` compiles when they are first used: no start waits for them.
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
-#: Minutes are often written so, to tell them from metres and months.
+#: Minutes are often written like this, to distinguish them from metres and months.
 _WRITTEN = {"m": "m(?:in|(?!s))"}
 _WITH_UNITS = "".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _READ_UNITS)
 

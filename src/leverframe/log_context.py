@@ -31,17 +31,17 @@ def within(
 ) -> Callable[_Parameters, _Result]:
     """Return a function that does the same, and what it logs names the controller."""
 
-    def named(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
+    def wrapper(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
         before = CONTROLLER.set(controller)
         try:
             return function(*arguments, **options)
         finally:
             CONTROLLER.reset(before)
 
-    return named
+    return wrapper
 
 
-async def finished_within(controller: LoggedName, work: Coroutine[Any, Any, _Result]) -> _Result:
+async def finish_within(controller: LoggedName, work: Coroutine[Any, Any, _Result]) -> _Result:
     """Await what a controller does later, and what it logs names the controller."""
     before = CONTROLLER.set(controller)
     try:

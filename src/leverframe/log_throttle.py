@@ -1,8 +1,8 @@
 """Warnings about what others do, at most one a minute for each source and kind.
 
-Whoever sends rubbish must not fill the log with it. What is left out is counted, and the next line
-of the same source and kind says how much that was. Sources can be made up, so all sources of one
-kind together have a limit as well.
+A client that sends rubbish must not fill the log with it. What is left out is counted, and the next
+line of the same source and kind says how much that was. Sources can be made up, so all sources of
+one kind together have a limit as well.
 """
 
 import logging
@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 
 INTERVAL_S = 60.0
-#: Lines of one kind in an interval, whoever causes them.
+#: Lines of one kind in an interval, from all sources.
 MAX_LINES = 20
 #: Sources and kinds that are remembered; the ones not heard of for the longest time go first.
 MAX_REMEMBERED = 1024

@@ -23,11 +23,11 @@ from msgspec import Struct
 PART = 0.1
 #: What a request takes besides its handling: it is read, it waits, and its answer is written.
 BESIDES_S = 0.0001
-#: Time that may be taken at once.
+#: Time that may be used in one piece.
 BURST_S = 0.01
 #: So long after a request to another controller the time is shared.
 SHARED_S = 1.0
-#: What was taken while nobody else was asked is forgotten, up to this.
+#: Time used while no other controller had requests is forgiven, up to this.
 MAX_DEBT_S = 0.2
 #: What long work gets in one round of the loop, all of it together.
 SLICE_S = 0.005
@@ -36,7 +36,7 @@ SLICE_S = 0.005
 REST_S, MAX_REST_S = 0.01, 0.1
 
 Item = TypeVar("Item")
-Asked = TypeVar("Asked")
+Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
@@ -70,19 +70,19 @@ class LoopShares:
     def answer(
         self,
         share: LoopShare,
-        asked: Asked,
-        handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]],
+        request: Request,
+        handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]],
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer at once, or when the controller has time again."""
+        """Answer immediately, or when the controller has time again."""
         began = self.clock()
         if self.must_wait(share, began):
-            return self._in_turn(share, asked, handler)
-        answer = handler(asked)
+            return self._in_turn(share, request, handler)
+        answer = handler(request)
         share.charge(began, self.clock())
         return answer
 
     def must_wait(self, share: LoopShare, now: float) -> bool:
-        """Note that a controller is asked, and tell whether that has to wait."""
+        """Note a request to a controller, and return whether it has to wait."""
         if share is not self._latest:
             if self._latest is not None:
                 self._changed_at = now
@@ -106,13 +106,13 @@ class LoopShares:
     async def _in_turn(
         self,
         share: LoopShare,
-        asked: Asked,
-        handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]],
+        request: Request,
+        handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]],
     ) -> Answer:
         async with self.line(share):
             await self.pause(share)
             began = self.clock()
-            answer: Any = handler(asked)
+            answer: Any = handler(request)
             share.charge(began, self.clock())
         reply: Answer = await answer if isinstance(answer, Coroutine) else answer
         return reply
@@ -125,10 +125,10 @@ class LoopTurns(Struct, frozen=True):
     share: LoopShare
 
     def answer(
-        self, asked: Asked, handler: Callable[[Asked], Answer | Coroutine[Any, Any, Answer]]
+        self, request: Request, handler: Callable[[Request], Answer | Coroutine[Any, Any, Answer]]
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer at once, or when the controller has time again."""
-        return self.shares.answer(self.share, asked, handler)
+        """Answer immediately, or when the controller has time again."""
+        return self.shares.answer(self.share, request, handler)
 
     async def begin(self) -> float:
         """Wait until the controller has time; return the moment, to be given to `end`."""

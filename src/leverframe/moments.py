@@ -1,4 +1,4 @@
-"""Durations and moments as tests write them, and moments as the command line tells them."""
+"""Durations and moments as tests write them, and moments as the command line shows them."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -51,7 +51,7 @@ def wall_of(moment: WhenText, zone: tzinfo) -> float:
 
 
 def zone_named(name: str) -> tzinfo:
-    """Return the time zone that a node tells of; UTC where this machine does not know it."""
+    """Return the time zone that a node reports; UTC if this machine does not know it."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -1,8 +1,8 @@
-"""Ending in order, also when something fails on the way.
+"""Orderly shutdown, even if a part fails.
 
-Several parts are ended each by itself, so that one that fails keeps no other from its end. And a
-task that goes on after every fault has to end when it is told to: a fault while it is being ended
-takes the place of the cancellation.
+Several parts are closed one by one, so that a failing part does not keep the rest open. And a task
+that continues after every fault must end when it is cancelled: a fault during the cancellation
+replaces the `CancelledError`.
 """
 
 import asyncio
@@ -36,4 +36,4 @@ async def close_all(ends: Iterable[End]) -> None:
             await end()
         except Exception:
             name = getattr(end, "__qualname__", end)
-            log.exception("%s failed; what is left to be ended goes on ending", name)
+            log.exception("%s failed to stop; the remaining parts are stopped anyway", name)

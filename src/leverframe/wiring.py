@@ -1,4 +1,4 @@
-"""Which label hangs on which piece of hardware: the `[board]` table of the configuration.
+"""Which label is connected to which piece of hardware: the `[board]` table of the configuration.
 
 Labels that are not wired stay absent, and what the controller drives there goes nowhere. Paths are
 checked when the board is opened, not here: a device that is missing today may come tomorrow.
@@ -49,8 +49,8 @@ class Pin(Table, frozen=True):
         Meta(
             ge=0,
             le=1000,
-            description="Changes that last no longer than so many milliseconds are no changes;"
-            " inputs only.",
+            description="Changes shorter than this number of milliseconds are ignored; "
+            "inputs only.",
         ),
     ] = 10
 
@@ -112,8 +112,8 @@ class Wiring(Table, frozen=True):
     kind: Annotated[
         str,
         Meta(
-            description="What the labels hang on: nothing but software (simulated), the pins and"
-            " buses of this machine (linux), or a board that an installed package brings.",
+            description="What the labels are connected to: software (simulated), the pins "
+            "and buses of this machine (linux), or a board from an installed package.",
             extra={"metavar": "KIND"},
         ),
     ] = SIMULATED
@@ -163,7 +163,7 @@ def board_kinds() -> list[str]:
     return [*OWN_BOARDS, *sorted(entry_points(group=BOARDS_GROUP).names)]
 
 
-def miswired(wiring: Wiring) -> Iterator[Miswired]:
+def find_mistakes(wiring: Wiring) -> Iterator[Miswired]:
     """Yield the mistakes in the wiring that the types of the table cannot exclude."""
     if wiring.kind not in OWN_BOARDS and wiring.kind not in (kinds := board_kinds()):
         known = ", ".join(kinds)
@@ -176,13 +176,13 @@ def miswired(wiring: Wiring) -> Iterator[Miswired]:
     yield from _unknown("analog", wiring.analog, MEASURED)
     outputs = [(("outputs", label), pin) for label, pin in wiring.outputs.items()]
     inputs = [(("digital_inputs", label), pin) for label, pin in wiring.digital_inputs.items()]
-    yield from _used_twice("GPIO line", [*outputs, *inputs])
+    yield from _find_shared("GPIO line", [*outputs, *inputs])
     channels = [(("pwm", label), channel) for label, channel in wiring.pwm.items()]
-    yield from _used_twice("PWM channel", channels)
+    yield from _find_shared("PWM channel", channels)
     if wiring.onewire is not None:
         yield from _bad_ids(wiring.onewire.extra)
     if wiring.kind == SIMULATED and wiring != Wiring():
-        yield Miswired(("board",), '[board] wires real devices; say kind = "linux" to use them.')
+        yield Miswired(("board",), '[board] wires real devices; set kind = "linux" to use them.')
 
 
 def _unknown(table: str, labels: Iterable[str], allowed: tuple[str, ...]) -> Iterator[Miswired]:
@@ -190,11 +190,11 @@ def _unknown(table: str, labels: Iterable[str], allowed: tuple[str, ...]) -> Ite
         if label not in allowed:
             known = ", ".join(allowed)
             yield Miswired(
-                ("board", table, label), f"[board.{table}] has no {label}; known are {known}."
+                ("board", table, label), f"[board.{table}] has no {label}; the labels are {known}."
             )
 
 
-def _used_twice(
+def _find_shared(
     what: str, wired: Iterable[tuple[tuple[str, str], Pin | PwmChannel]]
 ) -> Iterator[Miswired]:
     users: dict[tuple[object, object], str] = {}
@@ -218,6 +218,6 @@ def _bad_ids(ids: tuple[str, ...]) -> Iterator[Miswired]:
         if not re.fullmatch(_SENSOR_ID, sensor_id):
             yield Miswired(
                 place,
-                f"[board.onewire] extra: {sensor_id!r} is no ID;"
-                " write eight bytes like 28:FF:64:1D:61:17:03:8D.",
+                f"[board.onewire] extra: {sensor_id!r} is not an ID; write eight bytes like "
+                "28:FF:64:1D:61:17:03:8D.",
             )

@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_S
 
 
 class Worker:
-    """Work that has a place until it is told to end."""
+    """Work that has a place until it is ended."""
 
     def __init__(self, places: WorkPlaces, owner: str, tenant: str | None = None) -> None:
         self.has_place = False
@@ -94,13 +94,13 @@ async def test_the_lines_of_a_controller_and_of_a_tenant_are_bounded() -> None:
     places = WorkPlaces(2, PATIENCE_S)
     workers = [Worker(places, "a", "t") for _ in range(1 + MAX_WAITING_OF_OWNER)]
     await settle()
-    with pytest.raises(NoPlace, match="waits already"):
+    with pytest.raises(NoPlace, match="Too many long tasks are waiting"):
         async with places.place("a", "t"):
             pass
     room = MAX_WAITING_OF_TENANT - MAX_WAITING_OF_OWNER
     workers += [Worker(places, f"b{n}", "t") for n in range(room)]
     await settle()
-    with pytest.raises(NoPlace, match="waits already"):
+    with pytest.raises(NoPlace, match="Too many long tasks are waiting"):
         async with places.place("c", "t"):
             pass
     async with places.place("d", "other"):

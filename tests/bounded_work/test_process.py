@@ -43,7 +43,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def begun(path: Path) -> int:
+async def wait_for_process(path: Path) -> int:
     """Return the number of a process as soon as it has written it."""
     await until(path.exists)
     return int(await asyncio.to_thread(path.read_text))
@@ -131,7 +131,7 @@ async def test_a_process_is_limited_and_leaves_time_to_others() -> None:
 async def test_a_cancelled_task_ends_its_process(tmp_path: Path) -> None:
     path = tmp_path / "process"
     work = asyncio.create_task(run_bounded(functions.report_and_wait, str(path), budget=USUAL))
-    process = await begun(path)
+    process = await wait_for_process(path)
     assert is_alive(process)
     work.cancel()
     await asyncio.wait([work])
@@ -154,7 +154,7 @@ async def test_a_killed_parent_leaves_no_process_behind(tmp_path: Path) -> None:
     parent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PARENT, str(path), str(project)
     )
-    process = await begun(path)
+    process = await wait_for_process(path)
     assert is_alive(process)
     parent.send_signal(signal.SIGKILL)
     await parent.wait()

@@ -32,7 +32,7 @@ def test_a_key_that_cannot_be_used_is_told_before_the_start(tmp_path: Path) -> N
     with pytest.raises(BadConfiguration, match="firmware_key: .* cannot be read"):
         read_config(None, {"firmware_key": str(key)})
     key.write_bytes(private)
-    with pytest.raises(BadConfiguration, match="firmware_key: This is no public key"):
+    with pytest.raises(BadConfiguration, match="firmware_key: This is not a public key"):
         read_config(None, {"firmware_key": str(key)})
     key.write_bytes(public)
     assert read_config(None, {"firmware_key": str(key)}).public_key() == public

@@ -119,9 +119,9 @@ def test_variables_of_others_are_nobodys_business() -> None:
         (
             "[board]\nkind = 'linux'\n[board.outputs.OUT9]\nchip = 'x'\nline = 1\n",
             3,
-            "has no OUT9; known are",
+            "has no OUT9; the labels are",
         ),
-        ("[board.pwm]\nPWM0 = {chip = 0, channel = 0}\n", 1, 'say kind = "linux"'),
+        ("[board.pwm]\nPWM0 = {chip = 0, channel = 0}\n", 1, 'set kind = "linux"'),
     ],
 )
 def test_a_mistake_in_the_file_is_told_with_its_line(

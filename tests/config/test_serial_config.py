@@ -60,6 +60,6 @@ def test_the_check_tells_of_ports_that_are_missing_or_none(
     text = f'serial_port = "/dev/ttyUSB99"\nserial_modbus = "{tmp_path}"\n'
     assert main(["board", "check", "--config", str(config_file(tmp_path, text))]) == 1
     told = capsys.readouterr().out
-    assert "/dev/ttyUSB99 is not there" in told
-    assert "no serial port" in told
+    assert "/dev/ttyUSB99 is missing" in told
+    assert "is not connected to a serial port" in told
     assert "2 of 2 cannot be used" in told

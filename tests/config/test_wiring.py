@@ -31,7 +31,10 @@ def test_without_a_table_the_board_is_simulated() -> None:
     ("text", "complaint"),
     [
         ('kind = "arduino"', "line 2: board.kind must be one of simulated, linux, not"),
-        ("[board.outputs]\nOUT6 = {chip = '/dev/gpiochip0', line = 1}", "has no OUT6; known are"),
+        (
+            "[board.outputs]\nOUT6 = {chip = '/dev/gpiochip0', line = 1}",
+            "has no OUT6; the labels are",
+        ),
         ("[board.digital_inputs]\nINPD0 = {chip = 'x', line = 1}", "has no INPD0"),
         ("[board.pwm]\nPWM4 = {chip = 0, channel = 0}", "has no PWM4"),
         ("[board.analog]\nDS1 = {device = 'a', channel = 'voltage0'}", "has no DS1"),
@@ -53,7 +56,7 @@ def test_without_a_table_the_board_is_simulated() -> None:
             "[board.pwm]\nPWM0 = {chip = 0, channel = 0}\nPWM1 = {chip = 0, channel = 0}",
             "PWM0 and PWM1 use the same PWM channel",
         ),
-        ("[board.onewire]\nextra = ['28-0317611d64ff']", "is no ID; write eight bytes"),
+        ("[board.onewire]\nextra = ['28-0317611d64ff']", "is not an ID; write eight bytes"),
         (f"[board.onewire]\nextra = {[SENSOR] * 4}", "there are 3 slots"),
     ],
 )
@@ -66,7 +69,7 @@ def test_a_wrong_entry_is_told(tmp_path: Path, text: str, complaint: str) -> Non
 
 def test_wired_devices_of_a_simulated_board_are_told(tmp_path: Path) -> None:
     path = config_file(tmp_path, "[board.i2c]\nbus = 1\n")
-    with pytest.raises(BadConfiguration, match='say kind = "linux"'):
+    with pytest.raises(BadConfiguration, match='set kind = "linux"'):
         read_config(path, {})
 
 

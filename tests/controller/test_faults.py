@@ -234,7 +234,7 @@ async def test_a_reboot_can_lose_the_settings(twin: LoopTwin) -> None:
     mac = twin.controller.store.load().kept["identity.mac"]
     add(twin, faults.reboot(takes=timedelta(seconds=3), loses="settings"))
     await advance(twin, 3)
-    await twin.controller.writer.settled()
+    await twin.controller.writer.flush()
     assert (await twin.settings())["outputs"][0]["name"] == ""
     assert (await twin.state())["OUT0"] == 0
     again = await LoopTwin.start(store=twin.controller.store)
@@ -247,7 +247,7 @@ async def test_reboot_that_loses_settings_keeps_accounts(twin: LoopTwin) -> None
     before = twin.controller.engine.settings.access
     assert before.required
     add(twin, faults.reboot(takes=0, loses="settings"))
-    await twin.controller.writer.settled()
+    await twin.controller.writer.flush()
     assert twin.controller.engine.settings.access == before
     assert (await twin.ask("/api/settings")).status == 401
     again = await LoopTwin.start(store=twin.controller.store)

@@ -54,7 +54,7 @@ class Moving:
         return self
 
     async def leave(self) -> SavedLive:
-        await self.twin.controller.writer.settled()
+        await self.twin.controller.writer.flush()
         saved = hand_over(self.twin.controller)
         await self.twin.close()
         assert saved is not None
@@ -201,7 +201,7 @@ async def test_what_was_remembered_after_the_last_save_counts() -> None:
     await moving.twin.ok("/inpa.cgi?powset=07500")
     controller.engine.energy.count(1, False, Cause("command"))
     controller.carry_out(controller.engine.tick(controller.clock.read()))
-    await controller.writer.settled()
+    await controller.writer.flush()
     # The process is killed: what was acknowledged is in the store.
     assert saved is not None
     await moving.arrive(saved)

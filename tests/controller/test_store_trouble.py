@@ -48,7 +48,7 @@ async def test_a_recovered_disk_is_noticed_without_a_change(
     await twin.refused("/stm.cgi?oname=0Lamp", 507)
     tried = disk.refused
     await until(lambda: disk.refused > tried + 1)
-    assert caplog.text.count("a change is not on disk") == 1
+    assert caplog.text.count("a change was not saved") == 1
     disk.is_full = False
     await until(lambda: not twin.controller.troubles)
     assert (await twin.json("/health"))["status"] == "ok"

@@ -35,7 +35,7 @@ CONTROLLERS = ("c0", "c1", "c2")
 
 
 class Refused(Exception):
-    """The program did not start: what it said."""
+    """The program failed to start: its output."""
 
 
 class Subject:

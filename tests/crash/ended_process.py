@@ -12,7 +12,7 @@ from tests.patience import PATIENCE_S
 
 
 @contextmanager
-def ended_by(number: int, data: Path, *options: str) -> Iterator[int]:
+def end_by_signal(number: int, data: Path, *options: str) -> Iterator[int]:
     """The port of a controller that ends by a signal."""
     program = [sys.executable, "-m", "leverframe", "run", "--port", "0", "--data", str(data)]
     process = subprocess.Popen([*program, *options], stdout=subprocess.PIPE, text=True)

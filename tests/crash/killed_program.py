@@ -9,7 +9,7 @@ ADDRESS = re.compile(r"http://(?:127\.0\.0\.1|localhost):(\d+)/")
 
 class KilledProgram:
     def __init__(self, *arguments: str, timeout_s: float) -> None:
-        """Start `leverframe` with these arguments; go on when it has said where it answers."""
+        """Start `leverframe` with these arguments; continue when it has printed its address."""
         self.timeout_s = timeout_s
         self._program = subprocess.Popen(
             [sys.executable, "-m", "leverframe", *arguments], stdout=subprocess.PIPE, text=True
@@ -18,7 +18,7 @@ class KilledProgram:
         lines = iter(self._program.stdout.readline, "")
         found = next(filter(None, map(ADDRESS.search, lines)), None)
         if found is None:
-            raise AssertionError(f"it did not start: {arguments}")
+            raise AssertionError(f"it failed to start: {arguments}")
         self.port = int(found[1])
 
     def kill(self) -> None:

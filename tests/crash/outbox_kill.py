@@ -50,7 +50,7 @@ class Receiver:
                 self.end_headers()
 
             def log_message(self, *arguments: object) -> None:
-                """Nobody wants to read it."""
+                """No test reads it."""
 
         self._server = QuietServer(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
@@ -88,7 +88,8 @@ class Controller:
 
 
 def fire(controller: Controller, port: int, messages: int) -> None:
-    """Let the rule fire so many times; a command is answered when its messages are on disk."""
+    """Let the rule fire this number of times; a command is answered when its messages are on
+    disk."""
     controller.get(f"/stm.cgi?http1=127.0.0.1:{port}/in?n=%250500")
     controller.get(RULE.format(source=EVENT1))
     for number in range(1, messages + 1):
@@ -116,7 +117,7 @@ def outbox_kill(data: Path, messages: int) -> int:
     controller = Controller(data)
     try:
         fire(controller, receiver.port, messages)
-        # At once, while the answer to the last command is still warm.
+        # Immediately after the answer to the last command.
         controller.kill()
         receiver.on = True
         controller = Controller(data)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leverframe.__main__ import main
-from tests.crash.ended_process import ask, ended_by
+from tests.crash.ended_process import ask, end_by_signal
 
 
 def values(port: int, label: str) -> list[float | None]:
@@ -22,11 +22,11 @@ def values(port: int, label: str) -> list[float | None]:
 def test_history_survives_a_kill_and_shows_the_gap(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with ended_by(signal.SIGKILL, tmp_path) as port:
+    with end_by_signal(signal.SIGKILL, tmp_path) as port:
         ask(port, "/sim.cgi?DS1=21.5")
         assert values(port, "DS1") == [21.5]
         ask(port, "/sim.cgi?DS1=22.5")
-    with ended_by(signal.SIGTERM, tmp_path) as port:
+    with end_by_signal(signal.SIGTERM, tmp_path) as port:
         assert values(port, "DS1") == [21.5, None]
         ask(port, "/sim.cgi?DS1=23.5")
         assert values(port, "DS1") == [21.5, None, 23.5]

@@ -1,7 +1,7 @@
 """Kill the server at every step of a firmware update, start it again, and see which version it is.
 
 Whatever the moment, the controller starts with all its settings, as the old version or, once the
-client was told that the image is taken, as the new one.
+client got the answer that the image is accepted, as the new one.
 
 The suite kills between all packets. While the last one is judged and the version is written, there
 are many moments; for a millisecond each:
@@ -43,7 +43,7 @@ def update_kill(folder: Path) -> list[str]:
 
 
 def kill_while_installing(folder: Path, moments: int) -> Counter[str]:
-    """How often which version came up after a kill so many milliseconds after the last packet."""
+    """Counts which version came up, by the milliseconds from the last packet to the kill."""
     private, public = new_key_pair()
     (folder / "owner.pub").write_bytes(public)
     steps = list(packets(sign_image(build_image(["3.9"], NEW), private)))

@@ -52,7 +52,7 @@ async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) ->
         assert await node.node.start_stored() == {}
         await node.web.jobs.start_stored()
         for member in node.node.members.values():
-            await member.controller.writer.settled()
+            await member.controller.writer.flush()
         lane._left = writes
         sending = asyncio.ensure_future(node.ask(f"/api/fleet/send?command={command}&id=once"))
         dying = asyncio.ensure_future(lane.died.wait())

@@ -67,7 +67,7 @@ async def test_one_that_fails_to_stop_keeps_no_other_from_its_end(
         monkeypatch.setattr(Member, "end", failing)
         await node.node.close()
         assert sorted(ended) == ["c-2", "c-3"]
-        assert "what is left to be ended goes on ending" in caplog.text
+        assert "the remaining parts are stopped anyway" in caplog.text
 
 
 async def test_how_far_a_stop_has_come_is_told(

@@ -364,7 +364,7 @@ async def _is_held_up_after(
     node: LoopNode, lane: MortalLane, job: FleetJob, what: str, writes: int
 ) -> bool:
     """Have storage refuse all after some writes of a roll-out, until the roll-out waits for it."""
-    await node.member("gh-1").controller.writer.settled()
+    await node.member("gh-1").controller.writer.flush()
     lane._left = writes
     target = f"/api/fleet/rollout/{what}?id={job.plan.id}"
     is_begun = (await node.ask(target)).status == 200
@@ -386,7 +386,7 @@ async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
         job = await plan(node, groups="1,rest", pause="1h")
         await node.post("rollout/start", id=job.plan.id)
         await waiting(job)
-        await node.member("gh-1").controller.writer.settled()
+        await node.member("gh-1").controller.writer.flush()
         lane._left = 0
         await node.refused(507, "rollout/stop", id=job.plan.id)
         told = await node.get("rollout", id=job.plan.id)

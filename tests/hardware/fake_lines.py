@@ -19,7 +19,7 @@ class FakeLines:
         self.chips = set(chips or (CHIP,))
         self.driven: dict[int | str, bool] = {}
         self.inputs: dict[int | str, FakeInput] = {}
-        #: Levels of lines that somebody holds; the others are open.
+        #: Levels of lines that are driven from outside; the rest are open.
         self.held: dict[int | str, int] = {}
         #: Chips on which driving hangs until the event is set.
         self.hanging: dict[str, threading.Event] = {}
@@ -40,7 +40,7 @@ class FakeLines:
         return "free"
 
     def hold(self, line: int | str, *levels: int) -> None:
-        """Somebody gives the line these levels, one after another."""
+        """Set these levels on the line from outside, one after another."""
         self.held[line] = levels[-1]
         self.inputs[line].queue(levels)
 

@@ -1,4 +1,4 @@
-"""A Modbus slave of somebody else's making: pymodbus' server, as a program of its own.
+"""A third-party Modbus slave: pymodbus' server, as a program of its own.
 
     python tests/hardware/modbus_slave.py PORT < devices.json
 
@@ -19,7 +19,7 @@ from pymodbus.constants import ExcCodes
 from pymodbus.server import ModbusSerialServer, ModbusTcpServer
 from pymodbus.simulator import DataType, SimData, SimDevice
 
-#: Every list needs something; nobody asks for this.
+#: Every list needs an entry; no test reads this one.
 UNUSED_ADDRESS = 65000
 
 

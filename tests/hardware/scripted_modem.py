@@ -1,6 +1,6 @@
 """A GSM modem on a pseudo terminal: a SIM800L as far as its data sheet goes, with surprises.
 
-It answers like the real one, with echo until it is switched off, keeps what it is told, stores
+It answers like the real one, with echo until it is switched off, keeps its settings, stores
 received messages and collects sent ones. A surprise is something else that happens, once, instead
 of the answer to the next command that begins with given letters: a reset, silence, nonsense.
 """
@@ -23,7 +23,7 @@ TEXT = "text of a message"
 class Surprise:
     command: str
     what: Callable[[], None]
-    #: So many such commands are answered before it.
+    #: The number of such commands that are answered before it.
     after: int
 
 
@@ -110,7 +110,7 @@ class ScriptedModem:
             else:
                 self._take_command(line.decode())
 
-    def _surprised(self, command: str) -> bool:
+    def _plays_surprise(self, command: str) -> bool:
         for surprise in self._surprises:
             if command.startswith(surprise.command):
                 surprise.after -= 1
@@ -125,20 +125,20 @@ class ScriptedModem:
         self.commands.append(command)
         if self._echo:
             self._write(command + "\r")
-        if self._surprised(command):
+        if self._plays_surprise(command):
             return
         name, _, value = command.partition("=")
         answers: dict[str, Callable[[], Any]] = {
             "AT": lambda: self.say("OK"),
             "ATE0": self._switch_echo_off,
-            "AT+CPIN?": self._tell_sim,
+            "AT+CPIN?": self._say_sim,
             "AT+CPIN": lambda: self._enter_pin(value),
             "AT+CSQ": lambda: self.say("+CSQ: 20,0", "OK"),
             "AT+CREG?": lambda: self.say(f"+CREG: 0,{self.registration}", "OK"),
             "AT+COPS?": lambda: self.say('+COPS: 0,0,"Orange PL"', "OK"),
             "AT+CIPSHUT": lambda: self.say("SHUT OK"),
             "AT+CSTT": lambda: self._set_apn(value),
-            "AT+CNMI": self._tell_of_messages,
+            "AT+CNMI": self._announce_messages,
             "AT+CMGL": self._list,
             "AT+CMGD": lambda: self._delete(int(value)),
             "AT+CMGS": self._want_text,
@@ -151,7 +151,7 @@ class ScriptedModem:
         self._echo = False
         self.say("OK")
 
-    def _tell_sim(self) -> None:
+    def _say_sim(self) -> None:
         if self.sim == "SIM not inserted":
             self.say(f"+CME ERROR: {self.sim}")
         else:
@@ -168,7 +168,7 @@ class ScriptedModem:
         self.apn = value
         self.say("OK")
 
-    def _tell_of_messages(self) -> None:
+    def _announce_messages(self) -> None:
         self._tells_of_messages = True
         self.say("OK")
 
@@ -187,7 +187,7 @@ class ScriptedModem:
 
     def _take_text(self, digits: str) -> None:
         self._text_wanted = False
-        if self._surprised(TEXT):
+        if self._plays_surprise(TEXT):
             return
         message = decodeSmsPdu(digits)
         self.sent.append((message["number"], message["text"]))

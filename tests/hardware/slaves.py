@@ -49,7 +49,7 @@ def running(where: str, devices: list[dict[str, Any]]) -> Iterator["subprocess.P
             program.stdin.close()
             if program.stdout.readline() != "ready\n":
                 errors.seek(0)
-                raise AssertionError(f"The slave did not start: {errors.read()}")
+                raise AssertionError(f"The slave failed to start: {errors.read()}")
             program.stdout.close()
             yield program
         finally:

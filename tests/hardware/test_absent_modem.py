@@ -1,4 +1,4 @@
-"""Without a serial port there is no modem, and whoever asks it for something is told."""
+"""Without a serial port there is no modem, and every request to it is refused."""
 
 import pytest
 
@@ -11,7 +11,7 @@ async def test_an_absent_modem_refuses_all_and_says_why() -> None:
     with pytest.raises(ModemUnavailable, match=NOT_CONNECTED):
         await modem.send_sms("+48600000000", "Frost")
     modem.command(SendModem("AT+CSQ"))
-    report = modem.status.shown_in_full()
+    report = modem.status.full_report()
     assert (report.state, report.command, report.answer) == (
         "not connected",
         "AT+CSQ",

@@ -14,13 +14,13 @@ from .fake_i2c import FakeI2cBus, am2320_part, bme280_part, sps30_part
 from .fake_lines import CHIP, FakeInput, FakeLines
 
 
-def found(wiring: Wiring, lines: FakeLines, bus: FakeI2cBus) -> dict[str, PartCheck]:
+def check_parts(wiring: Wiring, lines: FakeLines, bus: FakeI2cBus) -> dict[str, PartCheck]:
     return {finding.label: finding for finding in part_checks(wiring, lines, lambda number: bus)}
 
 
 def on_bus(tmp_path: Path, bus: FakeI2cBus) -> dict[str, PartCheck]:
     wiring = Wiring(kind="linux", sysfs=str(tmp_path), i2c=I2cWiring(1))
-    return found(wiring, FakeLines(), bus)
+    return check_parts(wiring, FakeLines(), bus)
 
 
 def test_inputs_are_opened_and_outputs_are_not() -> None:
@@ -29,19 +29,19 @@ def test_inputs_are_opened_and_outputs_are_not() -> None:
     wiring = Wiring(
         kind="linux", outputs={"OUT0": Pin(CHIP, 0)}, digital_inputs={"INPD1": Pin(CHIP, 11)}
     )
-    rows = found(wiring, lines, FakeI2cBus())
+    rows = check_parts(wiring, lines, FakeI2cBus())
     assert rows["OUT0"].text == "free"
     assert lines.driven == {}
     assert rows["INPD1"] == ("INPD1", f"{CHIP} line 11", True, "free; level 1")
 
 
-def test_an_input_whose_driver_cannot_watch_it_is_told() -> None:
+def test_input_whose_driver_cannot_watch_it_is_reported() -> None:
     class Unwatched(FakeLines):
         def open_input(self, pin: Pin, pull_up: bool) -> FakeInput:
-            raise Unusable("refuses what it was told")
+            raise Unusable("rejects its setting")
 
     wiring = Wiring(kind="linux", digital_inputs={"INPD1": Pin(CHIP, 11)})
-    assert found(wiring, Unwatched(), FakeI2cBus())["INPD1"].is_good is False
+    assert check_parts(wiring, Unwatched(), FakeI2cBus())["INPD1"].is_good is False
 
 
 def test_an_input_of_a_running_controller_is_left_alone() -> None:
@@ -51,7 +51,7 @@ def test_an_input_of_a_running_controller_is_left_alone() -> None:
 
     lines = Taken()
     wiring = Wiring(kind="linux", digital_inputs={"INPD1": Pin(CHIP, 11)})
-    assert found(wiring, lines, FakeI2cBus())["INPD1"].text == IN_USE
+    assert check_parts(wiring, lines, FakeI2cBus())["INPD1"].text == IN_USE
     assert lines.inputs == {}
 
 
@@ -77,14 +77,14 @@ def test_a_sensor_that_answers_with_errors_is_not_missing(tmp_path: Path) -> Non
 def test_a_bus_without_a_sensor_has_bad_wires(tmp_path: Path) -> None:
     missing = on_bus(tmp_path, FakeI2cBus())["I2C"]
     assert missing.is_good is False
-    assert missing.text == "no sensor that is known answers; check its wires and its supply."
+    assert missing.text == "no known sensor answers; check its wires and its supply."
 
 
 @pytest.mark.parametrize(
     ("number", "text"),
     [
         (errno.EREMOTEIO, "does not answer; check its wires, its supply and the address."),
-        (errno.ENODEV, "/dev/i2c-1 is not there"),
+        (errno.ENODEV, "/dev/i2c-1 is missing"),
         (errno.EBUSY, "/dev/i2c-1 is used by another program or driver"),
     ],
 )

@@ -18,7 +18,7 @@ from .linux_bench import OTHER_SENSOR, SENSOR, LinuxBench
 
 
 class Bench(Protocol):
-    """A board with somebody at its terminals; what the board reports is in `sensed`."""
+    """A board with a user at its terminals; what the board reports is in `sensed`."""
 
     sensed: dict[str, Any]
     reports: list[Readings]
@@ -27,7 +27,7 @@ class Bench(Protocol):
     def board(self) -> Board: ...
 
     async def poll(self) -> None:
-        """Let the board notice what was done, and do what it was told."""
+        """Let the board notice what was done, and carry out its commands."""
 
     def set_level(self, label: str, *levels: int) -> None: ...
 
@@ -59,7 +59,7 @@ class SimulatedBench:
         self.sensed.update(readings)
 
     async def poll(self) -> None:
-        """Everything happened at once."""
+        """Everything happened immediately."""
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -106,7 +106,7 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await linux.close()
 
 
-async def test_an_output_follows_what_it_was_told_last(bench: Bench) -> None:
+async def test_output_follows_its_last_command(bench: Bench) -> None:
     for on in (True, False, True):
         bench.board.drive_output(2, on)
     bench.board.drive_output(3, False)
@@ -115,7 +115,7 @@ async def test_an_output_follows_what_it_was_told_last(bench: Bench) -> None:
     assert bench.output(3) is False
 
 
-async def test_a_pwm_pin_has_the_level_it_was_told(bench: Bench) -> None:
+async def test_pwm_pin_has_the_commanded_level(bench: Bench) -> None:
     bench.board.set_pwm_frequency(0, 1000)
     bench.board.set_pwm_frequency(1, 200)
     for index, level in enumerate((0.0, 0.25, 0.5, 1.0)):
@@ -183,7 +183,7 @@ async def test_the_weather_sensor_reports_and_is_absent_when_unplugged(bench: Be
     assert (bench.sensed["T1"], bench.sensed["H1"]) == (None, None)
 
 
-async def test_whoever_connects_again_gets_everything_that_is_sensed(bench: Bench) -> None:
+async def test_reconnected_controller_gets_all_readings(bench: Bench) -> None:
     bench.set_level("INPD4", 0)
     bench.set_voltage("INPA1", 1.5)
     bench.plug_onewire(SENSOR, 20.25)

@@ -1,4 +1,4 @@
-"""Requests that somebody wants once, beside the polling: on a simulated bus and virtual time."""
+"""Single requests beside the polling: on a simulated bus and virtual time."""
 
 import asyncio
 from typing import Any
@@ -65,7 +65,7 @@ def test_an_exception_is_a_refusal_with_code_and_words() -> None:
     run_virtually(scenario())
 
 
-def test_silence_is_told_and_the_next_request_waits_for_a_late_answer() -> None:
+def test_silence_is_reported_and_the_next_request_waits_for_a_late_answer() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(0.5)
@@ -77,7 +77,7 @@ def test_silence_is_told_and_the_next_request_waits_for_a_late_answer() -> None:
         first, second = [at for at, _, read, _ in bench.bus.asked if read == WRITE]
         assert second - first == pytest.approx(ANSWER_S + LATE_S)
         bench.bus.broken = True
-        with pytest.raises(Unusable, match="/dev/ttyTEST is not there"):
+        with pytest.raises(Unusable, match="/dev/ttyTEST is missing"):
             await bench.master.request(1, WRITE)
         await bench.master.close()
 
@@ -116,7 +116,7 @@ def test_too_many_requests_are_refused_and_the_others_are_made() -> None:
     run_virtually(scenario())
 
 
-def test_a_request_that_nobody_waits_for_any_more_is_not_made() -> None:
+def test_cancelled_request_is_not_sent() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(0.01)
@@ -125,7 +125,7 @@ def test_a_request_that_nobody_waits_for_any_more_is_not_made() -> None:
         wanted.cancel()
         await asyncio.sleep(3.0)
         assert WRITE not in [read for _, _, read, _ in bench.bus.asked]
-        # Given up while it is on its way: the polling goes on.
+        # Given up while it is on its way: polling continues.
         wanted = asyncio.create_task(bench.master.request(1, WRITE))
         await asyncio.sleep(0.01)
         wanted.cancel()
@@ -144,7 +144,7 @@ def test_a_request_ends_when_the_module_or_the_bus_goes(wait_s: float) -> None:
         wanted = asyncio.create_task(bench.master.request(1, WRITE))
         await asyncio.sleep(wait_s)
         bench.adopt(NEWEST)
-        with pytest.raises(Unusable, match="another module was chosen"):
+        with pytest.raises(Unusable, match="the module of the slot was changed"):
             await wanted
         bench.adopt(GTIL)
         await asyncio.sleep(0.5)
@@ -166,7 +166,7 @@ class FaultyBus(SimulatedBus):
         return await super().ask(line, slave, read)
 
 
-def test_a_fault_fails_the_request_and_the_polling_goes_on(caplog: Any) -> None:
+def test_fault_fails_the_request_and_polling_continues(caplog: Any) -> None:
     async def scenario() -> None:
         bench = Bench(FaultyBus(s7=100), GTIL)
         with pytest.raises(Unusable, match="failed unexpectedly"):

@@ -112,7 +112,7 @@ async def test_what_is_asked_is_answered_or_raised(thread: DeviceThread) -> None
 
 
 class StuckDevice:
-    """Gives one look at once and then hangs until it is freed."""
+    """Returns one look immediately and then hangs until it is freed."""
 
     name = "stuck device"
     period_s = 3600.0
@@ -187,7 +187,7 @@ class RestlessDevice:
 
 
 @pytest.mark.parametrize("fault_at", [1, 3])
-async def test_a_fault_of_who_takes_the_readings_is_told_and_the_polling_goes_on(
+async def test_fault_of_the_reading_callback_is_reported_and_polling_continues(
     fault_at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     reports = 0
@@ -207,20 +207,20 @@ async def test_a_fault_of_who_takes_the_readings_is_told_and_the_polling_goes_on
         await enough.wait()
     await poller.close()
     assert isinstance(first.exception(), ZeroDivisionError) == (fault_at == 1)
-    assert "what restless device read could not be passed on" in caplog.text
+    assert "readings of restless device could not be passed on" in caplog.text
 
 
 @for_each(
     ("error", "sentence"),
     [
-        (FileNotFoundError(2, "No such file"), "/dev/x is not there"),
+        (FileNotFoundError(2, "No such file"), "/dev/x is missing"),
         (PermissionError(13, "Permission denied"), "/dev/x may not be used by this account"),
         (OSError(16, "Device or resource busy"), "/dev/x is used by another program"),
-        (OSError(22, "Invalid argument"), "/dev/x refuses what it was told"),
+        (OSError(22, "Invalid argument"), "/dev/x rejects its setting"),
         (OSError(5, "Input/output error"), "/dev/x failed: Input/output error."),
     ],
 )
-def test_a_failure_is_told_in_a_sentence(error: OSError, sentence: str) -> None:
+def test_failure_is_reported_in_a_sentence(error: OSError, sentence: str) -> None:
     assert os_error_text(error, "/dev/x").startswith(sentence)
 
 
@@ -233,4 +233,4 @@ def test_a_trouble_is_logged_once_and_when_it_is_over(caplog: pytest.LogCaptureF
     assert texts == {"OUT1": "is gone."}
     troubles.note("OUT1", None)
     assert texts == {}
-    assert caplog.messages == ["OUT1: is gone.", "OUT1: the trouble is over"]
+    assert caplog.messages == ["OUT1: is gone.", "OUT1: the problem is over"]

@@ -1,6 +1,6 @@
 """The display as a picture, compared dot for dot with the stored ones in `pictures/`.
 
-`python -m tests.hardware.test_display_picture` draws the stored ones anew; look at them before you
+`python -m tests.hardware.test_display_picture` redraws the stored ones; look at them before you
 keep them.
 """
 

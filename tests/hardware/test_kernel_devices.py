@@ -1,7 +1,7 @@
 """What the kernel's GPIO lines and I2C buses are asked for, where there is no hardware.
 
-No machine without pins can show more than this: the right settings are made, and what is not there
-is told in a sentence.
+No machine without pins can show more than this: the right settings are made, and missing devices
+are reported in a sentence.
 """
 
 from datetime import timedelta
@@ -42,7 +42,7 @@ def test_an_output_comes_up_with_the_wanted_state() -> None:
     assert settings.active_low
 
 
-def test_a_chip_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_chip_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("gpiod")
     pin = Pin(str(tmp_path / "gpiochip0"), 17)
     lines = kernel_lines()
@@ -51,11 +51,11 @@ def test_a_chip_that_is_not_there_is_told(tmp_path: Path) -> None:
         lambda: lines.open_input(pin, pull_up=True),
         lambda: lines.describe(pin),
     ):
-        with pytest.raises(Unusable, match="gpiochip0 line 17 is not there; check"):
+        with pytest.raises(Unusable, match="gpiochip0 line 17 is missing; check"):
             use()
 
 
-def test_a_file_that_is_no_chip_is_told(tmp_path: Path) -> None:
+def test_file_that_is_no_chip_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("gpiod")
     (tmp_path / "file").write_text("")
     with pytest.raises(Unusable, match="file line LED"):
@@ -73,9 +73,9 @@ def test_without_its_package_every_line_says_what_to_install() -> None:
             use()
 
 
-def test_a_bus_that_is_not_there_is_told() -> None:
+def test_missing_bus_is_reported() -> None:
     pytest.importorskip("smbus2")
-    with pytest.raises(Unusable, match=f"/dev/i2c-{NO_SUCH_BUS} is not there; check"):
+    with pytest.raises(Unusable, match=f"/dev/i2c-{NO_SUCH_BUS} is missing; check"):
         open_kernel_bus(NO_SUCH_BUS)
 
 

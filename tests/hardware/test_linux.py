@@ -64,7 +64,7 @@ async def test_an_input_that_breaks_down_is_opened_again(bench: LinuxBench) -> N
     assert "INPD1" not in bench.troubles
 
 
-async def test_a_chip_that_is_missing_is_told_and_the_rest_runs(tmp_path: Path) -> None:
+async def test_missing_chip_is_reported_and_the_rest_runs(tmp_path: Path) -> None:
     outputs = {"OUT0": Pin(CHIP, 0), "OUT1": Pin("/dev/gpiochip9", 1)}
     bench = LinuxBench(tmp_path, outputs=outputs)
     await bench.open()
@@ -121,7 +121,7 @@ async def test_a_pwm_channel_is_brought_up_before_it_is_used(tmp_path: Path) -> 
     bench.board.drive_pwm(0, 0.5)
     await bench.poll()
     assert bench.tree.read("class/pwm/pwmchip1/export") == "3"
-    assert "pwmchip1/pwm3/duty_cycle is not there" in bench.troubles["PWM0"]
+    assert "pwmchip1/pwm3/duty_cycle is missing" in bench.troubles["PWM0"]
     bench.tree.add_pwm(1, 4)
     bench.board.drive_pwm(0, 0.5)
     await bench.poll()
@@ -136,7 +136,7 @@ async def test_a_pwm_channel_is_used_when_udev_has_given_the_rights(tmp_path: Pa
     await bench.open()
     bench.board.drive_pwm(0, 0.5)
     await until(lambda: bench.tree.read("class/pwm/pwmchip1/export") == "3")
-    # The channel appears with all its files at once.
+    # The channel appears with all its files together.
     bench.tree.add_pwm(9, 4)
     chips = bench.tree.root / "class/pwm"
     (chips / "pwmchip9/pwm3").rename(chips / "pwmchip1/pwm3")
@@ -179,17 +179,17 @@ async def test_scale_and_offset_of_a_converter_are_applied(tmp_path: Path) -> No
     await bench.close()
 
 
-async def test_a_channel_that_fails_is_absent_and_told_until_it_is_back(bench: LinuxBench) -> None:
+async def test_failing_channel_is_absent_and_reported_until_it_is_back(bench: LinuxBench) -> None:
     bench.set_voltage("INPA2", 1.0)
     file = bench.tree.root / "bus/iio/devices/iio:device0/in_voltage2_raw"
     file.unlink()
     await bench.poll()
     assert bench.sensed["INPA2"] is None
     assert bench.sensed["INPA1"] == 0.0
-    assert "in_voltage2_raw is not there" in bench.troubles["INPA2"]
+    assert "in_voltage2_raw is missing" in bench.troubles["INPA2"]
     file.write_text("garbage\n")
     await bench.poll()
-    assert bench.troubles["INPA2"].endswith("holds 'garbage', which is no number.")
+    assert bench.troubles["INPA2"].endswith("contains 'garbage', which is not a number.")
     bench.set_voltage("INPA2", 1.0)
     await bench.poll()
     assert bench.sensed["INPA2"] == 1.0
@@ -201,7 +201,7 @@ async def test_two_converters_of_one_name_are_not_guessed_at(tmp_path: Path) -> 
     for number in (1, 2):
         bench.tree.put(f"bus/iio/devices/iio:device{number}/name", "ina219\n")
     await bench.open()
-    assert "name one of iio:device1, iio:device2" in bench.troubles["VCC"]
+    assert "choose one of iio:device1, iio:device2" in bench.troubles["VCC"]
     await bench.close()
 
 
@@ -212,7 +212,7 @@ async def test_two_converters_of_one_name_are_not_guessed_at(tmp_path: Path) -> 
     ("text", "complaint"),
     [
         (w1_text(22.0, "NO"), "answers with wrong checksums; the line is disturbed"),
-        (POWER_ON_TEXT, "has got power but has not measured; check its supply."),
+        (POWER_ON_TEXT, "was reset and has not measured since; check its supply."),
         ("", "does not answer; check its wires"),
         ("garbage", "does not answer; check its wires"),
     ],
@@ -343,7 +343,7 @@ async def test_a_damaged_answer_is_held_once_and_then_absent(bench: LinuxBench) 
     assert bench.troubles["AM2320"].startswith("answers with wrong checksums on I2C bus 1")
 
 
-async def test_a_damaged_answer_of_the_secondary_sensor_is_told(bench: LinuxBench) -> None:
+async def test_damaged_answer_of_the_secondary_sensor_is_reported(bench: LinuxBench) -> None:
     part = bench.bus.parts[sps30_i2c.ADDRESS] = sps30_part(1.5, 2.5, 3.5, 4.5)
     part.answers[sps30_i2c.READ] = bytes(60)
     bench.set("i2c.sps30", True)
@@ -395,7 +395,7 @@ async def test_a_dead_primary_sensor_leaves_the_secondary_alone(bench: LinuxBenc
     assert part.commands.count(sps30_i2c.start_command()) == 1
 
 
-async def test_a_bus_that_is_faster_than_set_is_told(
+async def test_bus_faster_than_its_setting_is_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = LinuxBench(tmp_path)

@@ -33,7 +33,7 @@ def tree(tmp_path: Path) -> SysfsTree:
 
 
 @pytest.fixture
-async def built(tree: SysfsTree) -> AsyncIterator[ControllerHost]:
+async def host(tree: SysfsTree) -> AsyncIterator[ControllerHost]:
     wiring = Wiring(
         kind="linux",
         sysfs=str(tree.root),
@@ -42,14 +42,14 @@ async def built(tree: SysfsTree) -> AsyncIterator[ControllerHost]:
         analog={"VCC": AdcChannel("iio:device0", "voltage0", factor=11.0)},
         onewire=OneWireWiring(),
     )
-    built = await build(Profile(), MemoryStore(), SystemClock(), UTC, wiring=wiring)
-    yield built
-    await built.stop()
+    host = await build(Profile(), MemoryStore(), SystemClock(), UTC, wiring=wiring)
+    yield host
+    await host.stop()
 
 
 @pytest.fixture
-def twin(built: ControllerHost) -> LoopTwin:
-    return LoopTwin(built.controller, built.web)
+def twin(host: ControllerHost) -> LoopTwin:
+    return LoopTwin(host.controller, host.web)
 
 
 async def poll(twin: LoopTwin) -> None:

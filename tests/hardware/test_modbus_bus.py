@@ -29,7 +29,7 @@ from leverframe.profile import Profile
 from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, Write, exception_answer
 from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParameters
-from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, framed
+from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, build_frame
 from tests.hardware.modbus_ports import connect_modbus
 from tests.patience import PATIENCE_S
 
@@ -101,7 +101,7 @@ def bit_of(reading: ModuleReading) -> int:
     return reading.number // 3 % 2
 
 
-#: Slave ID and readings of everything that hangs on the line, by module.
+#: Slave ID and readings of everything that is connected to the line, by module.
 DEVICES: dict[str, tuple[int, tuple[ModuleReading, ...]]] = {
     **{label: (10 + n, module.readings) for n, (label, module) in enumerate(MODULES.items())},
     "custom1": (101, own_readings(3)),
@@ -112,7 +112,7 @@ DEVICES: dict[str, tuple[int, tuple[ModuleReading, ...]]] = {
 }
 
 
-def expected(reading: ModuleReading) -> float:
+def expect_value(reading: ModuleReading) -> float:
     raw = bit_of(reading) if reading.function in (1, 2) else raw_number(reading)
     return raw / reading.divisor
 
@@ -169,11 +169,13 @@ async def test_every_module_is_read_from_a_slave_that_others_wrote(
     for slot, label in enumerate(labels, start=1):
         values: list[float | None] = [None] * 30
         for reading in DEVICES[label][1]:
-            values[reading.number] = expected(reading)
+            values[reading.number] = expect_value(reading)
         wanted[f"slot{slot}"] = values
     try:
         await until(
-            lambda: all(_known(sensed.get(slot)) == _known(wanted[slot]) for slot in wanted)
+            lambda: all(
+                _count_known(sensed.get(slot)) == _count_known(wanted[slot]) for slot in wanted
+            )
         )
         for slot, values in wanted.items():
             assert sensed[slot] == pytest.approx(values)
@@ -182,7 +184,7 @@ async def test_every_module_is_read_from_a_slave_that_others_wrote(
     assert troubles == {}
 
 
-def _known(values: Any) -> int:
+def _count_known(values: Any) -> int:
     return sum(value is not None for value in values or ())
 
 
@@ -208,7 +210,7 @@ class MisbehavingSlave:
             os.write(self._end, data)
 
     def say_unasked(self, data: bytes) -> None:
-        """Say it so that the port has it before anybody reads: the system may deliver it late."""
+        """Write it so that the port has it before any read: the system may deliver it late."""
         self.say(data)
         has_arrived, _, _ = select.select([self._port], [], [], PATIENCE_S)
         assert has_arrived
@@ -221,8 +223,8 @@ class MisbehavingSlave:
 
 SLAVE = 3
 ASKED = Read(3, 200, 1)
-GOOD = framed(SLAVE, bytes((3, 2, 0x12, 0x34)))
-OTHER = framed(SLAVE, bytes((3, 2, 0x99, 0x99)))
+GOOD = build_frame(SLAVE, bytes((3, 2, 0x12, 0x34)))
+OTHER = build_frame(SLAVE, bytes((3, 2, 0x99, 0x99)))
 ANSWER = Data(b"\x12\x34")
 FAST = SerialParameters(115200)
 
@@ -246,9 +248,9 @@ async def line(slave: MisbehavingSlave) -> Any:
     [
         (GOOD, ANSWER),
         (b"\x00\xff\x03\x03\x02" + GOOD, ANSWER),
-        (framed(SLAVE + 1, bytes((3, 2, 1, 1))) + GOOD, ANSWER),
-        (framed(SLAVE, ASKED.pdu()) + GOOD, ANSWER),
-        (framed(SLAVE, exception_answer(3, ILLEGAL_ADDRESS)), ExceptionReply(ILLEGAL_ADDRESS)),
+        (build_frame(SLAVE + 1, bytes((3, 2, 1, 1))) + GOOD, ANSWER),
+        (build_frame(SLAVE, ASKED.pdu()) + GOOD, ANSWER),
+        (build_frame(SLAVE, exception_answer(3, ILLEGAL_ADDRESS)), ExceptionReply(ILLEGAL_ADDRESS)),
         (GOOD[:-1] + b"\x00" + GOOD, ANSWER),
     ],
     ids=["good", "noise before", "another slave", "echo", "exception", "wrong checksum before"],
@@ -258,7 +260,7 @@ async def test_the_answer_is_found_in_what_a_line_delivers(
 ) -> None:
     slave.says = lambda request: said
     assert await line.ask(FAST, SLAVE, ASKED) == answer
-    assert slave.requests == [framed(SLAVE, ASKED.pdu())]
+    assert slave.requests == [build_frame(SLAVE, ASKED.pdu())]
 
 
 @pytest.mark.parametrize(
@@ -267,8 +269,8 @@ async def test_the_answer_is_found_in_what_a_line_delivers(
         (b"", False),
         (GOOD[:-1], True),
         (GOOD[:-1] + b"\x00", True),
-        (framed(SLAVE, ASKED.pdu()), False),
-        (framed(SLAVE + 1, GOOD[1:-2]), False),
+        (build_frame(SLAVE, ASKED.pdu()), False),
+        (build_frame(SLAVE + 1, GOOD[1:-2]), False),
     ],
     ids=["silence", "short frame", "wrong checksum", "echo only", "another slave"],
 )
@@ -368,7 +370,7 @@ async def test_a_port_whose_loss_a_write_notices_first_is_opened_again(
     slave.close()
 
 
-async def test_a_slave_that_refuses_everything_is_told_wherever_people_look(port: str) -> None:
+async def test_slave_that_refuses_everything_is_reported_in_all_places(port: str) -> None:
     twin = await LoopTwin.start()
     services = await connect_modbus(twin.controller, port)
     # What hangs there has bits only, and no input registers.

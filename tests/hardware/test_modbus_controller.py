@@ -89,7 +89,7 @@ async def test_a_bus_that_is_not_there_degrades_the_controller_and_stops_nothing
     services = await connect_modbus(twin.controller, "/dev/there-is-no-such-port")
     await twin.ok("/stm.cgi?modbus_sensor=01")
     await until(lambda: bool(twin.controller.troubles))
-    assert "is not there" in twin.controller.troubles["Modbus slot 1"]
+    assert "is missing" in twin.controller.troubles["Modbus slot 1"]
     await twin.ok("/outs.cgi?out0=1")
     for service in reversed(services):
         await service.close()

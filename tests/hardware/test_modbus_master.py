@@ -113,12 +113,12 @@ def slots(*modules: tuple[str, int], settings: Settings = NEWEST) -> Settings:
     return replace(settings, modbus_slots=(*chosen, *NEWEST.modbus_slots[len(chosen) :]))
 
 
-def mapped(settings: Settings, *items: tuple[int, int]) -> Settings:
+def with_mapping(settings: Settings, *items: tuple[int, int]) -> Settings:
     mapping = [ModbusMapping(slot, reading) for slot, reading in items]
     return replace(settings, modbus_mapping=(*mapping, *NEWEST.modbus_mapping[len(mapping) :]))
 
 
-GTIL = mapped(slots(("GTIL", 7)), (1, 1), (1, 4), (2, 0))
+GTIL = with_mapping(slots(("GTIL", 7)), (1, 1), (1, 4), (2, 0))
 
 
 def test_readings_become_m1_to_m30_by_the_mapping() -> None:
@@ -143,7 +143,7 @@ def test_nothing_is_asked_without_power() -> None:
         asked = len(bench.bus.asked)
         with pytest.raises(Unusable, match="no power"):
             await bench.master.request(1, Read(3, 0, 1))
-        bench.adopt(mapped(GTIL, (1, 2)))
+        bench.adopt(with_mapping(GTIL, (1, 2)))
         await asyncio.sleep(60.0)
         assert len(bench.bus.asked) == asked
         bench.master.set_power(True)
@@ -226,7 +226,7 @@ def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
     run_virtually(scenario())
 
 
-def test_what_a_module_refuses_is_absent_at_once_and_the_rest_goes_on() -> None:
+def test_refused_reading_is_absent_immediately_and_the_rest_continues() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s3=1)
         bench = Bench(bus, slots(("charge controller (solar)", 3)))
@@ -275,7 +275,7 @@ def test_a_module_that_refuses_everything_is_a_trouble_with_code_and_words(
     run_virtually(scenario())
 
 
-def test_a_code_that_the_protocol_does_not_have_is_told_as_such() -> None:
+def test_unknown_exception_code_is_reported_as_such() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
         bus.refusing, bus.refuses_with = {0}, 99
@@ -307,7 +307,7 @@ def test_statistics_count_what_came_of_the_requests() -> None:
         statistics = bench.master.statistics()["1"]
         assert (statistics.timeouts, statistics.crc_errors) == (1, 1)
         assert (statistics.requests, statistics.answers) == (4, 2)
-        assert "arrives damaged" in bench.troubles["Modbus slot 1"]
+        assert "arrive damaged" in bench.troubles["Modbus slot 1"]
         bus.broken = True
         await asyncio.sleep(60.0)
         assert bench.master.statistics()["1"].requests == 4
@@ -361,7 +361,7 @@ def test_a_module_taken_out_has_no_readings_any_more() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
-        bench.adopt(mapped(NEWEST, (1, 1)))
+        bench.adopt(with_mapping(NEWEST, (1, 1)))
         assert bench.sensed["m1"] is None
         asked = len(bench.bus.asked)
         await asyncio.sleep(60.0)
@@ -374,11 +374,11 @@ def test_a_module_taken_out_has_no_readings_any_more() -> None:
     run_virtually(scenario())
 
 
-def test_a_new_mapping_counts_at_once() -> None:
+def test_new_mapping_counts_immediately() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
-        bench.adopt(mapped(GTIL, (0, 0), (1, 0), (1, 5), (2, 0)))
+        bench.adopt(with_mapping(GTIL, (0, 0), (1, 0), (1, 5), (2, 0)))
         assert (bench.sensed["m1"], bench.sensed["m2"], bench.sensed["m3"]) == (None, 10.0, 100)
         assert bench.sensed["m4"] is None
         await bench.master.close()
@@ -426,7 +426,7 @@ def own_neighbours(count: int) -> Settings:
     return slots(("custom1", 9), settings=replace(NEWEST, modbus_devices=devices))
 
 
-def test_neighbouring_registers_of_an_own_device_are_read_at_once() -> None:
+def test_neighbouring_registers_of_a_custom_device_are_read_together() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s9=55), own_neighbours(5))
         await asyncio.sleep(2.5)
@@ -451,13 +451,13 @@ def test_a_device_that_lacks_a_register_is_asked_for_its_neighbours_one_by_one()
     run_virtually(scenario())
 
 
-def test_a_port_that_is_missing_is_told_and_tried_again() -> None:
+def test_missing_port_is_reported_and_retried() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
         bus.broken = True
         bench = Bench(bus, GTIL)
         await asyncio.sleep(30.0)
-        assert "/dev/ttyTEST is not there" in bench.troubles["Modbus slot 1"]
+        assert "/dev/ttyTEST is missing" in bench.troubles["Modbus slot 1"]
         bus.broken = False
         await asyncio.sleep(20.0)
         assert bench.sensed["m1"] == 10.0
@@ -467,7 +467,7 @@ def test_a_port_that_is_missing_is_told_and_tried_again() -> None:
     run_virtually(scenario())
 
 
-def test_an_answer_to_a_module_that_was_replaced_meanwhile_is_nobodys() -> None:
+def test_answer_for_a_replaced_module_is_dropped() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
         bus.answer_s = 0.4
@@ -476,7 +476,7 @@ def test_an_answer_to_a_module_that_was_replaced_meanwhile_is_nobodys() -> None:
         del bus.slaves[7]
         bus.slaves[8] = 900
         bus.slaves[7] = 100
-        bench.adopt(mapped(slots(("GTIL", 8)), (1, 1)))
+        bench.adopt(with_mapping(slots(("GTIL", 8)), (1, 1)))
         await asyncio.sleep(0.3)
         assert bench.sensed["m1"] is None
         await asyncio.sleep(1.0)
@@ -486,7 +486,7 @@ def test_an_answer_to_a_module_that_was_replaced_meanwhile_is_nobodys() -> None:
     run_virtually(scenario())
 
 
-def test_a_fault_of_who_takes_the_readings_is_told_and_the_asking_goes_on(
+def test_fault_of_the_reading_callback_is_reported_and_requests_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:

@@ -17,7 +17,7 @@ from .slaves import serial_slaves
 
 pytestmark = pytest.mark.thorough
 
-#: What the two good slaves need for an answer: with so many requests the bus is never idle.
+#: What the two good slaves need for an answer: with this number of requests the bus is never idle.
 QUICK_S = 0.06
 REQUESTS = 14
 OTHERS = {"slow 200 ms": (0.2, None), "slow 450 ms": (0.45, None)} | {
@@ -60,23 +60,23 @@ class Rates(NamedTuple):
 
 
 def rates(kind: str | None) -> Rates:
-    # Slaves of their own each time: these lose their way when nobody waits for their answer.
+    # Slaves of their own each time: these get out of step when no one waits for their answer.
     for _ in range(ATTEMPTS):
         with serial_slaves(slaves(kind)) as port:
-            measured = asyncio.run(_measured(port, ModbusSlot("custom1" if kind else "OFF", 2)))
+            measured = asyncio.run(_measure(port, ModbusSlot("custom1" if kind else "OFF", 2)))
         if measured is not None:
             return measured
     pytest.skip("the machine is too busy for answers in time")
 
 
-async def _measured(port: str, second: ModbusSlot) -> Rates | None:
+async def _measure(port: str, second: ModbusSlot) -> Rates | None:
     """Measure for a while; None if the machine let a good slave miss its time."""
 
     def good() -> list[SlotStatistics]:
         return [master.statistics()[slot] for slot in ("1", "3")]
 
-    def asked_s(one: SlotStatistics) -> float:
-        return one.answers * (one.mean_answer_s or 0.0)
+    def busy_s(slot: SlotStatistics) -> float:
+        return slot.answers * (slot.mean_answer_s or 0.0)
 
     master = ModbusMaster(
         SerialLine(port), settings(second), lambda readings: None, {}, lambda: 0.0
@@ -93,7 +93,7 @@ async def _measured(port: str, second: ModbusSlot) -> Rates | None:
         return None
     pairs = list(zip(before, after, strict=True))
     return Rates(
-        tuple((asked_s(b) - asked_s(a)) / took_s for a, b in pairs),
+        tuple((busy_s(b) - busy_s(a)) / took_s for a, b in pairs),
         tuple((b.answers - a.answers) / took_s for a, b in pairs),
     )
 

@@ -24,8 +24,8 @@ from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 from .slaves import tcp_slaves
-from .test_modbus_bus import DEVICES, expected, runs_of
-from .test_modbus_master import GTIL, NEWEST, Bench, SimulatedBus, mapped, slots
+from .test_modbus_bus import DEVICES, expect_value, runs_of
+from .test_modbus_master import GTIL, NEWEST, Bench, SimulatedBus, slots, with_mapping
 from .virtual_loop import run_virtually
 from .waiting import until
 
@@ -59,10 +59,10 @@ async def test_commands_choose_modules_behind_a_gateway_and_the_state_shows_them
     await until(lambda: controller.engine.values["m2"] is not None)
     await until(lambda: controller.engine.values["m1"] is not None)
     state = await twin.state()
-    assert state["m1"] == pytest.approx(expected(DEVICES["GTIL"][1][0]))
-    assert state["m2"] == pytest.approx(expected(DEVICES["SDM120"][1][0]))
+    assert state["m1"] == pytest.approx(expect_value(DEVICES["GTIL"][1][0]))
+    assert state["m2"] == pytest.approx(expect_value(DEVICES["SDM120"][1][0]))
     assert (await twin.json("/health"))["status"] == "ok"
-    # Taken off the network, and on a serial bus that is not there: nobody asks any more.
+    # Taken off the network, and on a serial bus that is not there: it is not polled any more.
     await twin.ok("/stm.cgi?modbushost0=&modbushost1=")
     state = await twin.state()
     assert (state["m1"], state["m2"], state["modbus"]) == (None, None, {})
@@ -87,15 +87,15 @@ async def test_further_types_are_described_by_a_command_and_read(gateway: str) -
     settings = await twin.settings()
     assert settings["modbus_devices"][0]["readings"][8]["type"] == "int64"
     await twin.ok(f"/stm.cgi?modbus_sensor=0100&modbusid=0{slave}&modbushost0={gateway}")
-    wanted = {f"r{one.number}": expected(one) for one in readings}
+    wanted = {f"r{one.number}": expect_value(one) for one in readings}
 
-    def told() -> dict[str, Any]:
+    def readings() -> dict[str, Any]:
         report = twin.controller.reports["modbus"]()
         return dict(report["1"].readings)
 
-    await until(lambda: None not in told().values())
-    assert told() == pytest.approx(wanted)
-    # The document's own command goes on to know its three types only.
+    await until(lambda: None not in readings().values())
+    assert readings() == pytest.approx(wanted)
+    # The document's own command still knows its three types only.
     refused = await twin.ask("/post.cgi?mod_custom_save", "POST", b"&m00=a*b*0*1*3*3*0&&")
     assert refused.status == 400
     for service in reversed(services):
@@ -149,7 +149,7 @@ def test_hosts_and_the_serial_bus_are_asked_beside_each_other() -> None:
             return buses[address]
 
         sensed: dict[str, Any] = {}
-        settings = mapped(
+        settings = with_mapping(
             replace(
                 NEWEST,
                 modbus_slots=(
@@ -187,11 +187,11 @@ def test_without_a_bus_slots_are_left_to_the_simulated_board() -> None:
     async def scenario() -> None:
         sensed: dict[str, Any] = {}
         master = ModbusMaster(None, GTIL, sensed.update, {}, lambda: 0.0)
-        master.adopt(GTIL, mapped(GTIL, (0, 0), (1, 2)))
+        master.adopt(GTIL, with_mapping(GTIL, (0, 0), (1, 2)))
         master.adopt(GTIL, slots())
         await asyncio.sleep(5.0)
         assert sensed == {}
-        with pytest.raises(Unusable, match="there is no Modbus bus; name its device"):
+        with pytest.raises(Unusable, match="no Modbus bus is configured; set serial_modbus"):
             await master.request(1, ASKED)
         await master.close()
 
@@ -244,7 +244,7 @@ def answering(pdu: bytes) -> Callable[[bytes], bytes]:
     return lambda asked: asked[:4] + (len(pdu) + 1).to_bytes(2, "big") + asked[6:7] + pdu
 
 
-async def asked(address: str) -> Any:
+async def ask_line(address: str) -> Any:
     line = TcpLine(WAY_OUT, address)
     try:
         return await line.ask(COMMON_LINE, 9, ASKED)
@@ -252,7 +252,7 @@ async def asked(address: str) -> Any:
         await line.close()
 
 
-async def test_answers_exceptions_and_nonsense_are_told_apart() -> None:
+async def test_answers_exceptions_and_nonsense_are_distinguished() -> None:
     for says, answer in (
         (answering(PDU), Data(b"\x12\x34")),
         (answering(exception_answer(3, 6)), ExceptionReply(6)),
@@ -260,7 +260,7 @@ async def test_answers_exceptions_and_nonsense_are_told_apart() -> None:
         (lambda request: b"220 mail.example\r\n", NoAnswer(is_damaged=True)),
     ):
         async with Server(says) as server:
-            assert await asked(server.address) == answer
+            assert await ask_line(server.address) == answer
 
 
 async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silence(
@@ -280,7 +280,7 @@ async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silenc
         await line.close()
 
 
-async def test_a_connection_that_the_server_ended_meanwhile_is_opened_again() -> None:
+async def test_connection_closed_by_the_server_is_opened_again() -> None:
     async with Server(answering(PDU)) as server:
         server.is_for_one_request = True
         line = TcpLine(WAY_OUT, server.address)
@@ -294,11 +294,11 @@ async def test_a_connection_that_the_server_ended_meanwhile_is_opened_again() ->
 async def test_a_server_that_hangs_up_or_is_not_there_is_an_os_error() -> None:
     async with Server(lambda request: None) as server:
         with pytest.raises(OSError, match="closed by the other side"):
-            await asked(server.address)
+            await ask_line(server.address)
     with pytest.raises(OSError, match=r"no connection \(Connection refused\); check the address"):
-        await asked(f"127.0.0.1:{free_port()}")
-    with pytest.raises(OSError, match="this cannot be the name of a host"):
-        await asked("a..b:502")
+        await ask_line(f"127.0.0.1:{free_port()}")
+    with pytest.raises(OSError, match="this is not a valid host name"):
+        await ask_line("a..b:502")
 
 
 async def test_a_name_that_is_not_known_is_an_os_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +307,7 @@ async def test_a_name_that_is_not_known_is_an_os_error(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", unknown)
     with pytest.raises(OSError, match=r"no connection \(Name or service not known\)"):
-        await asked("meter.example")
+        await ask_line("meter.example")
 
 
 async def test_a_host_that_takes_no_connection_in_time_is_an_os_error(
@@ -315,10 +315,11 @@ async def test_a_host_that_takes_no_connection_in_time_is_an_os_error(
 ) -> None:
     monkeypatch.setattr(tcp_line, "CONNECT_S", 0.01)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as busy, socket.socket() as waiting:
-        # One that nobody accepts is all that fits; the kernel leaves the next one waiting.
+        # One connection that is not accepted is all that fits; the kernel leaves the next one
+        # waiting.
         waiting.connect(busy.getsockname())
         with pytest.raises(OSError, match="no answer in time"):
-            await asked(f"127.0.0.1:{busy.getsockname()[1]}")
+            await ask_line(f"127.0.0.1:{busy.getsockname()[1]}")
 
 
 async def test_a_host_that_is_not_there_degrades_the_controller_with_a_sentence() -> None:
@@ -345,7 +346,7 @@ def test_silence_by_tcp_says_what_to_check_there() -> None:
         assert "slave ID 7 at gw does not answer; check its unit ID" in troubles["Modbus slot 1"]
         bus.is_damaged = True
         await asyncio.sleep(30.0)
-        assert "at gw answers what is no answer" in troubles["Modbus slot 1"]
+        assert "at gw sends invalid answers" in troubles["Modbus slot 1"]
         await master.close()
 
     run_virtually(scenario())

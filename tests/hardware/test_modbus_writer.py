@@ -1,4 +1,4 @@
-"""Writing to modules: attempts, read-back, pace and what is told; on virtual time."""
+"""Writing to modules: attempts, read-back, pace and reports; on virtual time."""
 
 import asyncio
 from collections import deque
@@ -30,7 +30,7 @@ SILENT = Unusable("the heat pump does not answer; check its wiring.")
 PLACE = "Modbus slot 1 register 100"
 
 
-def refused(code: int) -> RequestRefused:
+def refusal_of(code: int) -> RequestRefused:
     return RequestRefused(code, f"the heat pump refuses to be written: exception {code}.")
 
 
@@ -54,7 +54,7 @@ class Module:
         self.asked.append((now, request))
         await asyncio.sleep(0.01)
         if request.function in self.unknown:
-            raise refused(1)
+            raise refusal_of(1)
         if self.faults:
             raise self.faults.popleft()
         if isinstance(request, Write):
@@ -75,14 +75,14 @@ class Module:
 
 
 class Desk:
-    """A writer with a module, and what it tells."""
+    """A writer with a module, and its reports."""
 
     def __init__(self) -> None:
         self.module = Module()
         self.troubles: dict[str, str] = {}
         self.told: list[tuple[str, str]] = []
         self.changes = 0
-        self.reports = WriteReports(lambda: 1000.0, self.changed)
+        self.reports = WriteReports(lambda: 1000.0, self.count_change)
         self.writer = ModbusWriter(
             self.module.request,
             self.troubles,
@@ -90,7 +90,7 @@ class Desk:
             self.reports,
         )
 
-    def changed(self) -> None:
+    def count_change(self) -> None:
         self.changes += 1
 
     def write(
@@ -114,7 +114,7 @@ def at_a_desk(scenario: Callable[[Desk], Awaitable[None]]) -> None:
     run_virtually(run())
 
 
-def test_a_value_is_written_read_back_and_told_with_who_wanted_it() -> None:
+def test_value_is_written_read_back_and_reported_with_its_requester() -> None:
     async def scenario(desk: Desk) -> None:
         waiting = desk.write(215)
         assert desk.outcome == ("waiting", None)
@@ -147,7 +147,7 @@ def test_a_register_that_needs_a_moment_is_read_again() -> None:
     at_a_desk(scenario)
 
 
-def test_a_difference_is_told_and_a_trouble_until_a_later_write_succeeds() -> None:
+def test_difference_is_a_problem_until_a_later_write_succeeds() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.limit = 30
         with pytest.raises(DeviceFailed, match="45 was written, but 30 is read back"):
@@ -162,7 +162,7 @@ def test_a_difference_is_told_and_a_trouble_until_a_later_write_succeeds() -> No
 
 def test_what_cannot_be_read_counts_as_written_and_says_so() -> None:
     async def scenario(desk: Desk) -> None:
-        desk.module.read_fault = refused(2)
+        desk.module.read_fault = refusal_of(2)
         await desk.write(7, asked=True)
         assert desk.outcome == ("not read back", None)
         assert "not read back: the heat pump refuses" in desk.told[-1][1]
@@ -171,12 +171,12 @@ def test_what_cannot_be_read_counts_as_written_and_says_so() -> None:
     at_a_desk(scenario)
 
 
-def test_what_a_rule_writes_to_a_silent_module_is_tried_again_and_told_meanwhile() -> None:
+def test_write_of_a_rule_to_a_silent_module_is_retried_and_reported() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([SILENT, SILENT])
         writing = desk.write(215)
         await asyncio.sleep(1.0)
-        assert desk.troubles == {PLACE: f"{SILENT} Trying again."}
+        assert desk.troubles == {PLACE: f"{SILENT} Retrying."}
         assert desk.reports.report()[0].problem == str(SILENT)
         await writing
         assert desk.module.registers == {100: 215}
@@ -200,7 +200,7 @@ def test_a_module_that_stays_silent_is_given_up_after_a_few_attempts_and_stays_a
     at_a_desk(scenario)
 
 
-def test_whoever_asks_is_told_soon() -> None:
+def test_requested_write_is_answered_soon() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([SILENT] * 100)
         with pytest.raises(
@@ -215,10 +215,10 @@ def test_whoever_asks_is_told_soon() -> None:
 @pytest.mark.parametrize("code", [2, 3, 4])
 def test_a_module_that_refuses_is_not_asked_again(code: int) -> None:
     async def scenario(desk: Desk) -> None:
-        desk.module.faults = deque([refused(code)])
+        desk.module.faults = deque([refusal_of(code)])
         await desk.write(215)
         assert len(desk.module.writes) == 1
-        assert desk.troubles == {PLACE: str(refused(code))}
+        assert desk.troubles == {PLACE: str(refusal_of(code))}
 
     at_a_desk(scenario)
 
@@ -226,7 +226,7 @@ def test_a_module_that_refuses_is_not_asked_again(code: int) -> None:
 @pytest.mark.parametrize("code", [5, 6])
 def test_a_module_that_is_busy_is_asked_again(code: int) -> None:
     async def scenario(desk: Desk) -> None:
-        desk.module.faults = deque([refused(code)])
+        desk.module.faults = deque([refusal_of(code)])
         await desk.write(215)
         assert len(desk.module.writes) == 2
         assert desk.troubles == {}
@@ -257,12 +257,12 @@ def test_a_newer_value_ends_the_attempts_for_an_older_one() -> None:
         await older
         assert asyncio.get_running_loop().time() - began <= PACE_S
         assert desk.module.registers == {100: 2}
-        assert "a newer value for the same place came meanwhile" in desk.told[0][1]
+        assert "a newer value for the same register replaced it" in desk.told[0][1]
 
     at_a_desk(scenario)
 
 
-def test_whoever_asked_and_was_overtaken_is_told() -> None:
+def test_overtaken_write_is_reported_to_its_requester() -> None:
     async def scenario(desk: Desk) -> None:
         first, second, third = (desk.write(value, asked=True) for value in (1, 2, 3))
         with pytest.raises(DeviceFailed, match="a newer value"):
@@ -289,7 +289,7 @@ def test_places_do_not_wait_for_each_other() -> None:
 
 def test_another_module_in_the_slot_takes_its_troubles_along() -> None:
     async def scenario(desk: Desk) -> None:
-        desk.module.faults = deque([refused(2)])
+        desk.module.faults = deque([refusal_of(2)])
         await desk.write(1)
         old = defaults(Profile())
         slots = (old.modbus_slots[0], ModbusSlot("GTIL", 5), old.modbus_slots[2])
@@ -303,7 +303,7 @@ def test_another_module_in_the_slot_takes_its_troubles_along() -> None:
     at_a_desk(scenario)
 
 
-def test_a_value_that_does_not_fit_and_a_fault_are_told_and_not_tried_again() -> None:
+def test_unfit_value_and_fault_are_reported_and_not_retried() -> None:
     async def scenario(desk: Desk) -> None:
         with pytest.raises(DeviceFailed, match="70000 does not fit into uint16"):
             await desk.write(70000, asked=True)
@@ -322,7 +322,7 @@ def test_the_end_of_the_controller_answers_who_waits() -> None:
         await asyncio.sleep(0.1)
         await desk.writer.close()
         for waiting in (running, overtaking):
-            with pytest.raises(DeviceFailed, match="the controller stops"):
+            with pytest.raises(DeviceFailed, match="the controller is stopping"):
                 await waiting
 
     at_a_desk(scenario)

@@ -165,7 +165,7 @@ async def test_what_a_rule_wants_at_the_start_is_written_when_the_bus_is_there(p
         await shows(twin, "m1", 180.0)
 
 
-async def test_a_slave_that_is_silent_is_told_to_who_asks_and_is_a_trouble_until_it_answers(
+async def test_silent_slave_is_reported_to_the_requester_and_a_problem_until_it_answers(
     slave: Slave,
 ) -> None:
     async with on_bus(slave.port) as twin:

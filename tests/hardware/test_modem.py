@@ -73,11 +73,11 @@ class Bench:
         self.start()
         await self.in_state("ready")
 
-    async def typed(self, command: str) -> list[str]:
+    async def type_command(self, command: str) -> list[str]:
         self.modem.command(SendModem(command))
         status = self.modem.status
-        await until(lambda: status.shown_in_full().answer is not None)
-        return list(status.shown_in_full().answer)
+        await until(lambda: status.full_report().answer is not None)
+        return list(status.full_report().answer)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ async def impatient() -> AsyncIterator[Bench]:
 
 async def test_the_modem_is_set_up_and_its_network_is_shown(bench: Bench) -> None:
     await bench.ready()
-    assert bench.modem.status.shown() == ModemState(
+    assert bench.modem.status.report() == ModemState(
         state="ready",
         sim="READY",
         registration="home",
@@ -155,7 +155,7 @@ async def test_messages_wait_for_each_other(bench: Bench) -> None:
     assert [text for _, text in bench.other.sent] == texts
 
 
-async def test_a_message_that_the_network_refuses_is_told(bench: Bench) -> None:
+async def test_message_that_the_network_refuses_is_reported(bench: Bench) -> None:
     await bench.ready()
     bench.other.surprise(TEXT, lambda: bench.other.say("+CMS ERROR: 331"))
     with pytest.raises(ModemUnavailable, match=r"does not send the SMS: \+CMS ERROR: 331"):
@@ -176,7 +176,7 @@ async def test_a_message_is_sent_after_the_modem_restarted_in_between(
     assert bench.other.commands.count("ATE0") >= 2
 
 
-async def test_a_restart_that_nobody_noticed_shows_by_the_echo(bench: Bench) -> None:
+async def test_unnoticed_modem_restart_is_detected_by_the_echo(bench: Bench) -> None:
     await bench.ready()
     bench.other.forget()
     await bench.modem.send_sms(NUMBER, "after all")
@@ -193,7 +193,7 @@ async def test_a_modem_that_says_it_has_booted_is_looked_at(bench: Bench) -> Non
     await until(lambda: bool(bench.received))
 
 
-async def test_a_long_message_goes_on_with_the_part_that_was_not_confirmed(bench: Bench) -> None:
+async def test_long_message_continues_with_the_first_unconfirmed_part(bench: Bench) -> None:
     await bench.ready()
     bench.other.surprise("AT+CMGS", bench.other.reset, after=1)
     await bench.modem.send_sms(NUMBER, LONG_TEXT)
@@ -206,7 +206,7 @@ async def test_a_modem_that_always_restarts_when_it_sends_is_given_up(bench: Ben
     await bench.ready()
     for _ in range(MAX_ATTEMPTS):
         bench.other.surprise("AT+CMGS", bench.other.reset)
-    with pytest.raises(ModemUnavailable, match="restarts whenever"):
+    with pytest.raises(ModemUnavailable, match="restarts at every attempt"):
         await bench.modem.send_sms(NUMBER, "x")
     await bench.modem.send_sms(NUMBER, "y")
     assert bench.other.sent == [(NUMBER, "y")]
@@ -237,7 +237,7 @@ async def test_silence_in_the_middle_fails_the_message_and_the_modem_recovers(
 async def test_a_late_answer_is_not_taken_for_the_next_one(impatient: Bench) -> None:
     await impatient.ready()
     impatient.other.surprise("AT+CSQ", impatient.other.be_silent)
-    assert await impatient.typed("AT+CSQ") == ["no answer"]
+    assert await impatient.type_command("AT+CSQ") == ["no answer"]
     impatient.other.say("+CSQ: 31,0", "OK")
     await impatient.in_state("ready")
     assert impatient.modem.status.signal_dbm == -73
@@ -257,7 +257,7 @@ async def test_a_wrong_answer_leaves_a_value_unknown(
 ) -> None:
     bench.other.surprise(command, lambda: bench.other.say(nonsense, "OK"))
     await bench.ready()
-    shown = bench.modem.status.shown()
+    shown = bench.modem.status.report()
     values = {"AT+CSQ": "signal_dbm", "AT+CREG?": "registration", "AT+COPS?": "operator"}
     assert getattr(shown, values[command]) in (None, "unknown")
 
@@ -275,13 +275,13 @@ async def test_a_sim_card_that_asks_for_its_pin_says_what_to_do(bench: Bench) ->
     assert "gsmcmd=AT%2BCPIN=1234" in bench.troubles["GSM modem"]
     with pytest.raises(ModemUnavailable, match="SIM PIN"):
         await bench.modem.send_sms(NUMBER, "x")
-    assert await bench.typed("AT+CPIN=1234") == ["OK"]
+    assert await bench.type_command("AT+CPIN=1234") == ["OK"]
     await bench.in_state("ready")
     assert bench.troubles == {}
-    assert "1234" not in str(bench.modem.status.shown_in_full().command)
+    assert "1234" not in str(bench.modem.status.full_report().command)
 
 
-async def test_a_missing_sim_card_is_told(bench: Bench) -> None:
+async def test_missing_sim_card_is_reported(bench: Bench) -> None:
     bench.other.sim = "SIM not inserted"
     bench.start()
     await bench.in_state("waiting for the SIM card")
@@ -296,15 +296,15 @@ async def test_a_network_that_does_not_take_the_card_is_a_trouble(bench: Bench) 
 
 async def test_the_answer_to_a_typed_command_can_be_read(bench: Bench) -> None:
     await bench.ready()
-    assert await bench.typed("AT+CSQ") == ["+CSQ: 20,0", "OK"]
-    assert await bench.typed("AT+NONSENSE") == ["ERROR"]
-    assert bench.modem.status.shown_in_full().command == "AT+NONSENSE"
+    assert await bench.type_command("AT+CSQ") == ["+CSQ: 20,0", "OK"]
+    assert await bench.type_command("AT+NONSENSE") == ["ERROR"]
+    assert bench.modem.status.full_report().command == "AT+NONSENSE"
 
 
 async def test_a_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) -> None:
     await bench.ready()
-    (answer,) = await bench.typed("AT+CMGS=20")
-    assert "asks for a text" in answer
+    (answer,) = await bench.type_command("AT+CMGS=20")
+    assert "requests a text" in answer
     await bench.modem.send_sms(NUMBER, "x")
     assert bench.other.sent == [(NUMBER, "x")]
 
@@ -312,14 +312,14 @@ async def test_a_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) 
 async def test_a_typed_command_during_a_restart_is_answered_with_that(bench: Bench) -> None:
     await bench.ready()
     bench.other.surprise("AT+CGMI", bench.other.reset)
-    assert await bench.typed("AT+CGMI") == ["the modem restarted"]
+    assert await bench.type_command("AT+CGMI") == ["the modem restarted"]
 
 
 async def test_what_the_modem_says_unasked_can_be_read(bench: Bench) -> None:
     await bench.ready()
     bench.other.say('+CUSD: 0,"Balance 12.30 PLN",15')
     status = bench.modem.status
-    await until(lambda: any("Balance" in line for line in status.shown_in_full().unasked))
+    await until(lambda: any("Balance" in line for line in status.full_report().unasked))
 
 
 async def test_a_received_sms_is_deleted_handed_on_and_answered(bench: Bench) -> None:
@@ -339,7 +339,7 @@ async def test_a_long_received_sms_is_one_text(bench: Bench) -> None:
     assert bench.received == [(NUMBER, LONG_TEXT)]
 
 
-async def test_messages_that_came_while_nobody_listened_are_taken_at_the_start(
+async def test_messages_received_while_stopped_are_read_at_startup(
     bench: Bench,
 ) -> None:
     bench.other.receive(NUMBER, "first")
@@ -354,7 +354,7 @@ async def test_a_message_is_never_acted_upon_before_it_is_deleted(bench: Bench) 
     bench.other.surprise("AT+CMGD", bench.other.reset)
     bench.other.receive(NUMBER, "toggle")
     await until(lambda: bool(bench.received) and not bench.other.stored)
-    await bench.typed("AT")
+    await bench.type_command("AT")
     assert bench.received == [(NUMBER, "toggle")]
 
 
@@ -367,7 +367,7 @@ async def test_messages_that_cannot_be_deleted_are_left_alone(
     for _ in range(20):
         bench.other.surprise("AT+CMGD", lambda: bench.other.say("+CMS ERROR: 321"))
     bench.other.receive(NUMBER, "toggle")
-    await until(lambda: "stay on the SIM card" in caplog.text)
+    await until(lambda: "could not be removed from the SIM card" in caplog.text)
     await bench.modem.send_sms(NUMBER, "x")
     assert bench.received == []
 
@@ -381,15 +381,15 @@ async def test_a_message_that_cannot_be_read_is_dropped(bench: Bench) -> None:
     assert bench.other.stored == {}
 
 
-async def test_without_a_modem_messages_fail_at_once_and_commands_say_so() -> None:
-    async def nobody(sender: str, text: str) -> None:
+async def test_messages_fail_immediately_without_a_modem_and_commands_report_it() -> None:
+    async def ignore_sms(sender: str, text: str) -> None:
         return None
 
-    modem = Modem(Gsm, nobody, {}, PATIENT)
+    modem = Modem(Gsm, ignore_sms, {}, PATIENT)
     with pytest.raises(ModemUnavailable, match="No GSM modem"):
         await modem.send_sms(NUMBER, "x")
     modem.command(SendModem("AT"))
-    assert modem.status.shown_in_full().answer == ("No GSM modem is connected.",)
+    assert modem.status.full_report().answer == ("No GSM modem is connected.",)
 
 
 async def test_a_port_that_is_lost_fails_what_waits(bench: Bench) -> None:

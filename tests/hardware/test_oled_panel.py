@@ -107,7 +107,7 @@ async def test_a_panel_that_was_missing_is_set_up_when_it_answers() -> None:
     await bench.service.close()
 
 
-async def test_a_pulled_adapter_is_told_though_nothing_changes(tmp_path: Path) -> None:
+async def test_pulled_adapter_is_reported_though_nothing_changes(tmp_path: Path) -> None:
     bench = Bench()
     await bench.service.close()
     device = tmp_path / "i2c-1"

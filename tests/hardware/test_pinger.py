@@ -109,7 +109,7 @@ async def test_a_name_that_cannot_be_found_is_no_answer_and_logged_once(
         pings.send(0, IMPOSSIBLE_NAME)
         assert await pings.answer() == (0, None)
     assert [record.getMessage() for record in caplog.records] == [
-        "the watchdog's host no..name cannot be found by its name"
+        "the name of the watchdog's host no..name cannot be resolved"
     ]
 
 
@@ -137,7 +137,7 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an account without rights")
-def test_without_permission_nobody_answers_and_the_log_says_once_what_to_do() -> None:
+def test_missing_ping_permission_silences_all_hosts_and_is_logged_once() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PING_AS_NOBODY], capture_output=True, text=True, timeout=PATIENCE_S
     )

@@ -1,4 +1,4 @@
-"""Plants from what somebody wrote."""
+"""Plants from the text of a user."""
 
 from typing import Any
 

@@ -22,7 +22,7 @@ TIMEOUT_S = 0.6
 
 
 class Bus:
-    """Lives through a plan; a slave is what it needs for an answer, None if it is silent.
+    """Simulates a plan; a slave is the time it needs for an answer, None if it is silent.
 
     Some slaves answer with an exception. The line needs a part of each answer's time for the bytes.
     """
@@ -40,7 +40,7 @@ class Bus:
         self.line_s = line_s
         self.refusing = refusing
         self.now = 0.0
-        self.asked: list[tuple[float, int, int]] = []
+        self.note_request: list[tuple[float, int, int]] = []
         self.answers: Counter[int] = Counter()
         self.lost_s: Counter[int] = Counter()
 
@@ -49,8 +49,8 @@ class Bus:
         assert turn is not None
         assert turn.at >= self.now
         self.now = turn.at
-        self.plan.asked(turn, self.now)
-        self.asked.append((self.now, turn.slave, turn.request))
+        self.plan.note_request(turn, self.now)
+        self.note_request.append((self.now, turn.slave, turn.request))
         needs = self.answer_s[turn.slave]
         if needs is None:
             self.now += TIMEOUT_S
@@ -64,7 +64,7 @@ class Bus:
                 self.plan.was_refused(turn, spent, self.now)
             else:
                 self.answers[turn.slave] += 1
-                self.plan.answered(turn, spent, self.now)
+                self.plan.note_answer(turn, spent, self.now)
 
     def live(self, seconds: float) -> "Bus":
         end = self.now + seconds
@@ -82,7 +82,7 @@ def test_slaves_take_turns_by_the_request() -> None:
     bus = Bus({1: Work(3), 2: Work(2)}, {1: 0.25, 2: 0.25})
     for _ in range(5):
         bus.step()
-    assert [(slave, request) for _, slave, request in bus.asked] == [
+    assert [(slave, request) for _, slave, request in bus.note_request] == [
         *((1, 0), (2, 0), (1, 1), (2, 1), (1, 2)),
     ]
 
@@ -94,7 +94,7 @@ def test_a_fast_bus_is_read_once_in_the_period() -> None:
 
 def test_the_pause_of_a_slave_does_not_hold_up_the_others() -> None:
     bus = Bus({1: Work(10, 5.0), 2: Work(1)}, {1: 0.05, 2: 0.05}).live(100.0)
-    moments = [at for at, slave, _ in bus.asked if slave == 1]
+    moments = [at for at, slave, _ in bus.note_request if slave == 1]
     assert all(b - a >= 5.0 for a, b in zip(moments, moments[1:], strict=False))
     assert bus.answers[2] >= 95
 
@@ -192,10 +192,10 @@ def test_what_is_refused_costs_the_slaves_other_readings_next_to_nothing() -> No
         turn = bus.plan.next(bus.now)
         assert turn is not None
         bus.now = turn.at
-        bus.plan.asked(turn, bus.now)
+        bus.plan.note_request(turn, bus.now)
         bus.now += 0.15
         asked[turn.request] += 1
-        note = bus.plan.was_refused if turn.request in (1, 3) else bus.plan.answered
+        note = bus.plan.was_refused if turn.request in (1, 3) else bus.plan.note_answer
         note(turn, Spent(0.15, 0.1), bus.now)
     assert all(asked[good] >= 0.95 * bus.now / PERIOD_S for good in (0, 2, 4))
     assert 0.15 * (asked[1] + asked[3]) <= LOST_SHARE * bus.now + 1.0
@@ -206,13 +206,13 @@ def test_requests_in_the_place_of_one_have_their_turns() -> None:
     bus.step()
     turn = bus.plan.next(bus.now)
     assert turn is not None
-    bus.plan.asked(turn, bus.now)
+    bus.plan.note_request(turn, bus.now)
     bus.plan.was_refused(turn, Spent(0.05, 0.02), bus.now)
     bus.plan.split(turn, 3, bus.now)
-    bus.asked.clear()
+    bus.note_request.clear()
     for _ in range(4):
         bus.step()
-    assert [request for _, _, request in bus.asked] == [1, 2, 3, 0]
+    assert [request for _, _, request in bus.note_request] == [1, 2, 3, 0]
 
 
 def test_a_slave_without_requests_can_be_silent_to_others_requests() -> None:
@@ -224,7 +224,7 @@ def test_a_slave_without_requests_can_be_silent_to_others_requests() -> None:
 
 def test_a_silent_slave_is_still_asked() -> None:
     bus = Bus({1: Work(1), 2: Work(1)}, {1: None, 2: 0.1}).live(600.0)
-    moments = [at for at, slave, _ in bus.asked if slave == 1]
+    moments = [at for at, slave, _ in bus.note_request if slave == 1]
     assert max(b - a for a, b in zip(moments, moments[1:], strict=False)) < 20.0
 
 
@@ -233,20 +233,20 @@ def test_one_lost_answer_costs_a_slave_only_the_wait_for_late_answers() -> None:
     bus.step()
     bus.answer_s[1] = 0.1
     bus.step()
-    (first, *_), (second, *_) = bus.asked
+    (first, *_), (second, *_) = bus.note_request
     assert second - first == pytest.approx(TIMEOUT_S + LATE_S)
 
 
 def test_a_silent_slave_is_left_alone_until_late_answers_have_passed() -> None:
     bus = Bus({1: Work(5), 2: Work(5)}, {1: None, 2: 0.1}).live(300.0)
-    moments = [at for at, slave, _ in bus.asked if slave == 1]
+    moments = [at for at, slave, _ in bus.note_request if slave == 1]
     assert all(b - a >= TIMEOUT_S + LATE_S for a, b in zip(moments, moments[1:], strict=False))
 
 
 def test_after_a_silence_the_next_request_has_its_turn() -> None:
     # A device may be silent about one register only.
     bus = Bus({1: Work(3)}, {1: None}).live(60.0)
-    assert [request for _, _, request in bus.asked][:4] == [0, 1, 2, 0]
+    assert [request for _, _, request in bus.note_request][:4] == [0, 1, 2, 0]
 
 
 @examples(60)

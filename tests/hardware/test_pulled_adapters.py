@@ -1,4 +1,4 @@
-"""Adapters that are pulled: told within two seconds, and in use again when they are back."""
+"""Adapters that are pulled: reported within two seconds, and in use again when they are back."""
 
 import errno
 import os
@@ -30,7 +30,7 @@ from .waiting import until
 TOLD_WITHIN_S = 2.0
 
 
-async def told_in_time(troubles: dict[str, str], *devices: str) -> None:
+async def await_report(troubles: dict[str, str], *devices: str) -> None:
     with within(TOLD_WITHIN_S):
         await until(lambda: set(devices) <= troubles.keys())
 
@@ -79,13 +79,15 @@ async def bench(tmp_path: Path) -> AsyncIterator[PluggedBench]:
     await bench.close()
 
 
-async def test_a_pulled_gpio_chip_is_told_and_comes_back_as_it_was_set(bench: PluggedBench) -> None:
+async def test_pulled_gpio_chip_is_reported_and_restored_with_its_levels(
+    bench: PluggedBench,
+) -> None:
     bench.board.drive_output(0, True)
     bench.board.drive_output(1, False)
     await bench.poll()
     assert bench.troubles.keys().isdisjoint({"OUT0", "OUT1", "INPD1"})
     bench.pull_chip()
-    await told_in_time(bench.troubles, "OUT0", "OUT1", "INPD1")
+    await await_report(bench.troubles, "OUT0", "OUT1", "INPD1")
     assert bench.sensed["INPD1"] is None
     bench.lines.driven.clear()
     bench.plug_chip()
@@ -94,19 +96,19 @@ async def test_a_pulled_gpio_chip_is_told_and_comes_back_as_it_was_set(bench: Pl
     assert bench.sensed["INPD1"] == 1
 
 
-async def test_a_pulled_pwm_chip_is_told_and_comes_back_as_it_was_set(bench: PluggedBench) -> None:
+async def test_pulled_pwm_chip_is_reported_and_restored_with_its_duty(bench: PluggedBench) -> None:
     bench.board.drive_pwm(1, 0.25)
     await bench.poll()
     chip = bench.tree.root / "class/pwm/pwmchip0"
     shutil.rmtree(chip)
-    await told_in_time(bench.troubles, "PWM1")
-    assert "pwmchip0/export is not there" in bench.troubles["PWM1"]
+    await await_report(bench.troubles, "PWM1")
+    assert "pwmchip0/export is missing" in bench.troubles["PWM1"]
     bench.tree.add_pwm(0, 4)
     await is_over(bench.troubles, "PWM1")
     assert bench.pwm_level(1) == 0.25
 
 
-async def test_a_pulled_1_wire_adapter_is_told_and_its_sensors_are_absent(
+async def test_pulled_1_wire_adapter_is_reported_and_its_sensors_are_absent(
     bench: PluggedBench,
 ) -> None:
     bench.plug_onewire(SENSOR, 21.5)
@@ -114,7 +116,7 @@ async def test_a_pulled_1_wire_adapter_is_told_and_its_sensors_are_absent(
     assert bench.sensed[SENSOR] == 21.5
     bench.unplug_onewire(SENSOR)
     (bench.tree.root / "bus/w1/devices/w1_bus_master1").rmdir()
-    await told_in_time(bench.troubles, "1-Wire bus")
+    await await_report(bench.troubles, "1-Wire bus")
     assert "has no adapter; plug it in" in bench.troubles["1-Wire bus"]
     assert bench.sensed[SENSOR] is None
     (bench.tree.root / "bus/w1/devices/w1_bus_master1").mkdir()
@@ -123,13 +125,13 @@ async def test_a_pulled_1_wire_adapter_is_told_and_its_sensors_are_absent(
     assert bench.sensed[SENSOR] == 22.5
 
 
-async def test_a_pulled_i2c_adapter_is_told_and_let_go(bench: PluggedBench) -> None:
+async def test_pulled_i2c_adapter_is_reported_and_released(bench: PluggedBench) -> None:
     bench.plug_weather(20.0, 40.0)
     await bench.poll()
     assert bench.sensed["T1"] == 20.0
     bench.i2c.rmdir()
-    await told_in_time(bench.troubles, "I2C bus 1")
-    assert bench.troubles["I2C bus 1"].startswith("/dev/i2c-1 is not there")
+    await await_report(bench.troubles, "I2C bus 1")
+    assert bench.troubles["I2C bus 1"].startswith("/dev/i2c-1 is missing")
     assert bench.sensed["T1"] is None
     assert bench.bus.closed
     bench.i2c.mkdir()
@@ -156,7 +158,7 @@ class Adapter:
         self._path.unlink()
 
 
-async def test_a_pulled_port_of_a_serial_module_is_told(tmp_path: Path) -> None:
+async def test_pulled_port_of_a_serial_module_is_reported(tmp_path: Path) -> None:
     path, troubles = tmp_path / "ttyUSB0", dict[str, str]()
     adapter = Adapter(path)
     name = "PM sensor SDS011"
@@ -166,15 +168,15 @@ async def test_a_pulled_port_of_a_serial_module_is_told(tmp_path: Path) -> None:
     await until(lambda: _is_readable(adapter.end))
     assert troubles == {}
     adapter.pull()
-    await told_in_time(troubles, "serial port")
-    assert "was lost" in troubles["serial port"] or "is not there" in troubles["serial port"]
+    await await_report(troubles, "serial port")
+    assert "was lost" in troubles["serial port"] or "is missing" in troubles["serial port"]
     back = Adapter(path)
     await is_over(troubles, "serial port")
     await service.close()
     back.pull()
 
 
-async def test_a_pulled_port_of_modbus_is_told_while_nobody_is_asked(tmp_path: Path) -> None:
+async def test_pulled_modbus_port_is_reported_while_no_slave_is_polled(tmp_path: Path) -> None:
     path, troubles = tmp_path / "ttyUSB0", dict[str, str]()
     adapter = Adapter(path)
     slots = (ModbusSlot("GTIL", 7), *Settings().modbus_slots[1:])
@@ -184,7 +186,7 @@ async def test_a_pulled_port_of_modbus_is_told_while_nobody_is_asked(tmp_path: P
     )
     await until(lambda: _is_readable(adapter.end))
     # It has been asked, and is silent: from now on it is asked less and less often.
-    await told_in_time(troubles, "Modbus slot 1")
+    await await_report(troubles, "Modbus slot 1")
     adapter.pull()
     with within(TOLD_WITHIN_S):
         await until(lambda: str(path) in troubles["Modbus slot 1"])

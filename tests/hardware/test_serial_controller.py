@@ -37,7 +37,7 @@ class Site:
         await until(lambda: bool(self.modem().state == "ready"))
 
 
-async def built_on(port: str | None) -> ControllerHost:
+async def build_on(port: str | None) -> ControllerHost:
     return await build(
         Profile(),
         MemoryStore(),
@@ -51,7 +51,7 @@ async def built_on(port: str | None) -> ControllerHost:
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     other = ScriptedModem()
-    built = await built_on(other.path)
+    built = await build_on(other.path)
     yield Site(built, other)
     await built.stop()
     other.close()
@@ -134,7 +134,7 @@ async def test_choosing_a_sensor_instead_of_the_modem_reads_it(site: Site) -> No
 
 
 async def test_a_missing_port_degrades_the_health_and_the_rest_runs(tmp_path: Path) -> None:
-    built = await built_on(str(tmp_path / "ttyUSB7"))
+    built = await build_on(str(tmp_path / "ttyUSB7"))
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?usart_sensor=4")
     await until(lambda: bool(built.controller.troubles))
@@ -144,13 +144,13 @@ async def test_a_missing_port_degrades_the_health_and_the_rest_runs(tmp_path: Pa
         "troubles": ["serial port"],
         "findings": 1,
     }
-    assert "ttyUSB7 is not there" in (await twin.state())["troubles"]["serial port"]
+    assert "ttyUSB7 is missing" in (await twin.state())["troubles"]["serial port"]
     await twin.ok("/outs.cgi?out0=1")
     await built.stop()
 
 
 async def test_without_a_port_the_simulated_board_still_gives_the_readings() -> None:
-    built = await built_on(None)
+    built = await build_on(None)
     twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?usart_sensor=9")
     await twin.ok("/sim.cgi?CO2=450")

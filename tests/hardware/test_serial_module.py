@@ -32,7 +32,7 @@ CO2_608 = bytes.fromhex("FF 86 02 60 47 00 00 00 D1")
 QUICK = Pauses(0.01, 0.02)
 
 
-def chosen(module: str) -> Settings:
+def with_module(module: str) -> Settings:
     return with_value(defaults(Profile()), "serial.module", module)
 
 
@@ -78,14 +78,14 @@ class Bench:
         return shown
 
     async def hears(self, data: bytes) -> None:
-        def heard() -> bool:
+        def has_heard() -> bool:
             try:
                 self.heard += os.read(self.master, 4096)
             except BlockingIOError:
                 return False
             return data in self.heard
 
-        await until(heard)
+        await until(has_heard)
 
     async def shows(self, **values: Any) -> None:
         await until(lambda: all(self.values.get(label) == values[label] for label in values))
@@ -102,9 +102,9 @@ def bench() -> Iterator[Bench]:
     bench.close()
 
 
-async def test_a_sensor_that_speaks_by_itself_is_read_among_garbage(bench: Bench) -> None:
+async def test_unprompted_sensor_is_read_among_garbage(bench: Bench) -> None:
     service = bench.service()
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await bench.hears(sds011.WAKE)
     bench.say(b"\xaa\xc0garbage" + REPORT[:4])
     bench.say(REPORT[4:] + b"\xff" + REPORT)
@@ -115,7 +115,7 @@ async def test_a_sensor_that_speaks_by_itself_is_read_among_garbage(bench: Bench
 
 async def test_a_sensor_that_answers_is_asked_again_and_again(bench: Bench) -> None:
     service = bench.service(period_s=0.01)
-    service.start(chosen(MHZ19))
+    service.start(with_module(MHZ19))
     await bench.hears(mhz19.REQUEST * 3)
     bench.say(CO2_608)
     await bench.shows(CO2=608)
@@ -125,13 +125,13 @@ async def test_a_sensor_that_answers_is_asked_again_and_again(bench: Bench) -> N
 async def test_readings_that_are_stale_are_absent_until_new_ones_come(bench: Bench) -> None:
     good, absent = {"PM2.5": 123.6, "PM10.0": 261.8}, {"PM2.5": None, "PM10.0": None}
     service = bench.service(stale_s=0.1)
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await bench.hears(sds011.WAKE)
     bench.say(REPORT)
     await until(lambda: good in bench.history)
     await until(lambda: bench.history[-1] == absent and bool(bench.troubles))
     assert bench.troubles == {
-        "serial module": "the PM sensor SDS011 sends nothing; look at its power and wires."
+        "serial module": "the PM sensor SDS011 sends nothing; check its power and wires."
     }
     # A sensor that lost its power has to be woken again.
     bench.heard = b""
@@ -144,7 +144,7 @@ async def test_readings_that_are_stale_are_absent_until_new_ones_come(bench: Ben
 
 async def test_a_sensor_that_speaks_again_is_no_trouble_any_more(bench: Bench) -> None:
     service = bench.service(stale_s=0.1)
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await until(lambda: "serial module" in bench.troubles)
 
     def speaks() -> bool:
@@ -155,9 +155,9 @@ async def test_a_sensor_that_speaks_again_is_no_trouble_any_more(bench: Bench) -
     await service.close()
 
 
-async def test_a_sensor_that_forgot_to_measure_is_told_to_start_again(bench: Bench) -> None:
+async def test_sensor_that_stopped_measuring_is_restarted(bench: Bench) -> None:
     service = bench.service(stale_s=0.05, period_s=0.01)
-    service.start(chosen("PM sensor SPS30"))
+    service.start(with_module("PM sensor SPS30"))
     await bench.hears(sps30.START)
     # Not allowed in this state.
     bench.say(bytes.fromhex("7E 00 03 43 00 B9 7E"))
@@ -168,16 +168,16 @@ async def test_a_sensor_that_forgot_to_measure_is_told_to_start_again(bench: Ben
 
 async def test_a_scanned_code_stays_until_the_next_one(bench: Bench) -> None:
     service = bench.service()
-    service.start(chosen("bar/QR code scanner"))
+    service.start(with_module("bar/QR code scanner"))
     # Nothing shows when a scanner's port is open; people scan until it beeps.
     await until(lambda: bench.scan(b"5901234123457\r\n") == "5901234123457")
     await until(lambda: bench.scan(b"DOOR-7\r") == "DOOR-7")
     await service.close()
 
 
-async def test_choosing_another_module_opens_the_port_anew(bench: Bench) -> None:
+async def test_choosing_another_module_reopens_the_port(bench: Bench) -> None:
     service = bench.service(period_s=0.01)
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await bench.hears(sds011.WAKE)
     bench.say(REPORT)
     await until(lambda: bench.values.get("PM2.5") == 123.6)
@@ -194,10 +194,10 @@ async def test_choosing_another_module_opens_the_port_anew(bench: Bench) -> None
 async def test_a_missing_port_is_a_trouble_until_it_is_there(bench: Bench, tmp_path: Path) -> None:
     link = tmp_path / "ttyUSB0"
     service = bench.service(str(link))
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await until(lambda: "serial port" in bench.troubles)
     assert bench.troubles["serial port"] == (
-        f"{link} is not there; check the wiring, its driver and the configuration."
+        f"{link} is missing; check the wiring, its driver and the configuration."
     )
     link.symlink_to(bench.path)
     await bench.hears(sds011.WAKE)
@@ -210,7 +210,7 @@ async def test_a_port_that_is_lost_is_opened_again_when_it_is_back(tmp_path: Pat
     link = tmp_path / "ttyUSB0"
     link.symlink_to(first.path)
     service = first.service(str(link))
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await first.hears(sds011.WAKE)
     first.say(REPORT)
     await until(lambda: first.values.get("PM2.5") == 123.6)
@@ -227,22 +227,22 @@ async def test_a_port_that_is_lost_is_opened_again_when_it_is_back(tmp_path: Pat
     second.close()
 
 
-async def test_a_path_that_is_no_serial_port_is_told(tmp_path: Path) -> None:
+async def test_path_that_is_no_serial_port_is_reported(tmp_path: Path) -> None:
     bench = Bench()
     plain = tmp_path / "file"
     plain.write_bytes(b"")
     service = bench.service(str(plain))
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await until(lambda: "serial port" in bench.troubles)
     assert str(plain) in bench.troubles["serial port"]
     await service.close()
     bench.close()
 
 
-async def test_a_port_that_another_program_uses_is_told(bench: Bench) -> None:
+async def test_port_in_use_by_another_program_is_reported(bench: Bench) -> None:
     bench.lock(True)
     service = bench.service()
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await until(lambda: "used by another program" in bench.troubles.get("serial port", ""))
     bench.lock(False)
     await bench.hears(sds011.WAKE)
@@ -250,7 +250,7 @@ async def test_a_port_that_another_program_uses_is_told(bench: Bench) -> None:
     await service.close()
 
 
-async def test_a_session_that_fails_is_told_and_begun_again(
+async def test_failed_session_is_reported_and_restarted(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Faulty(ScannerDecoder):
@@ -258,19 +258,19 @@ async def test_a_session_that_fails_is_told_and_begun_again(
             raise ValueError("a mistake")
 
     service = bench.service(decoder=Faulty)
-    service.start(chosen("bar/QR code scanner"))
+    service.start(with_module("bar/QR code scanner"))
 
-    def failed() -> bool:
+    def has_failed() -> bool:
         bench.say(b"x\n")
         return "a mistake" in bench.troubles.get("serial port", "")
 
-    await until(failed)
+    await until(has_failed)
     assert "the serial module failed" in caplog.text
     await service.close()
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
+def without_root() -> Iterator[None]:
     """Without the rights of root, who may use every port."""
     before = os.geteuid()
     if before == 0:
@@ -281,19 +281,19 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(before)
 
 
-async def test_a_port_without_permission_is_told(bench: Bench) -> None:
+async def test_port_without_permission_is_reported(bench: Bench) -> None:
     os.chmod(bench.path, 0)
     service = bench.service()
-    with as_nobody():
-        service.start(chosen(SDS011))
+    with without_root():
+        service.start(with_module(SDS011))
         await until(lambda: "may not be used" in bench.troubles.get("serial port", ""))
         await service.close()
 
 
 @pytest.mark.parametrize("module", UNREADABLE)
-async def test_a_module_whose_protocol_is_not_public_is_told(bench: Bench, module: str) -> None:
+async def test_module_with_unpublished_protocol_is_reported(bench: Bench, module: str) -> None:
     service = bench.service()
-    service.start(chosen(module))
+    service.start(with_module(module))
     await until(lambda: "is not published" in bench.troubles.get("serial port", ""))
     service.choose("OFF")
     await until(lambda: bench.troubles == {})
@@ -306,7 +306,7 @@ def test_every_module_that_can_be_chosen_is_known_to_the_service() -> None:
     assert {code.word for code in SERIAL_MODULES.codes} == known
 
 
-async def test_a_module_that_cannot_be_left_is_told_and_the_next_one_is_served(
+async def test_module_that_cannot_be_closed_is_reported_and_the_next_module_served(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     # One when the port is let go of, and one when the module is left.
@@ -324,7 +324,7 @@ async def test_a_module_that_cannot_be_left_is_told_and_the_next_one_is_served(
     service = SerialPortService(
         bench.path, sessions, bench.troubles, unreadable=UNREADABLE, pauses=QUICK
     )
-    service.start(chosen(SDS011))
+    service.start(with_module(SDS011))
     await bench.hears(sds011.WAKE)
     service.choose(MHZ19)
     await bench.hears(mhz19.REQUEST)

@@ -51,7 +51,7 @@ def test_a_bare_board_is_never_due(bench: Bench) -> None:
     assert bench.board.next_deadline() is None
 
 
-def test_a_plant_shows_at_once_when_it_is_wired(bench: Bench) -> None:
+def test_new_plant_shows_its_readings_immediately(bench: Bench) -> None:
     bench.wire(ROOM)
     assert bench.heard == [{"DS1": 5.0}]
 
@@ -79,7 +79,7 @@ def test_an_unplugged_sensor_stays_unplugged_whatever_its_plant_does(bench: Benc
     assert bench.readings()["DS1"] is None
 
 
-def test_a_sensor_that_is_plugged_in_again_shows_its_plant_at_once(bench: Bench) -> None:
+def test_reconnected_sensor_shows_its_plant_immediately(bench: Bench) -> None:
     bench.wire(ROOM)
     bench.board.set_readings({"DS1": None})
     bench.board.drive_pwm(0, 1.0)
@@ -150,7 +150,7 @@ def test_a_host_answers_after_its_milliseconds(bench: Bench) -> None:
     assert bench.board.next_deadline() is None
 
 
-def test_a_host_that_nobody_gave_an_answer_is_silent(bench: Bench) -> None:
+def test_host_without_a_simulated_answer_is_silent(bench: Bench) -> None:
     heard = answers(bench)
     bench.board.hosts.ping(PingHost(0, "router", 2.0))
     assert bench.board.next_deadline() is None

@@ -1,4 +1,5 @@
-"""An event loop on virtual time: whenever nobody has anything to do, the next deadline has come."""
+"""An event loop on virtual time: whenever no task has anything to do, the next deadline has
+come."""
 
 import asyncio
 from collections.abc import Coroutine

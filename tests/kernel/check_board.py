@@ -1,7 +1,7 @@
 """The Linux board on a real kernel, under the systemd unit that is shipped.
 
-In this order: the rights of the service, what hangs on lines, what hangs on buses, and then what is
-killed and pulled.
+In this order: the rights of the service, what is connected to lines, what is connected to buses,
+and then what is killed and pulled.
 """
 
 import os
@@ -43,7 +43,7 @@ def test_the_check_has_the_rights_of_the_unit_and_says_what_they_lack(
 
 
 def test_with_its_groups_the_service_may_use_everything_that_is_free(
-    bench: Bench, service: Service, somebody: gpiod.LineRequest
+    bench: Bench, service: Service, line_holder: gpiod.LineRequest
 ) -> None:
     service.configure(bench.config(), f"SupplementaryGroups={' '.join(GROUPS)}")
     bench.sensor.is_damaged = True
@@ -51,7 +51,7 @@ def test_with_its_groups_the_service_may_use_everything_that_is_free(
     bench.sensor.is_damaged = False
     for label in ("OUT0", "OUT1", "INPD1", "INPD2", "PWM1", "VCC", "BME280"):
         assert " ok " in rows[label], rows
-    assert f"line {TAKEN} is used by somebody" in rows["OUT2"]
+    assert f"line {TAKEN} is used by another-program" in rows["OUT2"]
     assert "answers with wrong checksums" in rows["slot"]
     assert rows["2"] == "2 of 10 cannot be used."
 
@@ -59,14 +59,14 @@ def test_with_its_groups_the_service_may_use_everything_that_is_free(
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def test_a_line_that_somebody_holds_is_told_and_used_when_it_is_free(
-    bench: Bench, running: Service, somebody: gpiod.LineRequest
+def test_line_in_use_is_reported_and_used_when_free(
+    bench: Bench, running: Service, line_holder: gpiod.LineRequest
 ) -> None:
     running.get("/outs.cgi?out2=1&out1=0")
-    until(lambda: "OUT2" in running.troubles(), "it is told", SOON_S)
+    until(lambda: "OUT2" in running.troubles(), "it is reported", SOON_S)
     assert "is used by another program or driver" in running.troubles()["OUT2"]
     assert "OUT1" not in running.troubles()
-    somebody.release()
+    line_holder.release()
     until(lambda: "OUT2" not in running.troubles(), "the line is taken", SOON_S)
     assert bench.chip.level(TAKEN) == 1
 
@@ -137,18 +137,18 @@ def test_lines_of_a_pl061_are_driven_and_watched() -> None:
     (chip,) = (path.name for path in device.glob("gpiochip*") if (path / "dev").exists())
     lines = KernelLines()
     output = lines.open_output(Pin(f"/dev/{chip}", 0), on=True)
-    assert "out hi" in _shown("leverframe")
+    assert "out hi" in _kernel_line("leverframe")
     output.drive(False)
-    assert "out lo" in _shown("leverframe")
+    assert "out lo" in _kernel_line("leverframe")
     output.close()
-    assert _shown("leverframe") == ""
+    assert _kernel_line("leverframe") == ""
     watched = lines.open_input(Pin(f"/dev/{chip}", 1), pull_up=False)
     assert watched.level() in (0, 1)
-    assert "in " in _shown("leverframe")
+    assert "in " in _kernel_line("leverframe")
     watched.close()
 
 
-def _shown(consumer: str) -> str:
+def _kernel_line(consumer: str) -> str:
     """Return what the kernel itself says of a line of the PL061."""
     _, _, chip = Path("/sys/kernel/debug/gpio").read_text().partition("pl061")
     lines = chip.partition("\n\n")[0].splitlines()
@@ -167,7 +167,7 @@ def test_sensors_and_converters_are_read(bench: Bench, running: Service) -> None
     until(lambda: wanted.items() <= running.state().items(), "all are read")
     trouble = f"1-Wire sensor {bench.sensor.id}"
     bench.sensor.is_damaged = True
-    until(lambda: trouble in running.troubles(), "wrong checksums are told", TRIES_S)
+    until(lambda: trouble in running.troubles(), "wrong checksums are reported", TRIES_S)
     assert running.troubles()[trouble].startswith("answers with wrong checksums")
     bench.sensor.is_damaged = False
     until(lambda: running.state()["DS1"] == -12.25, "it is over", TRIES_S)
@@ -202,36 +202,36 @@ def test_a_killed_controller_comes_back_with_outputs_as_they_were_set(
     assert (state["OUT0"], state["OUT1"]) == (1, 0)
 
 
-def told_within_s(running: Service) -> float:
+def report_limit_s(running: Service) -> float:
     """Two seconds; an emulated processor that others keep busy gets the time of some requests."""
     began = time.monotonic()
     running.state()
     return max(TOLD_WITHIN_S, 20 * (time.monotonic() - began))
 
 
-def test_a_pulled_chip_is_told(bench: Bench, running: Service) -> None:
+def test_pulled_chip_is_reported(bench: Bench, running: Service) -> None:
     chip = bench.chip
     running.get("/outs.cgi?out0=1")
     until(lambda: chip.level(0) == 1, "it is driven", SOON_S)
     before = set(running.troubles())
     chip.pull()
     gone = time.monotonic()
-    until(lambda: {"OUT0", "INPD1"} <= running.troubles().keys() - before, "it is told", SOON_S)
-    limit_s = told_within_s(running)
-    assert running.told_at("OUT0: ") - gone < limit_s
-    assert running.told_at("INPD1: ") - gone < limit_s
+    until(lambda: {"OUT0", "INPD1"} <= running.troubles().keys() - before, "it is reported", SOON_S)
+    limit_s = report_limit_s(running)
+    assert running.time_of_log_line("OUT0: ") - gone < limit_s
+    assert running.time_of_log_line("INPD1: ") - gone < limit_s
 
 
-def test_a_pulled_adapter_is_told_for_all_that_hangs_on_it(bench: Bench, running: Service) -> None:
+def test_pulled_adapter_is_reported_for_all_devices_on_it(bench: Bench, running: Service) -> None:
     bus = f"I2C bus {bench.bus}"
     bench.adapter.pull()
     until(lambda: not Path(f"/dev/i2c-{bench.bus}").exists(), "the kernel takes it away", SOON_S)
     gone = time.monotonic()
     expected = {bus, "1-Wire bus", "VCC"}
-    until(lambda: expected <= running.troubles().keys(), "it is told", SOON_S)
-    late = {name: running.told_at(f"{name}: ") - gone for name in expected}
+    until(lambda: expected <= running.troubles().keys(), "it is reported", SOON_S)
+    late = {name: running.time_of_log_line(f"{name}: ") - gone for name in expected}
     print(late)
-    assert max(late.values()) < told_within_s(running)
+    assert max(late.values()) < report_limit_s(running)
     assert "is not there" in running.troubles()[bus]
     state = running.state()
     assert (state["T1"], state["DS1"], state["VCC"]) == (None, None, None)

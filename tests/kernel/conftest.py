@@ -24,7 +24,7 @@ RULES = Path("/etc/udev/rules.d/60-leverframe.rules")
 GROUPS = ("gpio", "i2c", "dialout")
 #: Addresses on the I2C bus, by the name of the driver.
 DRIVERS = {"ads1015": 0x48, "pca9685": 0x40, "ds2482": 0x18}
-#: A line that somebody else holds when the controller starts.
+#: A line that another program holds when the controller starts.
 TAKEN = 2
 
 
@@ -46,7 +46,7 @@ class Bench:
         self.bus = self.adapter.plug()
         place = Path(f"/sys/bus/i2c/devices/i2c-{self.bus}/new_device")
         for driver, address in DRIVERS.items():
-            # Nothing on this bus says by itself what it is.
+            # Nothing on this bus identifies itself.
             place.write_text(f"{driver} 0x{address:02x}\n")
         until(lambda: any(Path("/sys/bus/w1/devices").glob("28-*")), "the sensor is found")
         (chip,) = Path("/sys/class/pwm").iterdir()
@@ -108,15 +108,17 @@ def service(bench: Bench) -> Service:
 
 
 @pytest.fixture(scope="session")
-def somebody(bench: Bench) -> Iterator[gpiod.LineRequest]:
+def line_holder(bench: Bench) -> Iterator[gpiod.LineRequest]:
     """Another program that holds a line."""
     settings = gpiod.LineSettings(direction=Direction.INPUT)
-    with gpiod.request_lines(bench.chip.path, {TAKEN: settings}, consumer="somebody") as request:
+    with gpiod.request_lines(
+        bench.chip.path, {TAKEN: settings}, consumer="another-program"
+    ) as request:
         yield request
 
 
 @pytest.fixture(scope="session")
-def running(bench: Bench, service: Service, somebody: gpiod.LineRequest) -> Service:
+def running(bench: Bench, service: Service, line_holder: gpiod.LineRequest) -> Service:
     """The service with its groups, up and running."""
     service.configure(bench.config(), f"SupplementaryGroups={' '.join(GROUPS)}")
     service.start()

@@ -96,7 +96,7 @@ class Service:
         except OSError:
             return False
 
-    def told_at(self, beginning: str) -> float:
+    def time_of_log_line(self, beginning: str) -> float:
         """Return when the log said this last, on the clock of `time.monotonic`."""
         options = ("--unit", UNIT, "--no-pager", "--output=short-monotonic")
         lines = run("journalctl", *options).splitlines()

@@ -2,7 +2,7 @@
 
 The kernel can take USB devices from a socket (USB/IP). At the other end of this one is a
 i2c-tiny-usb, an adapter for I2C that knows control requests only; on its bus are parts that behave
-as their data sheets say. Whoever pulls it closes the socket.
+as their data sheets say. Pulling it means closing the socket.
 """
 
 import socket
@@ -57,7 +57,7 @@ class UsbI2cAdapter:
         self._socket, kernels = socket.socketpair()
         with kernels:
             words = f"{self._port} {kernels.fileno()} 1 {FULL_SPEED}"
-            until(lambda: _attached(words), "the port is free")
+            until(lambda: _attach(words), "the port is free")
         threading.Thread(target=self._serve, args=(self._socket,), daemon=True).start()
         found: set[Path] = set()
 
@@ -118,7 +118,7 @@ class UsbI2cAdapter:
         return bytes(count)
 
 
-def _attached(words: str) -> bool:
+def _attach(words: str) -> bool:
     try:
         (PORTS / "attach").write_text(words)
     except OSError:

@@ -92,7 +92,7 @@ def test_a_check_looks_for_the_display(
     assert check(tmp_path, '[board]\nkind = "linux"\n[board.oled]\nbus = 4711\n') == 1
     told = capsys.readouterr().out
     assert "/dev/i2c-4711 address 0x3C" in told
-    assert "/dev/i2c-4711 is not there" in told
+    assert "/dev/i2c-4711 is missing" in told
 
 
 def test_a_linux_board_without_devices_is_a_mistake(

@@ -112,7 +112,7 @@ def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
 
 @pytest.mark.parametrize(
     ("target", "complaint"),
-    [("/dev/null", "no serial port behind it"), ("/dev/ttyNONE", "is not there")],
+    [("/dev/null", "is not connected to a serial port"), ("/dev/ttyNONE", "is missing")],
 )
 def test_what_is_no_port_is_told(tmp_path: Path, target: str, complaint: str) -> None:
     tried = check(tmp_path, f'serial_modbus = "{target}"\n')

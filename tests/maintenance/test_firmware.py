@@ -50,8 +50,8 @@ def test_mistakes_end_in_one_line(tmp_path: Path, owner: str, capsys: Capture) -
     image = tmp_path / "new.img"
     image.write_bytes(b"text")
     for arguments, reason in (
-        (["show", str(image)], "no firmware image"),
-        (["sign", str(image), "--key", f"{owner}.key"], "no firmware image"),
+        (["show", str(image)], "not a firmware image"),
+        (["sign", str(image), "--key", f"{owner}.key"], "not a firmware image"),
         (["build", str(image), "--hw", "3.9", "--sw", "newest"], "is unknown"),
         (["show", str(tmp_path / "gone.img")], "gone.img"),
     ):

@@ -1,7 +1,7 @@
 """A real Mosquitto on loopback, with a password and, if wanted, TLS; and real clients of it.
 
-Unless told otherwise it writes what it has to disk after every change, so that it can be killed and
-started again without losing the subscriptions of others.
+By default it writes what it has to disk after every change, so that it can be killed and started
+again without losing the subscriptions of others.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A real mail server on loopback: takes mail, wants TLS and a login, or refuses as it is told."""
+"""A real mail server on loopback: takes mail, wants TLS and a login, or refuses as configured."""
 
 import asyncio
 import ssl
@@ -42,7 +42,7 @@ class MailPeer:
     #: Answers to RCPT and DATA instead of taking it, until they are used up.
     refuse_recipients: list[str] = field(default_factory=list)
     refuse_mails: list[str] = field(default_factory=list)
-    #: Phases in which it waits until the event is set, each for so many dialogues.
+    #: Phases in which it waits until the event is set, each with its number of dialogues.
     holds: dict[str, "Hold"] = field(default_factory=dict)
     #: Answers to commands instead of obeying them.
     refuse_commands: dict[str, str] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class UnhurriedSmtp(SMTP):
 
     async def smtp_EHLO(self, hostname: str) -> None:
         await self.event_handler.reach("EHLO")
-        if not await self._refused("EHLO"):
+        if not await self._refuse("EHLO"):
             await super().smtp_EHLO(hostname)
 
     async def smtp_STARTTLS(self, arg: str) -> None:
@@ -121,10 +121,10 @@ class UnhurriedSmtp(SMTP):
 
     async def smtp_DATA(self, arg: str) -> None:
         await self.event_handler.reach("DATA")
-        if not await self._refused("DATA"):
+        if not await self._refuse("DATA"):
             await super().smtp_DATA(arg)
 
-    async def _refused(self, command: str) -> bool:
+    async def _refuse(self, command: str) -> bool:
         answer = self.event_handler.refuse_commands.get(command)
         if answer is not None:
             await self.push(answer)
@@ -149,7 +149,7 @@ async def mail_peer(
     peer = MailPeer(bell)
     servers: list[SMTP] = []
 
-    def connected() -> SMTP:
+    def make_server() -> SMTP:
         server = UnhurriedSmtp(
             peer,
             hostname="localhost",
@@ -164,7 +164,7 @@ async def mail_peer(
         return server
 
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(connected, "127.0.0.1", 0, ssl=tls)
+    server = await loop.create_server(make_server, "127.0.0.1", 0, ssl=tls)
     peer.port = server.sockets[0].getsockname()[1]
     try:
         yield peer

@@ -1,4 +1,4 @@
-"""A small HTTP server that answers as it is told: fails, stalls, asks for a login, recovers."""
+"""A small HTTP server that answers as configured: fails, stalls, asks for a login, recovers."""
 
 import asyncio
 import ssl
@@ -65,12 +65,12 @@ async def http_peer(bell: Bell, tls: ssl.SSLContext | None = None) -> AsyncItera
     peer = HttpPeer(bell)
     tasks: set[asyncio.Task[None]] = set()
 
-    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def on_connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(peer.serve(reader, writer))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(on_connect, "127.0.0.1", 0, ssl=tls)
     peer.port = server.sockets[0].getsockname()[1]
     try:
         yield peer

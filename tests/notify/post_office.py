@@ -1,7 +1,7 @@
-"""An outbox for tests: what it stores, a channel that does as it is told, and no polling.
+"""An outbox for tests: what it stores, a channel that follows a script, and no polling.
 
-`until` waits for something to become true and looks again whenever the outbox wrote, told or tried
-something, so a test takes as long as what it tests and no longer.
+`until` waits for something to become true and looks again whenever the outbox wrote, reported or
+tried something, so a test takes as long as what it tests and no longer.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class ScriptedChannel:
         if effect.text == "unwritable":
             raise RuntimeError("cannot be written")
         if effect.text == "not set up":
-            raise CannotSend("Nobody to send to; set one up.")
+            raise CannotSend("There is no recipient; set one up.")
         return [Draft("somebody", {"text": text}) for text in effect.text.split("|") if text]
 
     def configuration(self, channels: Channels) -> object:
@@ -156,7 +156,7 @@ class PostOffice:
         await self.bell.until(condition)
 
     async def until_ended(self, count: int = 1) -> list[dict[str, Any]]:
-        """The messages that were sent or have failed, once there are so many."""
+        """The messages that were sent or have failed, once there is this number of them."""
         await self.until(lambda: len(self.report("sent") + self.report("failed")) >= count)
         return sorted(self.report("sent") + self.report("failed"), key=lambda one: one["number"])
 

@@ -34,7 +34,7 @@ def bell() -> Bell:
     return Bell()
 
 
-def captured(setup: Callable[[PostOffice], None], effect: Notify, **channel: Channel) -> Any:
+def capture(setup: Callable[[PostOffice], None], effect: Notify, **channel: Channel) -> Any:
     office = PostOffice(capture=True, **channel)
     setup(office)
     office.outbox.notify(effect)
@@ -58,7 +58,7 @@ async def test_a_captured_mail_is_the_mail_that_arrives(bell: Bell) -> None:
             )
 
         channel = Mail("leverframe-1", Trust(), Targets().channel("email"))
-        content = captured(setup, effect, email=channel)
+        content = capture(setup, effect, email=channel)
         office = PostOffice(bell=bell, email=channel)
         setup(office)
         office.outbox.notify(effect)
@@ -95,7 +95,7 @@ async def test_a_captured_request_is_the_request_that_arrives(
             office.set(http__0__url=url, http__0__post=post, http__0__password="s3cret")
 
         channel = HttpCalls(1, Trust(), Targets(allow_local=True).channel("http"))
-        content = captured(setup, effect, http1=channel)
+        content = capture(setup, effect, http1=channel)
         office = PostOffice(bell=bell, http1=channel)
         setup(office)
         office.outbox.notify(effect)
@@ -118,7 +118,7 @@ async def test_a_captured_request_without_a_usable_address_says_so() -> None:
 
 
 async def test_a_captured_publish_has_its_broker_topic_and_payload() -> None:
-    content = captured(
+    content = capture(
         lambda office: office.set(mqtt__enabled=True, mqtt__host="broker", mqtt__password="s3cret"),
         Notify("mqtt", 1, True, "rule 1", label="DS1", value=31.3),
         mqtt=MqttMessages(MqttLink("x", Trust(), Targets().channel("mqtt"))),
@@ -131,7 +131,7 @@ async def test_a_captured_publish_has_its_broker_topic_and_payload() -> None:
 
 
 async def test_a_captured_sms_has_its_number_and_text() -> None:
-    content = captured(
+    content = capture(
         lambda office: office.set(gsm__sms__0__numbers=("+48123",)),
         Notify("sms", 1, True, "rule 1", text="Hot"),
         sms=Sms(NoModem()),
@@ -143,7 +143,7 @@ async def test_a_captured_sms_has_its_number_and_text() -> None:
 async def test_a_captured_trap_has_its_version_kind_and_variables(
     community: str, version: str
 ) -> None:
-    content = captured(
+    content = capture(
         lambda office: office.set(
             snmp__trap__enabled=True, snmp__trap__host="nms", snmp__trap__community=community
         ),

@@ -83,7 +83,7 @@ async def test_the_period_of_http1_is_virtual_too() -> None:
     await twin.controller.stop()
 
 
-async def test_a_message_that_is_not_set_up_is_told_in_the_outbox_and_the_log() -> None:
+async def test_message_without_a_configured_channel_is_reported_in_outbox_and_log() -> None:
     twin = await LoopTwin.start()
     await rules(twin, HTTP1)
     await twin.ok("/sim.cgi?DS1=31")
@@ -98,7 +98,7 @@ async def test_a_message_that_is_not_set_up_is_told_in_the_outbox_and_the_log() 
     await twin.controller.stop()
 
 
-async def test_a_dead_mail_server_delays_no_relay_and_is_told_everywhere() -> None:
+async def test_dead_mail_server_delays_no_relay_and_is_reported_everywhere() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(0)

@@ -13,9 +13,9 @@ from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.email import TLS_PORT, Mail
 from leverframe.notify.message import Message
-from leverframe.notify.smtp import encoded
+from leverframe.notify.smtp import encode_mail
 from leverframe.notify.trust import Trust
-from leverframe.notify.written_mail import written as compose_mail
+from leverframe.notify.written_mail import write_mail as compose_mail
 from leverframe.outgoing.targets import Targets
 
 from .conftest import Certificates
@@ -106,7 +106,7 @@ async def test_without_a_login_that_the_server_wants_the_mail_waits(
         await office.until_ended()
 
 
-async def test_a_certificate_that_is_not_trusted_is_told_and_no_password_is_sent(
+async def test_untrusted_certificate_is_reported_and_no_password_sent(
     bell: Bell, certificates: Certificates
 ) -> None:
     async with (
@@ -120,11 +120,11 @@ async def test_a_certificate_that_is_not_trusted_is_told_and_no_password_is_sent
     assert peer.taken == []
 
 
-async def test_tls_that_the_server_does_not_offer_is_told(bell: Bell) -> None:
+async def test_missing_tls_of_the_server_is_reported(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         office.set(email__tls=True)
         office.notify("a")
-        await office.until_problem("localhost cannot do what the settings ask for")
+        await office.until_problem("localhost does not support what the settings require")
     assert peer.taken == []
 
 
@@ -153,7 +153,7 @@ async def test_a_busy_server_is_tried_again_until_it_takes_the_mail(bell: Bell) 
         (sent,) = await office.until_ended()
     assert (sent["state"], sent["attempts"]) == ("sent", 4)
     assert [words.partition(": ")[2] for words in office.told[:2]] == [
-        "cannot deliver to bert@example.org: localhost does not take mail for bert@example.org "
+        "cannot deliver to bert@example.org: localhost does not accept mail for bert@example.org "
         "(450 mailbox busy).",
         "cannot deliver to bert@example.org: localhost answered 451 try later.",
     ]
@@ -190,7 +190,7 @@ async def test_an_address_with_other_letters_needs_a_server_that_takes_them(
             assert peer.taken[0].sender == "käller@example.org"
             assert peer.taken[0].mail.get_content().split() == [".a", ".b"]
         else:
-            await office.until_problem("it takes no addresses with such letters")
+            await office.until_problem("it does not accept addresses with such characters")
 
 
 async def test_a_recipient_that_does_not_exist_is_given_up(bell: Bell) -> None:
@@ -199,7 +199,7 @@ async def test_a_recipient_that_does_not_exist_is_given_up(bell: Bell) -> None:
         office.notify("a")
         (failed,) = await office.until_ended()
     assert failed["problem"] == (
-        "localhost does not take mail for bert@example.org (550 no such person)."
+        "localhost does not accept mail for bert@example.org (550 no such person)."
     )
 
 
@@ -213,7 +213,7 @@ async def test_every_recipient_gets_a_mail_of_its_own(bell: Bell) -> None:
     assert [taken.recipients for taken in peer.taken] == [["carla@example.org"]]
 
 
-async def test_a_dead_server_is_told_and_the_mail_goes_out_when_it_lives(bell: Bell) -> None:
+async def test_dead_server_is_reported_and_the_mail_sent_when_it_is_back(bell: Bell) -> None:
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))
         dead = chosen.getsockname()[1]
@@ -225,7 +225,7 @@ async def test_a_dead_server_is_told_and_the_mail_goes_out_when_it_lives(bell: B
     assert len(peer.taken) == 1
 
 
-async def test_a_name_that_cannot_be_resolved_is_told(bell: Bell) -> None:
+async def test_unresolvable_name_is_reported(bell: Bell) -> None:
     async with mailing(bell, 25) as office:
         office.set(email__host="no-such-host.invalid")
         office.notify("a")
@@ -250,7 +250,7 @@ async def test_an_edge_without_a_text_sends_nothing(bell: Bell) -> None:
     assert office.report("waiting") + office.report("failed") == []
 
 
-async def test_a_mail_that_is_sent_again_can_be_told_by_its_id(bell: Bell) -> None:
+async def test_resent_mail_keeps_its_message_id(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         office.notify("a")
         office.notify("b")
@@ -260,16 +260,16 @@ async def test_a_mail_that_is_sent_again_can_be_told_by_its_id(bell: Bell) -> No
     assert second.startswith("<2.")
 
 
-def written(**settings: str) -> bytes:
+def write_mail(**settings: str) -> bytes:
     """A mail as it is sent."""
     message = Message(1, "email", 1, True, "rule 1", "bert@example.org", 1e9, content={"text": "x"})
     email = replace(Email(host="h", sender="a@example.org"), **settings)
-    return encoded(compose_mail(message, email, "leverframe-1"))
+    return encode_mail(compose_mail(message, email, "leverframe-1"))
 
 
 @given(st.text(max_size=60))
 def test_no_subject_adds_a_header_or_a_line_to_the_text(subject: str) -> None:
-    head, _, body = written(subject=subject).partition(b"\r\n\r\n")
+    head, _, body = write_mail(subject=subject).partition(b"\r\n\r\n")
     names = [line.partition(b":")[0] for line in head.split(b"\r\n") if line[:1] not in b" \t"]
     assert sorted(names) == sorted(
         [
@@ -283,15 +283,15 @@ def test_no_subject_adds_a_header_or_a_line_to_the_text(subject: str) -> None:
 @pytest.mark.parametrize(
     "sender", ["", "anna", "a@b\r\nBcc: c@d", "a@b, c@d", "<a@b>", "a b@c", "a@b@c", "a@[", '"@b']
 )
-def test_a_sender_that_is_no_address_is_told(sender: str) -> None:
+def test_invalid_sender_address_is_reported(sender: str) -> None:
     with pytest.raises(CannotSend, match="is not an e-mail address; set one with em6"):
-        written(sender=sender)
+        write_mail(sender=sender)
 
 
 @given(st.text(max_size=30) | st.from_regex(r"\A[^@]{1,9}@[^@]{1,9}\Z"))
 def test_a_sender_is_one_address_in_one_header_or_refused(sender: str) -> None:
     try:
-        head = written(sender=sender).partition(b"\r\n\r\n")[0]
+        head = write_mail(sender=sender).partition(b"\r\n\r\n")[0]
     except CannotSend:
         return
     assert head.startswith(b"From: ")

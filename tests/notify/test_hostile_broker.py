@@ -37,8 +37,8 @@ HOSTILE = {
     "a publish without a topic": packet(0x30, b"\x00\x00\x00" + SECRET),
     "a topic that is no text": packet(0x30, b"\x00\x02\xff\xfe\x00" + SECRET),
     "a publish that is cut": packet(0x32, b"\x00\x7fce"),
-    "an alias that nobody knows": packet(0x30, b"\x00\x00\x03\x23\x00\x07" + SECRET),
-    "a publish that nobody waits for": packet(0x34, TOPIC + b"\x00\x07\x00" + SECRET),
+    "an unknown alias": packet(0x30, b"\x00\x00\x03\x23\x00\x07" + SECRET),
+    "an unexpected acknowledgement": packet(0x34, TOPIC + b"\x00\x07\x00" + SECRET),
     "a bad SUBACK": packet(0x90, b"\x00\x01\x01\x7f" + SECRET),
     "a bad UNSUBACK": packet(0xB0, b"\x00\x01\x01\x7f" + SECRET),
     "an acknowledgement of nothing": packet(0x40, b"\x12\x34\x87"),
@@ -62,7 +62,7 @@ class HostileBroker:
             for _ in range(FLOOD // 100):
                 writer.write(self._flood * 100)
                 await writer.drain()
-            # Whoever reads this has read the flood before.
+            # A client that reads this has read the flood before.
             for number in range(200):
                 writer.write(packet(0x40, number.to_bytes(2, "big") + bytes((number % 2 * 0x87,))))
             writer.write(packet(0xC0, b""))

@@ -81,7 +81,7 @@ async def on_broker(
     store: Store | None = None,
     why_held: Callable[[], str | None] = lambda: None,
 ) -> AsyncIterator[tuple[Controller, Broker, Listener]]:
-    """A controller that is connected, and somebody who listens."""
+    """A controller that is connected, and a listener."""
     broker = Broker(folder, tls=tls)
     listener = Listener(broker)
     await broker.start()
@@ -203,7 +203,7 @@ async def test_commands_are_answered_in_their_order(tmp_path: Path) -> None:
 
 
 class HangingStore(MemoryStore):
-    """A store whose disk hangs until it is told otherwise."""
+    """A store whose disk hangs until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -348,7 +348,7 @@ async def test_a_broker_that_is_not_there_is_tried_again(tmp_path: Path) -> None
             await broker.kill()
 
 
-async def test_the_broker_tells_when_a_controller_was_killed(tmp_path: Path) -> None:
+async def test_broker_publishes_offline_when_a_controller_is_killed(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     listener = Listener(broker)
     await broker.start()
@@ -384,21 +384,21 @@ async def test_everything_is_announced_to_home_assistant_and_follows_its_name(
     async with on_broker(tmp_path) as (controller, _, listener):
         controller.sense({"DS1": 21.5, "T1": 20.0, "H1": 45.0})
         wanted = ["OUT0", "PWM3", "PWM0_duty", "INPD4", "EVENT8", "DS1", "T1", "H1", "ENERGY6"]
-        await until(lambda: all(announced(listener, name) for name in wanted))
-        assert not announced(listener, "DS2")
+        await until(lambda: all(list_announcements(listener, name) for name in wanted))
+        assert not list_announcements(listener, "DS2")
         await tell(controller, "tname=0Boiler")
-        await until(lambda: announced(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
+        await until(lambda: list_announcements(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
         await tell(controller, "sname=Cellar")
-        await until(lambda: device_name(announced(listener, "OUT0")[-1]) == "Cellar")
+        await until(lambda: device_name(list_announcements(listener, "OUT0")[-1]) == "Cellar")
 
 
-def device_name(said: dict[str, object]) -> object:
-    device = said["device"]
+def device_name(message: dict[str, object]) -> object:
+    device = message["device"]
     assert isinstance(device, dict)
     return device["name"]
 
 
-def announced(listener: Listener, name: str) -> list[dict[str, object]]:
+def list_announcements(listener: Listener, name: str) -> list[dict[str, object]]:
     return [
         json.loads(heard.payload)
         for heard in listener.heard
@@ -420,8 +420,8 @@ async def test_announcements_are_withdrawn_when_discovery_ends_or_has_another_pr
 ) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
         controller.sense({"DS1": 21.5})
-        await until(lambda: bool(announced(listener, "DS1")))
-        await until(lambda: bool(announced(listener, "ENERGY6")))
+        await until(lambda: bool(list_announcements(listener, "DS1")))
+        await until(lambda: bool(list_announcements(listener, "ENERGY6")))
         before = configurations(listener)
         assert {topic.partition("/")[0] for topic in before} == {"homeassistant"}
         await tell(controller, f"mqttdiscovery={prefix}")
@@ -448,16 +448,16 @@ async def test_announcements_are_withdrawn_from_a_broker_that_is_left(
     await hearing.start()
     async with on_broker(tmp_path / "one") as (controller, _, listener):
         controller.sense({"DS1": 21.5})
-        await until(lambda: bool(announced(listener, "DS1")))
-        await until(lambda: bool(announced(listener, "ENERGY6")))
+        await until(lambda: bool(list_announcements(listener, "DS1")))
+        await until(lambda: bool(list_announcements(listener, "ENERGY6")))
         before = configurations(listener)
         await tell(controller, connect_command(second))
-        # What changes meanwhile is for the second broker.
+        # What changes from here on is for the second broker.
         controller.sense({"DS2": 7.5})
         await until(lambda: configurations(listener) == set())
         await listener.until_last(f"{PREFIX}/status", "offline")
         await until(lambda: configurations(hearing) > before)
-        assert not announced(listener, "DS2")
+        assert not list_announcements(listener, "DS2")
         texts = [entry.text for entry in controller.engine.machine.journal.entries()]
         assert not any("keeps" in text for text in texts)
     await hearing.stop()
@@ -465,12 +465,12 @@ async def test_announcements_are_withdrawn_from_a_broker_that_is_left(
 
 
 @pytest.mark.parametrize("is_off", [False, True])
-async def test_announcements_on_a_broker_that_cannot_be_reached_any_more_are_told(
+async def test_announcements_left_on_an_unreachable_broker_are_reported(
     tmp_path: Path, is_off: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
         controller.sense({"DS1": 21.5})
-        await until(lambda: bool(announced(listener, "DS1")))
+        await until(lambda: bool(list_announcements(listener, "DS1")))
         if is_off:
             await tell(controller, connect_command(broker).replace("mqtt=1", "mqtt=0"))
             await listener.until_last(f"{PREFIX}/status", "offline")
@@ -498,10 +498,10 @@ async def test_announcements_of_an_earlier_run_are_withdrawn_after_a_start(tmp_p
     store = MemoryStore()
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):
         controller.sense({"DS1": 21.5})
-        await until(lambda: bool(announced(listener, "DS1")))
+        await until(lambda: bool(list_announcements(listener, "DS1")))
         before = configurations(listener)
         await broker.stop()
-        # The broker is away while the prefix changes, and the controller is started anew.
+        # The broker is away while the prefix changes, and the controller is restarted.
         await tell(controller, "mqttdiscovery=ha2")
         await controller.writer.commit(Changes(kept={"identity.mac": "02:00:00:00:00:99"}))
         async with running(broker, store):
@@ -512,7 +512,7 @@ async def test_announcements_of_an_earlier_run_are_withdrawn_after_a_start(tmp_p
                 await listener.until_last(topic, "")
 
 
-def kept_topics(listener: Listener, prefix: str) -> set[str]:
+def list_kept_topics(listener: Listener, prefix: str) -> set[str]:
     """The topics below a prefix that the broker keeps, as far as the listener has heard."""
     last = {heard.topic: heard.payload for heard in listener.heard}
     return {x for x, payload in last.items() if payload and x.startswith(f"{prefix}/")}
@@ -522,8 +522,8 @@ def command_with_prefix(broker: Broker, prefix: str) -> str:
     return f"mqtt=1*localhost*{broker.port}*{USER}*{PASSWORD}*{prefix}*0"
 
 
-async def heard_by_latecomer(broker: Broker, listened_for: str) -> Listener:
-    """What somebody gets who subscribes now, up to a topic that is surely there."""
+async def listen_late(broker: Broker, listened_for: str) -> Listener:
+    """What a new subscriber gets, up to a topic that is surely there."""
     latecomer = Listener(broker)
     await latecomer.start_as(f"latecomer-{listened_for.replace('/', '-')}")
     await until(lambda: bool(latecomer.of(listened_for)))
@@ -540,13 +540,13 @@ async def test_another_prefix_withdraws_what_the_broker_kept_under_the_old_one(
         await listener.until_last(f"{PREFIX}/ENERGY6", "0.0")
         await tell(controller, command_with_prefix(broker, "attic"))
         await listener.until_last("attic/DS1", "21.5")
-        await until(lambda: kept_topics(listener, PREFIX) == set())
+        await until(lambda: list_kept_topics(listener, PREFIX) == set())
         await listener.until_last("attic/ENERGY6", "0.0")
-        latecomer = await heard_by_latecomer(broker, "attic/ENERGY6")
-        assert kept_topics(latecomer, PREFIX) == set()
+        latecomer = await listen_late(broker, "attic/ENERGY6")
+        assert list_kept_topics(latecomer, PREFIX) == set()
         assert latecomer.of("attic/status") == ["online"]
         # Home Assistant is shown where the states are now.
-        assert announced(latecomer, "DS1")[-1]["state_topic"] == "attic/DS1"
+        assert list_announcements(latecomer, "DS1")[-1]["state_topic"] == "attic/DS1"
 
 
 async def test_a_prefix_that_changed_while_the_broker_was_away_is_withdrawn_after_a_start(
@@ -562,7 +562,7 @@ async def test_a_prefix_that_changed_while_the_broker_was_away_is_withdrawn_afte
             await broker.start()
             await listener.start_as("listener")
             await listener.until_last("attic/status", "online")
-            await until(lambda: kept_topics(listener, PREFIX) == set())
+            await until(lambda: list_kept_topics(listener, PREFIX) == set())
 
 
 async def test_who_shares_a_prefix_keeps_its_states_when_another_leaves_it(tmp_path: Path) -> None:
@@ -580,18 +580,18 @@ async def test_a_name_that_changes_while_its_reading_is_absent_is_announced(tmp_
     store = MemoryStore()
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):
         controller.sense({"DS1": 21.5})
-        await until(lambda: bool(announced(listener, "DS1")))
+        await until(lambda: bool(list_announcements(listener, "DS1")))
         controller.sense({"DS1": None})
         await listener.until_last(f"{PREFIX}/DS1", "none")
         await tell(controller, "tname=0Boiler")
-        await until(lambda: announced(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
+        await until(lambda: list_announcements(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
         # Also of another prefix of ours, and what never had a value is still not announced.
         await tell(controller, f"mqtt=1*localhost*{broker.port}*{USER}*{PASSWORD}*attic*0")
-        await until(lambda: announced(listener, "DS1")[-1]["state_topic"] == "attic/DS1")
-        assert not announced(listener, "DS2")
+        await until(lambda: list_announcements(listener, "DS1")[-1]["state_topic"] == "attic/DS1")
+        assert not list_announcements(listener, "DS2")
 
 
-async def test_home_assistant_is_told_where_the_pages_are(tmp_path: Path) -> None:
+async def test_home_assistant_gets_the_address_of_the_pages(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     listener = Listener(broker)
     await broker.start()
@@ -601,20 +601,24 @@ async def test_home_assistant_is_told_where_the_pages_are(tmp_path: Path) -> Non
             NEWEST, MemoryStore(), SystemClock(), UTC, sending=Sending(capture=False)
         )
         await tell(built.controller, connect_command(broker))
-        await until(lambda: bool(announced(listener, "OUT0")))
-        assert "configuration_url" not in str(announced(listener, "OUT0")[-1]["device"])
+        await until(lambda: bool(list_announcements(listener, "OUT0")))
+        assert "configuration_url" not in str(list_announcements(listener, "OUT0")[-1]["device"])
         built.mqtt.pages_are_at(PagesAddress("http", "0.0.0.0", 8080))
-        await until(lambda: "configuration_url" in str(announced(listener, "OUT0")[-1]["device"]))
+        await until(
+            lambda: "configuration_url" in str(list_announcements(listener, "OUT0")[-1]["device"])
+        )
         await built.stop()
     finally:
         await listener.stop()
         await broker.kill()
-    device = announced(listener, "OUT0")[-1]["device"]
+    device = list_announcements(listener, "OUT0")[-1]["device"]
     assert isinstance(device, dict)
     assert device["configuration_url"] in ("http://127.0.0.1:8080/", "http://[::1]:8080/")
 
 
-async def test_a_broker_that_refuses_publishes_is_told_until_it_takes_them(tmp_path: Path) -> None:
+async def test_broker_that_refuses_publishes_is_reported_until_it_accepts_them(
+    tmp_path: Path,
+) -> None:
     # Mosquitto 2.0.11 without a limit (0) cuts connections that it refuses publishes of.
     broker = Broker(tmp_path, queued=1000)
     broker.allow("read #")
@@ -756,7 +760,7 @@ async def test_what_a_broker_sends_is_read_at_the_turns_of_the_controller(tmp_pa
         living.cancel()
         assert heard[1:] == [str(number).encode() for number in range(100)]
         assert moments[1] >= may_go_on
-        # Not all at once: others have their time between two bites.
+        # Not all together: other work has its time between two bites.
         [(_, in_one_round)] = Counter(rounds[1:]).most_common(1)
         assert in_one_round <= READ_BYTES / len(b"cellar/cmd0")
     finally:
@@ -829,7 +833,7 @@ async def test_a_broker_that_wants_a_certificate_is_shown_it(tmp_path: Path, sho
         await broker.kill()
 
 
-async def test_a_certificate_that_is_gone_is_told(tmp_path: Path) -> None:
+async def test_missing_certificate_is_reported(tmp_path: Path) -> None:
     link = MqttLink(
         "leverframe-1", Trust(None, str(tmp_path / "me.crt"), str(tmp_path / "me.key")), WAY_OUT
     )
@@ -839,7 +843,7 @@ async def test_a_certificate_that_is_gone_is_told(tmp_path: Path) -> None:
     await link.close()
 
 
-async def test_a_file_of_authorities_that_is_gone_is_told(tmp_path: Path) -> None:
+async def test_missing_file_of_authorities_is_reported(tmp_path: Path) -> None:
     link = MqttLink("leverframe-1", Trust(str(tmp_path / "ca.pem")), WAY_OUT)
     link.adopt(Mqtt(enabled=True, host="localhost", port=free_port(), tls=True))
     await until(lambda: link.problem is not None)

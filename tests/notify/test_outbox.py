@@ -1,4 +1,5 @@
-"""The outbox: stored before it is tried, in order, again and again, and never in anybody's way."""
+"""The outbox: stored before it is tried, in order, again and again, and never in the way of other
+work."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ from tests.patience import PATIENCE_S
 from .post_office import Bell, PostOffice, ScriptedChannel
 
 PASSING = CannotSend("The server has a cold.")
-FINAL = CannotSend("Nobody lives there.", final=True)
+FINAL = CannotSend("No one lives there.", final=True)
 
 
 @pytest.fixture
@@ -102,9 +103,9 @@ async def test_what_is_refused_for_good_fails_with_its_reason_and_lets_the_next_
     office.notify("a")
     office.notify("b")
     failed, sent = await office.until_ended(2)
-    assert (failed["state"], failed["problem"]) == ("failed", "Nobody lives there.")
+    assert (failed["state"], failed["problem"]) == ("failed", "No one lives there.")
     assert sent["state"] == "sent"
-    assert office.told == ["email: gave up on a message to somebody: Nobody lives there."]
+    assert office.told == ["email: gave up on a message to somebody: No one lives there."]
 
 
 async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
@@ -114,7 +115,7 @@ async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
     office.notify("a")
     await office.until_ended()
     assert channel.delivered == ["a"]
-    assert "ended unexpectedly (ZeroDivisionError)" in office.told[0]
+    assert "failed unexpectedly (ZeroDivisionError)" in office.told[0]
 
 
 class StuckChannel(ScriptedChannel):
@@ -165,7 +166,7 @@ async def test_an_attempt_that_fails_while_it_is_interrupted_does_not_hold_up_th
     assert (channel.attempted, channel.closed) == (["a"], 1)
 
 
-async def test_a_problem_is_told_once_and_its_end_as_well(
+async def test_problem_and_its_end_are_reported_once(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     channel.broken = PASSING
@@ -206,7 +207,7 @@ async def test_a_dead_channel_does_not_hold_up_another_one(
     await office.outbox.close()
 
 
-async def test_new_settings_are_tried_at_once(bell: Bell, channel: ScriptedChannel) -> None:
+async def test_new_settings_are_tried_immediately(bell: Bell, channel: ScriptedChannel) -> None:
     office = PostOffice(bell=bell, first_pause_s=3600.0, email=channel)
     channel.broken = PASSING
     office.notify("a")
@@ -267,8 +268,8 @@ async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(b
 async def test_what_is_not_set_up_is_a_failure_that_says_what_to_do(office: PostOffice) -> None:
     office.notify("not set up")
     (failed,) = office.report("failed")
-    assert failed["problem"] == "Nobody to send to; set one up."
-    assert office.told == ["email: Nobody to send to; set one up."]
+    assert failed["problem"] == "There is no recipient; set one up."
+    assert office.told == ["email: There is no recipient; set one up."]
 
 
 async def test_nothing_that_a_channel_does_reaches_the_controller(office: PostOffice) -> None:
@@ -278,7 +279,7 @@ async def test_nothing_that_a_channel_does_reaches_the_controller(office: PostOf
     assert office.report("failed") + office.report("waiting") == []
 
 
-async def test_what_waits_goes_on_after_a_restart_in_order(bell: Bell) -> None:
+async def test_waiting_messages_are_sent_in_order_after_a_restart(bell: Bell) -> None:
     store = MemoryStore()
     broken = ScriptedChannel(bell)
     broken.broken = PASSING
@@ -363,10 +364,10 @@ async def test_a_disk_that_takes_nothing_does_not_keep_a_message_from_being_sent
     office.notify("a")
     await office.until_ended()
     assert channel.delivered == ["a"]
-    assert "not on disk: The disk is full." in caplog.text
+    assert "could not be saved: The disk is full." in caplog.text
 
 
-async def test_a_disk_that_takes_nothing_is_told_once_until_it_takes_something(
+async def test_unwritable_disk_is_reported_once_until_a_write_succeeds(
     bell: Bell, channel: ScriptedChannel, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = Disk()
@@ -376,12 +377,12 @@ async def test_a_disk_that_takes_nothing_is_told_once_until_it_takes_something(
         for text in ("a", "b", "c"):
             office.notify(text)
         await office.until_ended()
-        await office.writer.settled()
-        assert caplog.text.count("the outbox is not on disk") == told
+        await office.writer.flush()
+        assert caplog.text.count("the outbox could not be saved") == told
         disk.is_full = False
         office.notify("d")
         await office.until_ended()
-        await office.writer.settled()
+        await office.writer.flush()
 
 
 async def test_captured_messages_are_kept_in_full_and_not_sent(bell: Bell) -> None:
@@ -399,7 +400,7 @@ async def test_captured_messages_are_kept_in_full_and_not_sent(bell: Bell) -> No
     assert channel.delivered == ["c"]
 
 
-async def test_a_captured_message_tells_what_would_have_kept_it_from_being_sent(
+async def test_captured_message_names_the_problem_that_would_block_it(
     bell: Bell, channel: ScriptedChannel
 ) -> None:
     office = PostOffice(bell=bell, capture=True, email=channel)

@@ -29,7 +29,7 @@ def test_the_same_chance_gives_the_same_pauses() -> None:
     ]
 
 
-def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
+def test_burst_is_sent_immediately_and_the_rest_at_the_rate() -> None:
     pace = AttemptPace(per_s=2.0, burst=3)
     assert [pace.take(0.0) for _ in range(5)] == [0.0, 0.0, 0.0, 0.5, 1.0]
     assert pace.take(100.0) == 0.0

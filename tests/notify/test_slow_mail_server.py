@@ -1,4 +1,5 @@
-"""A real mail server that is slow, phase by phase: each has its deadline, and nobody else waits."""
+"""A real mail server that is slow, phase by phase: each has its deadline, and no other message
+waits."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,7 +27,7 @@ PHASES = [
     ("MAIL", "command_s", "did not answer MAIL within"),
     ("RCPT", "command_s", "did not answer RCPT within"),
     ("DATA", "data_s", "did not answer DATA within"),
-    ("end", "end_s", "did not say within"),
+    ("end", "end_s", "did not confirm it within"),
 ]
 SHORT_S = 0.5
 
@@ -184,7 +185,7 @@ async def test_a_stop_after_the_final_dot_leaves_the_mail_uncertain_with_its_mes
     assert first == second
 
 
-async def test_a_mail_aside_is_tried_at_once_when_settings_change(
+async def test_slow_mail_is_retried_immediately_when_settings_change(
     bell: Bell, certificates: Certificates
 ) -> None:
     # The next attempt is the last one for ten minutes, and is not to be late.

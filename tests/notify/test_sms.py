@@ -34,7 +34,7 @@ async def test_every_number_of_the_slot_gets_the_text() -> None:
     assert [one["target"] for one in sent] == ["+48123", "456"]
 
 
-async def test_a_modem_without_network_is_told_and_tried_again() -> None:
+async def test_modem_without_network_is_reported_and_retried() -> None:
     modem = StandInModem()
     modem.refusals = ["There is no network."]
     office = office_with(modem)

@@ -167,12 +167,12 @@ async def _answer_to_http(node: LoopNode, url: str) -> str:
     await carry_out(member, f"http1={quote(url, safe='')}")
     member.controller.on_notify(Notify("http", 1, True, "test", text=url))
 
-    def ended() -> list[Any]:
+    def list_ended() -> list[Any]:
         report = member.controller.outbox_report()
         return [*report.sent, *report.failed, *(x for x in report.waiting if x.problem)]
 
-    await until(lambda: bool(ended()))
-    (message,) = ended()
+    await until(lambda: bool(list_ended()))
+    (message,) = list_ended()
     return str(message.problem or message.answer)
 
 

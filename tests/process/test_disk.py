@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.ended_process import ask, ended_by
+from tests.crash.ended_process import ask, end_by_signal
 from tests.process.controller_process import (
     PATIENCE_S,
     PROGRAM,
@@ -321,7 +321,7 @@ def test_a_log_removed_after_a_kill_is_told_and_costs_only_what_no_snapshot_has(
     with controller_process(tmp_path) as process:
         assert rename(process, 0) == 200
         kept = names(process)
-    with ended_by(signal.SIGKILL, data) as port:
+    with end_by_signal(signal.SIGKILL, data) as port:
         # The snapshot of the start.
         wait_for(data / "snapshot-2.db")
         wait_for(data / "snapshot-1.db")
@@ -330,7 +330,7 @@ def test_a_log_removed_after_a_kill_is_told_and_costs_only_what_no_snapshot_has(
     with controller_process(tmp_path) as process:
         assert names(process) == kept
         assert health(process)["status"] == "degraded"
-        assert "changes that were saved last are missing" in told(process)["recovery"]
+        assert "The latest changes are lost" in told(process)["recovery"]
         assert rename(process, 1) == 200
     with controller_process(tmp_path) as process:
         # Until the operator removes the copy.

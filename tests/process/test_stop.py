@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from leverframe.clock import VirtualClock
 from leverframe.process.build import build
 from leverframe.profile import Profile
-from leverframe.storage.action_audit import stored_entries
+from leverframe.storage.action_audit import parse_entries
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.snapshot_service import TROUBLE
@@ -28,7 +28,7 @@ class Stuck:
 
 
 async def switched(store: MemoryStore) -> list[str]:
-    entries = [msgspec.json.decode(raw) for raw in stored_entries(await store.audit())]
+    entries = [msgspec.json.decode(raw) for raw in parse_entries(await store.audit())]
     return [change["path"] for entry in entries for change in entry["changes"]]
 
 

@@ -112,8 +112,8 @@ async def test_an_image_can_bring_a_site(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "no firmware image"),
-        (b"\x7fELF" * 300, "no firmware image"),
+        (b"", "not a firmware image"),
+        (b"\x7fELF" * 300, "not a firmware image"),
         (image()[:-1], "damaged or cut off"),
         (build_image(["3.9"], "1.48"), "not signed"),
         (sign_image(image(), new_key_pair()[0]), "not signed by the owner"),
@@ -260,7 +260,7 @@ async def test_firmware_is_taken_only_while_the_bootloader_waits(bench: Bench) -
     port = await bench.wait_for_firmware()
     await bench.twin.controller.advance(60)
     assert bench.server.port is None
-    with pytest.raises(TftpRefused, match="over"):
+    with pytest.raises(TftpRefused, match="has ended"):
         await asyncio.to_thread(send, port, image())
     assert bench.twin.controller.profile == Profile()
 
@@ -280,7 +280,7 @@ async def test_a_transfer_under_way_does_not_hold_the_bootloader_open(bench: Ben
         await controller.advance(0.1)
         assert controller.bootloader_until is None
         line.send(last)
-        assert b"The bootloader is over." in await asyncio.to_thread(line.recv, 600)
+        assert b"The bootloader has ended." in await asyncio.to_thread(line.recv, 600)
     assert controller.profile == Profile()
     assert (await bench.twin.ok("/outs.cgi")).status == 200
 

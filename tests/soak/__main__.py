@@ -1,6 +1,6 @@
 """Runs the soak for a given time: `make soak ARGS="--minutes 10"`.
 
-Four controllers at once: one on real time that is killed now and then, one that is not, one on
+Four controllers together: one on real time that is killed now and then, one that is not, one on
 virtual time, and one with a hostile neighbour. With `--fleet` instead: nodes on one database. Lines
 say how far it is; the exit status is 1 if anything happened that must not.
 """
@@ -51,8 +51,8 @@ async def soak(folder: Path, seconds: float, seed: int, *, progress: bool) -> li
         return ledgers
 
 
-async def until_told(soaking: Coroutine[None, None, list[Ledger]]) -> list[Ledger]:
-    """Who is told to end takes the processes that it started along."""
+async def run_until_signal(soaking: Coroutine[None, None, list[Ledger]]) -> list[Ledger]:
+    """On a signal, end together with all processes that were started."""
     running = asyncio.ensure_future(soaking)
     for told in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(told, running.cancel)
@@ -81,7 +81,7 @@ def main() -> int:
         try:
             where = Path(folder), 60 * minutes, chosen.seed
             soaking = soak_fleet(*where) if chosen.fleet else soak(*where, progress=True)
-            ledgers = asyncio.run(until_told(soaking))
+            ledgers = asyncio.run(run_until_signal(soaking))
         except asyncio.CancelledError:
             print("ended before its time")
             return 1

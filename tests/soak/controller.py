@@ -59,7 +59,7 @@ class SoakedController:
         async with asyncio.timeout(PATIENCE_S):
             line = await self._process.stdout.readline()
         if not re.search(rb"https?://\S+:\d+/", line):
-            raise AssertionError(f"it did not start: {line!r} {self.log.read_text()[-2000:]}")
+            raise AssertionError(f"it failed to start: {line!r} {self.log.read_text()[-2000:]}")
         self.life += 1
         self.up.set()
 
@@ -85,7 +85,7 @@ class SoakedController:
             await asyncio.sleep(seconds)
             os.kill(self.pid, signal.SIGCONT)
 
-    def waited_s(self) -> float:
+    def seconds_waited(self) -> float:
         """How long its event loop could have run but was not let, since the start."""
         own = Path(f"/proc/{self.pid}/task/{self.pid}/schedstat")
         return int(own.read_text().split()[1]) / 1e9 if own.exists() else 0.0
@@ -118,7 +118,7 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def get(self, target: str) -> Answer:
-        """Waits for a controller that is down; raises Gone when it dies meanwhile."""
+        """Waits for a controller that is down; raises Gone if it dies while waiting."""
         await self._controller.up.wait()
         ledger = self._controller.ledger
         try:

@@ -41,7 +41,7 @@ class Counters:
         client.close()
 
     async def check(self, client: Client) -> None:
-        """Nothing confirmed is missing, nothing is there that nobody asked for."""
+        """Nothing confirmed is missing, and there is nothing that was never requested."""
         confirmed = dict(self.confirmed)
         settings = await client.json("/api/settings")
         require = self._controller.ledger.require

@@ -1,7 +1,8 @@
 """What goes wrong, by real means and without any option of the product.
 
-A slow disk is one whose write lock somebody else holds for a while: every commit waits for it, and
-beyond a second it is refused. A disk that takes nothing is a limit of zero on the size of files.
+A slow disk is one whose write lock another program holds for a while: every commit waits for it,
+and beyond a second it is refused. A disk that takes nothing is a limit of zero on the size of
+files.
 """
 
 import asyncio
@@ -54,11 +55,11 @@ async def refusing_disk(controller: SoakedController, chance: Random) -> None:
                 resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
 
 
-async def held_up(controller: SoakedController, chance: Random) -> None:
+async def hold_up(controller: SoakedController, chance: Random) -> None:
     await controller.hold_up(chance.uniform(0.1, 1.5))
 
 
-async def killed(controller: SoakedController, chance: Random) -> None:
+async def kill(controller: SoakedController, chance: Random) -> None:
     with controller.ledger.fault("kill -9"):
         await controller.kill()
         await controller.start()

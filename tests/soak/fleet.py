@@ -1,4 +1,5 @@
-"""Nodes on one database through a random schedule of faults, with all kinds of work meanwhile.
+"""Nodes on one database through a random schedule of faults, with all kinds of work at the same
+time.
 
     make soak ARGS="--fleet --minutes 30 --seed 1"
 
@@ -118,7 +119,7 @@ class FleetStory:
                 self.ledger.counts["work that a fault kept from being done"] += 1
             await asyncio.sleep(self._dice.uniform(*self._work_every_s))
 
-    def _chosen(self) -> CountingClient:
+    def _choose(self) -> CountingClient:
         """Choose one of the controllers that no bulk change is for."""
         return self._scene.clients[self._dice.choice(self._scene.untagged)]
 
@@ -127,8 +128,8 @@ class FleetStory:
         await self._scene.bulk_change(self._bulk)
 
     async def _restore(self) -> None:
-        """Restore what a backup has just saved; nothing else is changed meanwhile."""
-        one = self._chosen()
+        """Restore what a backup has just saved; nothing else is changed in between."""
+        one = self._choose()
         async with one.lock:
             for place in (CHANGES, MESSAGES, DIRECT):
                 told = one.told[place]
@@ -142,13 +143,13 @@ class FleetStory:
                 answer = await one.client.ask("/post.cgi?settingsupload", "POST", backup.body)
             except Gone:
                 # What is counted while it is under way would be set back, perhaps in one batch with
-                # it, so that nobody has ever seen it stored.
+                # it, so that no one has ever seen it stored.
                 await asyncio.sleep(FROZEN_NODE_S * self._scene.size.shorten + UNDER_WAY_S)
                 raise
             self._judge(answer.status, f"restoring {one.name}", answer.body)
 
     async def _upload(self) -> None:
-        one = self._chosen()
+        one = self._choose()
         async with one.lock:
             known = self._sites.setdefault(one.name, {0})
             number = max(known) + 1
@@ -183,7 +184,7 @@ class FleetStory:
 
     async def _change_version(self) -> None:
         """Let a controller be another version, which it becomes when it starts elsewhere."""
-        name, version = self._chosen().name, self._dice.choice(VERSIONS)
+        name, version = self._choose().name, self._dice.choice(VERSIONS)
         query = (
             "UPDATE controller SET record = jsonb_set(record::jsonb, '{sw}', %s::jsonb)::text"
             " WHERE name = %s"

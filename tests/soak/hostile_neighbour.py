@@ -1,8 +1,8 @@
-"""One address that does everything at once that could keep a controller from others.
+"""One address that does everything together that could keep a controller from other clients.
 
 A program of its own: `python -m tests.soak.hostile_neighbour HTTPS MODBUS SNMP` with the ports of a
-controller at this machine. It goes on until it is killed, and tells nothing: what must hold is seen
-from elsewhere.
+controller at this machine. It runs until it is killed, and reports nothing: what must hold is
+checked elsewhere.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ class HostileNeighbour:
             await asyncio.sleep(0.05)
 
     @asynccontextmanager
-    async def _connected(self, port: int, *, tls: bool = False) -> AsyncIterator[Streams]:
+    async def _connect(self, port: int, *, tls: bool = False) -> AsyncIterator[Streams]:
         async with asyncio.timeout(PATIENCE_S):
             reader, writer = await asyncio.open_connection(
                 HOST, port, local_addr=(SOURCE, 0), ssl=self._tls if tls else None
@@ -72,7 +72,7 @@ class HostileNeighbour:
         finally:
             writer.transport.abort()
 
-    async def _hold(self, port: int, count: int, said: tuple[bytes, ...]) -> None:
+    async def _hold(self, port: int, count: int, lines: tuple[bytes, ...]) -> None:
         """Open connections, more than are taken, and keep those that are."""
         held: list[socket.socket] = []
         try:
@@ -86,7 +86,7 @@ class HostileNeighbour:
                 if number % AT_ONCE == 0:
                     await asyncio.sleep(0.005)
                 with suppress(OSError):
-                    client.send(said[number % len(said)])
+                    client.send(lines[number % len(lines)])
             await asyncio.sleep(3.0)
         finally:
             for client in held:
@@ -108,7 +108,7 @@ class HostileNeighbour:
     # --- bodies, passwords, streams -----------------------------------------------------------
 
     async def _upload(self, *headers: str) -> None:
-        async with self._connected(self._https, tls=True) as (_, writer):
+        async with self._connect(self._https, tls=True) as (_, writer):
             size = f"Content-Length: {15 * MIB}"
             writer.write(head("POST /post.cgi?wwwfileupload", size, *headers))
             async with asyncio.timeout(PATIENCE_S):
@@ -121,7 +121,7 @@ class HostileNeighbour:
         await self._upload(basic(*ACCOUNT))
 
     async def _guess(self) -> None:
-        async with self._connected(self._https, tls=True) as (reader, writer):
+        async with self._connect(self._https, tls=True) as (reader, writer):
             for _ in range(20):
                 name = self._chance.choice(("chief", "nobody"))
                 password = f"guess {self._chance.randrange(10**6)}"
@@ -150,7 +150,7 @@ class HostileNeighbour:
     # --- rubbish ------------------------------------------------------------------------------
 
     async def _send_rubbish(self) -> None:
-        async with self._connected(self._https, tls=True) as (reader, writer):
+        async with self._connect(self._https, tls=True) as (reader, writer):
             kind = self._chance.randrange(3)
             if kind == 0:
                 writer.write(self._chance.randbytes(200))
@@ -175,7 +175,7 @@ class HostileNeighbour:
 
 
 def main() -> None:
-    # Who is refused all the time has much to tell.
+    # A client that is refused all the time has much to report.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -66,7 +66,7 @@ class Messages:
             self._promised.append(self._number)
             ledger.counts["messages promised"] += 1
 
-    def arrived(self) -> dict[str, list[int]]:
+    def list_arrived(self) -> dict[str, list[int]]:
         """Numbers by channel, as they came."""
         notices = map(json.loads, self._listener.of(f"{PREFIX}/notify"))
         return {"HTTP": self._by_http, "MQTT": [abs(int(notice["value"])) for notice in notices]}
@@ -81,7 +81,7 @@ class Messages:
             await asyncio.sleep(0.2)
         for channel, numbers in self._missing().items():
             ledger.require(not numbers, f"messages by {channel} are missing: {numbers[:20]}")
-        for channel, numbers in self.arrived().items():
+        for channel, numbers in self.list_arrived().items():
             first_arrivals = list(dict.fromkeys(numbers))
             ledger.require(
                 first_arrivals == sorted(first_arrivals), f"{channel} came out of order: {numbers}"
@@ -92,7 +92,7 @@ class Messages:
             )
 
     def _missing(self) -> dict[str, list[int]]:
-        arrived = self.arrived()
+        arrived = self.list_arrived()
         return {
             channel: sorted(set(self._promised) - set(numbers))
             for channel, numbers in arrived.items()

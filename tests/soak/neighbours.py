@@ -98,7 +98,7 @@ class Neighbours:
         level = number % 2
         client = self._kept if number % 4 < 2 else self._client()
         lateness = asyncio.create_task(own_lateness())
-        began, waited_s = time.monotonic(), self._controller.waited_s()
+        began, waited_s = time.monotonic(), self._controller.seconds_waited()
         try:
             answer = await client.get(f"/outs.cgi?out0={level}")
             took_s = time.monotonic() - began
@@ -107,7 +107,7 @@ class Neighbours:
             return
         finally:
             lateness.cancel()
-        late_s = await lateness + self._controller.waited_s() - waited_s
+        late_s = await lateness + self._controller.seconds_waited() - waited_s
         self.ledger.counts["switches"] += 1
         self.ledger.note("ms for a switch", 1000 * took_s)
         self.ledger.require(

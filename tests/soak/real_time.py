@@ -125,9 +125,9 @@ class RealTime:
     # --- what goes wrong ----------------------------------------------------------------------
 
     def _own_faults(self) -> tuple[Fault, ...]:
-        usual = (faults.slow_disk, faults.hanging_disk, faults.refusing_disk, faults.held_up)
-        # Never two of these at once: a store that another program holds keeps a start from working.
-        return (*usual, faults.killed, faults.killed) if self._kills else usual
+        usual = (faults.slow_disk, faults.hanging_disk, faults.refusing_disk, faults.hold_up)
+        # Never two of these together: a store that another program holds makes a start fail.
+        return (*usual, faults.kill, faults.kill) if self._kills else usual
 
     async def _go_wrong(
         self, quiet: asyncio.Event, kinds: tuple[Fault, ...], least_s: float, max_s: float
@@ -155,7 +155,7 @@ class RealTime:
         with self.ledger.fault("slave silent"):
             await faults.silent(self._slave_pid, chance.uniform(1.0, self._longest_silence_s))
 
-    # --- what it does meanwhile ---------------------------------------------------------------
+    # --- what it does during that -------------------------------------------------------------
 
     def _work(self) -> tuple[Coroutine[None, None, None], ...]:
         counters = [name for name in COUNTERS if name != "dword2"]
@@ -179,7 +179,7 @@ class RealTime:
         client.close()
 
     async def _switch(self, client: Client) -> None:
-        """An output is as commanded; nobody else switches these."""
+        """An output is as commanded; nothing else switches these."""
         life = self._controller.life
         number, on = self._chance.randrange(4), self._chance.randrange(2)
         answer = await client.get(f"/outs.cgi?out{number}={on}")
@@ -193,13 +193,13 @@ class RealTime:
         """Whatever happens around it, the loop of the controller answers soon."""
         lateness = asyncio.create_task(own_lateness())
         life, began = self._controller.life, time.monotonic()
-        waited_s = self._controller.waited_s()
+        waited_s = self._controller.seconds_waited()
         try:
             await client.get("/health")
             took_s = time.monotonic() - began
         finally:
             lateness.cancel()
-        late_s = await lateness + self._controller.waited_s() - waited_s
+        late_s = await lateness + self._controller.seconds_waited() - waited_s
         if life == self._controller.life and not self.ledger.is_troubled(HELD_UP, "kill -9"):
             own_s = max(0.0, took_s - late_s)
             self.ledger.note("ms for an answer", 1000 * took_s)

@@ -7,7 +7,7 @@ import pytest
 from tests.soak.__main__ import soak
 
 SECONDS = 12.0
-#: Beside a hostile neighbour, at least; it goes on until that one has come to every limit.
+#: Beside a hostile neighbour, at least; it continues until that one has reached every limit.
 SWITCHES = 4
 
 

@@ -52,19 +52,19 @@ class VirtualTime:
         await self._power_on()
         end = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < end:
-            await self._chance.choice(self._deeds())()
+            await self._chance.choice(self._list_actions())()
             self._look()
         await self._counters.check(self._client)
         self._client.close()
         status = await self._controller.stop()
         self.ledger.require(status == 0, f"it ended with status {status}")
 
-    def _deeds(self) -> tuple[Callable[[], Awaitable[None]], ...]:
+    def _list_actions(self) -> tuple[Callable[[], Awaitable[None]], ...]:
         feed, change = self._feed, self._change
         often = (feed, feed, feed, change, change, self._pass_time, self._pass_time)
         return (
             *(*often, *often),
-            *(self._delayed_rule, self._timer_and_clock_step, self._pass_a_day),
+            *(self._check_delayed_rule, self._timer_and_clock_step, self._pass_a_day),
             *(self._slow_disk, self._hanging_disk, self._hold_up, self._kill),
         )
 
@@ -116,7 +116,7 @@ class VirtualTime:
         )
         self._energy = self._found = found
 
-    async def _delayed_rule(self) -> None:
+    async def _check_delayed_rule(self) -> None:
         await self._ok("/sim.cgi?DS3=15")
         await self._ok(f"/sim.cgi?DS3=25&advance={ON_DELAY_S - 1}")
         await self._expect("EVENT4", 0, "a second before the delay ends")
@@ -162,12 +162,12 @@ class VirtualTime:
         await self._change()
 
     async def _hold_up(self) -> None:
-        await faults.held_up(self._controller, self._chance)
+        await faults.hold_up(self._controller, self._chance)
 
     async def _kill(self) -> None:
         # Virtual minutes pass faster than a disk writes; what precedes a confirmed change is there.
         await self._counters.count("dword0", self._client)
-        await faults.killed(self._controller, self._chance)
+        await faults.kill(self._controller, self._chance)
         self._client.close()
         found = (await self._state())["ENERGY1"]
         self.ledger.require(

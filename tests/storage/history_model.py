@@ -16,9 +16,9 @@ Point = tuple[float, float]
 START = 1767571200.0
 
 
-def answer(compactor: Compactor, asked: TimeSpan) -> dict[str, Any]:
+def answer(compactor: Compactor, span: TimeSpan) -> dict[str, Any]:
     """What `/api/history` shows."""
-    found: dict[str, Any] = msgspec.json.decode(b"".join(answer_pieces(compactor, asked)))
+    found: dict[str, Any] = msgspec.json.decode(b"".join(answer_pieces(compactor, span)))
     return found
 
 
@@ -33,17 +33,19 @@ def changes(points: Sequence[Point]) -> list[Point]:
     return found
 
 
-def reduced(
+def reduce_points(
     points: Sequence[Point], times: Sequence[float], step: int, now: float
 ) -> list[tuple[float, float, float]]:
     """Lowest, mean by time and highest value of every interval."""
     return [
-        _of(list(_held(points, begin, min(begin + step, now))), points, begin, step)
+        _of(list(_values_within(points, begin, min(begin + step, now))), points, begin, step)
         for begin in times
     ]
 
 
-def _held(points: Sequence[Point], begin: float, end: float) -> Iterator[tuple[float, float]]:
+def _values_within(
+    points: Sequence[Point], begin: float, end: float
+) -> Iterator[tuple[float, float]]:
     """Each value that held within an interval, with how long."""
     for (at, value), (until, _) in pairwise([*points, (end, nan)]):
         seconds = min(until, end) - max(at, begin)
@@ -63,12 +65,12 @@ def _of(
     return min(seen), mean, max(seen)
 
 
-def traced(points: list[Point], label: str = "DS1") -> list[Traced]:
+def with_label(points: list[Point], label: str = "DS1") -> list[Traced]:
     return [(at, label, None if isnan(value) else value) for at, value in points]
 
 
 def fill(compactor: Compactor, points: list[Point], label: str = "DS1", at_once: int = 7) -> None:
-    samples = traced(points, label)
+    samples = with_label(points, label)
     for index in range(0, len(samples), at_once):
         compactor.add(samples[index : index + at_once])
 

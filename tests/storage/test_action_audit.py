@@ -20,8 +20,8 @@ from leverframe.storage.action_audit import (
     LONGEST_PAUSE_S,
     MAX_ON_DISK,
     ActionAudit,
-    stored_actions,
-    stored_entries,
+    parse_actions,
+    parse_entries,
 )
 from leverframe.storage.audit import ACTION_PREFIX
 from leverframe.storage.read_only import ReadOnlyStore
@@ -156,16 +156,16 @@ async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries(
     def accounts(entries: Iterable[msgspec.Raw]) -> Counter[str]:
         return Counter(msgspec.json.decode(entry)["account"] for entry in entries)
 
-    async def written() -> None:
+    async def wait_for_write() -> None:
         noting.write()
         await until(lambda: writer.is_idle)
 
     switch("admin", 100)
     switch("panel", 300)
-    await written()
+    await wait_for_write()
     for _ in range(10):
         switch("loud", audit.MAX_ENTRIES)
-        await written()
+        await wait_for_write()
     expected = {"admin": 100, "panel": 300, "loud": 600}
     assert accounts((await noting.entries()).values()) == expected
     # The same after a restart, and not much more on disk.
@@ -174,10 +174,10 @@ async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries(
     assert await again.entries() == await noting.entries()
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            if len(stored_actions(await store.audit())) <= MAX_ON_DISK:
+            if len(parse_actions(await store.audit())) <= MAX_ON_DISK:
                 break
             await asyncio.sleep(0.005)
-    # Who comes later gets their share from whoever has the most.
+    # A later account gets its share from the account with the most entries.
     switch("late", 200)
     assert accounts((await noting.entries()).values()) == {**expected, "loud": 400, "late": 200}
 
@@ -196,11 +196,11 @@ async def test_a_disk_that_takes_nothing_makes_no_account_lose_its_entries() -> 
     store.is_full = False
     noting.write()
     await until(lambda: twin.controller.writer.is_idle)
-    stored = [msgspec.json.decode(raw)["account"] for raw in stored_entries(await store.audit())]
+    stored = [msgspec.json.decode(raw)["account"] for raw in parse_entries(await store.audit())]
     assert Counter(stored) == {"admin": 1, "loud": audit.MAX_ENTRIES - 1}
 
 
-async def test_they_survive_a_restart_and_go_on_counting() -> None:
+async def test_actions_survive_a_restart_and_continue_their_numbers() -> None:
     store = MemoryStore()
     twin = await LoopTwin.start(store=store)
     await twin.ok("/outs.cgi?out0=1")
@@ -209,7 +209,7 @@ async def test_they_survive_a_restart_and_go_on_counting() -> None:
     await twin.controller.stop()
     again = await LoopTwin.start(store=store)
     assert await trail(again) == before
-    assert [msgspec.json.decode(raw) for raw in stored_entries(await store.audit())] == before
+    assert [msgspec.json.decode(raw) for raw in parse_entries(await store.audit())] == before
     await again.ok("/outs.cgi?out0=1")
     assert [entry["number"] for entry in await trail(again)] == [1, 2, 3]
 
@@ -221,7 +221,7 @@ async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
         noting.note(machine, [Switch(label, 1)], 0.0, Cause("command"))
     assert store.load().audit == []
     await until(lambda: bool(store.load().audit))
-    assert len(stored_entries(await store.audit())) == 2
+    assert len(parse_entries(await store.audit())) == 2
 
 
 async def test_what_could_not_be_written_is_written_later() -> None:
@@ -235,7 +235,7 @@ async def test_what_could_not_be_written_is_written_later() -> None:
     store.is_full = False
     twin.controller.action_audit.write()
     await until(lambda: twin.controller.writer.is_idle)
-    assert len(stored_entries(await store.audit())) == 2
+    assert len(parse_entries(await store.audit())) == 2
 
 
 async def test_entries_of_earlier_starts_are_counted_and_thinned_with_the_first_new_one() -> None:
@@ -246,12 +246,12 @@ async def test_entries_of_earlier_starts_are_counted_and_thinned_with_the_first_
         for _ in range(audit.MAX_ENTRIES):
             noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
         noting.end()
-        await writer.settled()
+        await writer.flush()
     names = store.load().audit
     noting = ActionAudit(Writer(store), audit.AuditTrail(names), names, gather_s=0.0)
     noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
     await until(lambda: len(store.load().audit) == 1)
-    entries = stored_actions(await store.audit())
+    entries = parse_actions(await store.audit())
     assert (len(entries), entries[-1].number) == (audit.MAX_ENTRIES, 5 * audit.MAX_ENTRIES + 1)
 
 
@@ -265,7 +265,7 @@ async def test_a_store_that_cannot_be_read_is_not_thinned_and_nothing_is_lost(
     store, machine = Unreadable(), (await LoopTwin.start()).controller.engine.machine
     noting = ActionAudit(Writer(store), audit.AuditTrail(()), ["deed.000000000001"], gather_s=0.0)
     noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
-    await until(lambda: "not thinned: The disk reported an error." in caplog.text)
+    await until(lambda: "could not be thinned: The disk reported an error." in caplog.text)
     assert len(store.load().audit) == 1
 
 
@@ -325,9 +325,9 @@ def test_a_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
         await asyncio.sleep(600.0)
         store.is_full = False
         await asyncio.sleep(LONGEST_PAUSE_S)
-        assert len(stored_entries(await store.audit())) == 1
+        assert len(parse_entries(await store.audit())) == 1
         noting.note(machine, [Switch("OUT1", 1)], 0.0, Cause("command"))
         await asyncio.sleep(2 * GATHER_S)
-        assert len(stored_entries(await store.audit())) == 2
+        assert len(parse_entries(await store.audit())) == 2
 
     run_virtually(scenario())

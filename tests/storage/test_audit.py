@@ -62,7 +62,7 @@ async def test_a_refused_request_and_a_read_leave_no_entry() -> None:
     assert await trail(twin) == []
 
 
-async def test_the_trail_survives_a_restart_and_goes_on_counting() -> None:
+async def test_audit_trail_survives_a_restart_and_continues_its_numbers() -> None:
     store = MemoryStore()
     twin = await LoopTwin.start(store=store)
     await twin.ok("/stm.cgi?oname=0Lamp")
@@ -91,7 +91,7 @@ async def test_only_the_newest_entries_are_kept() -> None:
     assert most == audit.MAX_ENTRIES + audit.GO_TOGETHER - 1
 
 
-def stored(text: str | None) -> dict[str, Any]:
+def read_entry(text: str | None) -> dict[str, Any]:
     """Read an entry as it is stored: a text that holds its JSON."""
     assert text is not None
     entry: dict[str, Any] = msgspec.json.decode(msgspec.json.decode(text, type=str))
@@ -100,11 +100,11 @@ def stored(text: str | None) -> dict[str, Any]:
 
 def test_an_upload_is_noted_by_its_size() -> None:
     (text,) = audit.AuditTrail(()).rows(0.0, Cause("command"), [], {"site": b"1234"}).values()
-    assert stored(text)["changes"] == [{"path": "site", "old": None, "new": "4 bytes"}]
+    assert read_entry(text)["changes"] == [{"path": "site", "old": None, "new": "4 bytes"}]
 
 
 def test_a_request_that_changes_everything_is_cut_short() -> None:
     leaves = [(f"variables.words.{number}", 0, 1) for number in range(1000)]
     (text,) = audit.AuditTrail(()).rows(0.0, Cause("command"), leaves, {}).values()
-    entry = stored(text)
+    entry = read_entry(text)
     assert (len(entry["changes"]), entry["not_listed"]) == (200, 800)

@@ -44,11 +44,11 @@ def tree_with_secret() -> Settings:
 
 
 def test_backup_written_by_this_program_means_what_this_program_means() -> None:
-    written = BackupFile.written_now(NEWEST, {"outputs.0.name": "Lamp"})
+    written = BackupFile.create(NEWEST, {"outputs.0.name": "Lamp"})
     assert content_of(unpack(pack(written)), None).edition == EDITION
 
 
-def packed(content: object) -> bytes:
+def pack_file(content: object) -> bytes:
     """A file whose checksum fits, whatever it holds."""
     text = content if isinstance(content, bytes) else msgspec.json.encode(content)
     return MAGIC + bytes([FORMAT]) + sha256(text).digest() + text
@@ -118,17 +118,17 @@ def test_every_truncation_is_noticed() -> None:
 @for_each(
     ("data", "reason"),
     [
-        (b"", "does not begin like one"),
-        (b"PK\x03\x04", "does not begin like one"),
+        (b"", "its header is wrong"),
+        (b"PK\x03\x04", "its header is wrong"),
         (MAGIC, "cut short"),
         (MAGIC + b"\x02" + bytes(32), "has format 2"),
-        (packed(b"[" * 100_000), "not hold settings"),
-        (packed(b'{"hw": "3.9"}'), "not hold settings"),
-        (packed(b'{"hw": "\xff"}'), "not hold settings"),
-        (packed({"hw": "9.9", "sw": "1.75", "settings": {}}), "unknown version"),
-        (packed({"hw": "3.9", "sw": "x", "settings": {}}), "unknown version"),
+        (pack_file(b"[" * 100_000), "settings in an unknown format"),
+        (pack_file(b'{"hw": "3.9"}'), "settings in an unknown format"),
+        (pack_file(b'{"hw": "\xff"}'), "settings in an unknown format"),
+        (pack_file({"hw": "9.9", "sw": "1.75", "settings": {}}), "unknown version"),
+        (pack_file({"hw": "3.9", "sw": "x", "settings": {}}), "unknown version"),
         (
-            packed({"hw": "3.9", "sw": "1.75", "settings": {"email.password": "x"}}),
+            pack_file({"hw": "3.9", "sw": "1.75", "settings": {"email.password": "x"}}),
             "not sealed",
         ),
         (bytes(MAGIC) + bytes(1 << 21), "no backup is that large"),
@@ -149,7 +149,7 @@ def test_a_refusal_says_which_check_failed(data: bytes, reason: str) -> None:
 )
 def test_more_settings_than_any_controller_has_are_refused(file: dict[str, object]) -> None:
     with pytest.raises(BackupRefused, match=f"has {MAX_ENTRIES + 1} settings; at most"):
-        decode_backup(packed({"hw": "3.9", "sw": "1.75", **file}))
+        decode_backup(pack_file({"hw": "3.9", "sw": "1.75", **file}))
 
 
 def test_sealed_secrets_count_as_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_all_settings_that_a_controller_can_have_are_taken() -> None:
 
 
 def test_what_a_later_program_adds_is_left_alone() -> None:
-    later = packed({"hw": "3.9", "sw": "1.75", "settings": {}, "colour": "green"})
+    later = pack_file({"hw": "3.9", "sw": "1.75", "settings": {}, "colour": "green"})
     assert decode_backup(later) == Content(NEWEST, {}, edition=1)
 
 
@@ -174,4 +174,4 @@ def test_a_damaged_seal_is_refused() -> None:
     seal = {"salt": "AAAA", "nonce": "!", "data": ""}
     file = {"hw": "3.9", "sw": "1.75", "settings": {}, "sealed": seal}
     with pytest.raises(BackupRefused, match="sealed part"):
-        decode_backup(packed(file), PASSPHRASE)
+        decode_backup(pack_file(file), PASSPHRASE)

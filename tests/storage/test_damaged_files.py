@@ -61,8 +61,8 @@ class Files:
             self._copy_to(self.killed)
             await close()
 
-    async def _change(self, one: int, stores: dict[int, Store], number: int) -> None:
-        settings, kept, upload = self.acknowledged.get(one, ({}, {}, None))
+    async def _change(self, controller: int, stores: dict[int, Store], number: int) -> None:
+        settings, kept, upload = self.acknowledged.get(controller, ({}, {}, None))
         new: dict[str, Any] = {
             f"outputs.{self._chance.randrange(6)}.name": f"name {self._chance.random()}"
         }
@@ -72,8 +72,8 @@ class Files:
         if self._chance.random() < 0.1:
             upload = self._chance.randbytes(self._chance.choice((500, 30_000)))
             blobs = {"site": upload}
-        await stores[one].commit(Changes(new, {"number": number}, blobs))
-        self.acknowledged[one] = ({**settings, **new}, {**kept, "number": number}, upload)
+        await stores[controller].commit(Changes(new, {"number": number}, blobs))
+        self.acknowledged[controller] = ({**settings, **new}, {**kept, "number": number}, upload)
 
     def _copy_to(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)

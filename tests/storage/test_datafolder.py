@@ -41,20 +41,22 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
         assert mode(tmp_path) == "0o755"
 
 
-def test_a_folder_in_which_everybody_may_replace_files_is_refused(tmp_path: Path) -> None:
+def test_folder_in_which_all_users_may_replace_files_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(FolderOpenToOthers, match=f"take that away with `chmod o-w {tmp_path}`"):
+    with pytest.raises(
+        FolderOpenToOthers, match=f"Remove that permission with `chmod o-w {tmp_path}`"
+    ):
         DataFolder(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_everybody_may_add_to_is_warned_about(
+def test_folder_to_which_all_users_may_add_files_causes_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tmp_path.chmod(0o1777)
     with DataFolder(tmp_path):
         (line,) = caplog.messages
-    assert "Everybody on this machine may write to the data folder" in line
+    assert "All users of this machine can write to the data folder" in line
     caplog.clear()
     tmp_path.chmod(0o770)
     with DataFolder(tmp_path):
@@ -66,20 +68,20 @@ def test_a_store_that_others_may_write_is_refused(tmp_path: Path, name: str) -> 
     (tmp_path / name).touch()
     (tmp_path / name).chmod(0o666)
     tmp_path.chmod(0o755)
-    with pytest.raises(FolderOpenToOthers, match=f"Others may write .*{name}"):
+    with pytest.raises(FolderOpenToOthers, match=f"Other users can write .*{name}"):
         DataFolder(tmp_path)
-    # Nobody reaches it there.
+    # No other user reaches it there.
     tmp_path.chmod(0o700)
     DataFolder(tmp_path).close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of somebody else")
-def test_a_store_that_somebody_else_has_put_there_is_refused(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create files of another user")
+def test_store_of_another_user_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     (tmp_path / "store.db").touch(0o600)
     DataFolder(tmp_path).close()
     os.chown(tmp_path / "store.db", 47110, 47110)
-    with pytest.raises(FolderOpenToOthers, match="or have put it there"):
+    with pytest.raises(FolderOpenToOthers, match="or one of them created it"):
         DataFolder(tmp_path)
 
 
@@ -143,7 +145,7 @@ def test_a_link_that_leads_nowhere_is_refused_for_what_it_is(
         DataFolder(link)
 
 
-def test_a_folder_tells_whether_it_was_given_back(tmp_path: Path) -> None:
+def test_folder_knows_whether_it_was_released(tmp_path: Path) -> None:
     with DataFolder(tmp_path) as folder:
         assert folder.was_given_back
     with DataFolder(tmp_path) as folder:

@@ -76,7 +76,7 @@ async def test_without_its_key_a_secret_counts_as_not_set(
     stored = EncryptingStore(inner, tmp_path / "other").load()
     assert stored.settings == hashed
     assert sorted(stored.unreadable) == sorted(SECRETS)
-    assert "other does not open them" in stored.why_unreadable
+    assert "other does not decrypt them" in stored.why_unreadable
     assert "email.password" in caplog.text
     assert "canary" not in caplog.text
 
@@ -135,7 +135,7 @@ async def test_without_its_key_messages_and_earlier_settings_count_as_not_there(
     other = EncryptingStore(inner, tmp_path / "other")
     assert other.messages() == {}
     assert await other.blob(EARLIER) is None
-    assert "message.7 cannot be opened" in caplog.text
+    assert "message.7 cannot be decrypted" in caplog.text
     # Nor can one be put in the place of another.
     await inner.commit(Changes(messages={8: inner.messages()[7]}))
     assert store.messages() == {7: {"text": "canary"}}

@@ -41,7 +41,7 @@ from leverframe.storage.history.reading import (
 )
 from tests.effort import examples
 from tests.storage.fleet.postgres_histories import HistoryDatabase, chunks_in
-from tests.storage.history_model import START, Point, answer, changes, fill, reduced, span
+from tests.storage.history_model import START, Point, answer, changes, fill, reduce_points, span
 
 BOUNDS = Bounds()
 
@@ -135,7 +135,7 @@ def test_reduced_values_say_what_held(tier: Tier, step: int, steps: Steps, later
     asked = span(max(START - 600, now - 300 * step), now)
     found = on_axis(compactor, asked, "DS1", Resolution(tier, step))
     times = axis(asked, step)
-    expected = reduced(changes(points), times, step, now)
+    expected = reduce_points(changes(points), times, step, now)
     for low, mean, high, (lowest, average, highest) in zip(*found, expected, strict=True):
         assert (str(low), str(high)) == (str(lowest), str(highest))
         if not isnan(average):
@@ -166,7 +166,7 @@ def test_a_clock_that_steps_back_corrupts_nothing(steps: Steps) -> None:
 
 
 @given(forward, st.integers(1, 3000))
-def test_a_compactor_that_starts_again_goes_on_where_the_other_stopped(
+def test_restarted_compactor_continues_where_the_last_one_stopped(
     steps: Steps, later_s: int
 ) -> None:
     points = points_of(steps)

@@ -108,7 +108,7 @@ def values_kept(worker: ThreadHistoryWorker) -> "asyncio.Future[list[float]]":
     )
 
 
-async def test_a_damaged_file_is_set_aside_and_recording_goes_on(tmp_path: Path) -> None:
+async def test_damaged_history_file_is_set_aside_and_recording_continues(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     path.write_bytes(b"no database at all, but as long as a page of one would be" * 100)
     worker = ThreadHistoryWorker(path, BOUNDS)
@@ -134,7 +134,7 @@ async def test_a_file_that_is_spoilt_while_it_is_used_is_set_aside(tmp_path: Pat
     await worker.close(START + 12)
 
 
-async def test_a_file_that_cannot_be_written_is_told_and_tried_again(tmp_path: Path) -> None:
+async def test_unwritable_history_file_is_reported_and_retried(tmp_path: Path) -> None:
     told: asyncio.Queue[str | None] = asyncio.Queue()
     worker = ThreadHistoryWorker(tmp_path / "missing" / "history.db", BOUNDS, retry_s=0.01)
     worker.on_trouble = told.put_nowait
@@ -168,14 +168,14 @@ async def test_a_fault_loses_its_values_with_a_word_and_a_count_and_nothing_else
     worker.add([(START + 3, "DS1", 22.0)])
     assert await values_kept(worker) == [20.0, 22.0]
     assert worker.figures.lost == 2
-    assert "2 values of the history are lost by a fault" in caplog.text
+    assert "2 values of the history were lost because of an error" in caplog.text
     await worker.close(START + 4)
 
 
-async def test_whoever_waits_for_the_thread_does_not_fail_with_it() -> None:
+async def test_caller_that_waits_for_the_thread_survives_its_failure() -> None:
     worker = ThreadHistoryWorker(None, BOUNDS, may_wait=True)
     no_number: Any = object()
-    # So many that the thread is still busy with them when the next one comes.
+    # Enough that the thread is still busy with them when the next one comes.
     worker.add([*[(START, "DS1", 19.0)] * MAX_WAITING, (START, "DS1", no_number)])
     worker.add([(START + 1, "DS1", 20.0)])
     assert await values_kept(worker) == [20.0]
@@ -218,7 +218,7 @@ async def test_what_was_stopped_cleanly_ends_with_a_gap(tmp_path: Path) -> None:
 
 
 class WatchedHistory(MemoryHistory):
-    """Tells when something was handed over."""
+    """Records when something was handed over."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -253,7 +253,7 @@ async def test_what_comes_after_the_end_wakes_nothing() -> None:
     assert worker.times == 0
 
 
-async def test_many_values_are_handed_over_at_once() -> None:
+async def test_many_values_are_handed_over_together() -> None:
     worker = WatchedHistory()
     recorder = HistoryRecorder(worker, VirtualClock())
     for second in range(3 * BATCH):

@@ -1,4 +1,4 @@
-"""The thread of many histories: each in its order, and those first whom somebody waits for."""
+"""The thread of many histories: each in its order, and first those that a caller waits for."""
 
 import threading
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def turns() -> Iterator[BusyTurns]:
     turns.end()
 
 
-def test_what_nobody_waits_for_is_done_in_the_order_of_controllers(turns: BusyTurns) -> None:
+def test_jobs_without_a_waiting_caller_run_in_the_order_of_controllers(turns: BusyTurns) -> None:
     for controller, what in (("a", "a1"), ("b", "b1"), ("a", "a2")):
         turns.note(controller, what)
     assert turns.all_done() == ["a1", "a2", "b1"]
@@ -60,7 +60,7 @@ def test_a_question_comes_before_others_with_all_that_came_before_it(turns: Busy
     assert turns.all_done() == done
 
 
-def test_an_error_is_that_of_the_job_and_who_gives_up_is_passed_over(turns: BusyTurns) -> None:
+def test_error_belongs_to_its_job_and_cancelled_callers_are_skipped(turns: BusyTurns) -> None:
     failing = turns.line("a").unawaited.submit(int, "no number")
     given_up = turns.line("b").unawaited.submit(turns.done.append, "given up")
     assert given_up.cancel()

@@ -1,4 +1,4 @@
-"""The journal beside the history: it outlives the process, and numbers go on."""
+"""The journal beside the history: it outlives the process, and its numbers continue."""
 
 import asyncio
 import threading
@@ -42,7 +42,7 @@ class Run:
         self.recorder.record_if_due()
         return number
 
-    async def told(self, question: EntryQuestion = EVERYTHING) -> list[dict[str, Any]]:
+    async def entries(self, question: EntryQuestion = EVERYTHING) -> list[dict[str, Any]]:
         return [msgspec.json.decode(entry) for entry in await self.recorder.ask(question)]
 
     async def end(self) -> None:
@@ -54,7 +54,7 @@ def run_on(path: Path) -> Run:
     return Run(ThreadHistoryWorker(path, Bounds()))
 
 
-async def test_entries_outlive_the_process_and_their_numbers_go_on(tmp_path: Path) -> None:
+async def test_entries_outlive_the_process_and_continue_their_numbers(tmp_path: Path) -> None:
     first = run_on(tmp_path / "history")
     first.happen()
     await first.end()
@@ -62,7 +62,7 @@ async def test_entries_outlive_the_process_and_their_numbers_go_on(tmp_path: Pat
     led = second.happen()
     decided = (Decided("OUT0", 1, "=", 1, True, led),)
     second.happen(cause=Cause("rule", "1", number=1, conditions=decided, after=led))
-    told = await second.told()
+    told = await second.entries()
     await second.end()
     assert [entry["what"] for entry in told] == ["started", "on", "started", "on", "on"]
     assert told[0]["figures"] == {"version": "1.2"}
@@ -79,22 +79,22 @@ async def test_questions_are_answered_by_time_number_label_and_cause() -> None:
     run.happen(wall=START)
     run.happen(Fact("off", "OUT1", 1, 0), Cause("rule", "1"), wall=START + 10)
     run.happen(wall=START + 20)
-    everything = await run.told()
+    everything = await run.entries()
     assert [entry["which"] for entry in everything] == [None, "OUT0", "OUT1", "OUT0"]
-    assert len(await run.told(EntryQuestion(START + 5, START + 15))) == 1
-    assert len(await run.told(EVERYTHING._replace(which="OUT0"))) == 2
-    assert len(await run.told(EVERYTHING._replace(cause="rule"))) == 1
-    assert await run.told(EVERYTHING._replace(most=1)) == everything[-1:]
-    assert await run.told(EVERYTHING._replace(after=everything[1]["number"])) == everything[2:]
+    assert len(await run.entries(EntryQuestion(START + 5, START + 15))) == 1
+    assert len(await run.entries(EVERYTHING._replace(which="OUT0"))) == 2
+    assert len(await run.entries(EVERYTHING._replace(cause="rule"))) == 1
+    assert await run.entries(EVERYTHING._replace(most=1)) == everything[-1:]
+    assert await run.entries(EVERYTHING._replace(after=everything[1]["number"])) == everything[2:]
 
 
 async def test_what_a_flood_pushed_out_before_it_was_kept_is_counted() -> None:
     run = Run(MemoryHistory())
     run.happen()
-    await run.told()
+    await run.entries()
     for _ in range(KEPT_ENTRIES + 7):
         run.happen()
-    gap = (await run.told())[2]
+    gap = (await run.entries())[2]
     assert (gap["what"], gap["figures"]) == ("journal_gap", {"count": 7})
 
 
@@ -102,7 +102,7 @@ async def test_on_virtual_time_nothing_is_lost_between_two_questions() -> None:
     run = Run(ThreadHistoryWorker(None, Bounds()))
     for _ in range(3 * KEPT_ENTRIES):
         run.happen()
-    assert len(await run.told()) == 3 * KEPT_ENTRIES + 1
+    assert len(await run.entries()) == 3 * KEPT_ENTRIES + 1
     await run.end()
 
 
@@ -134,7 +134,7 @@ async def test_a_small_file_keeps_the_newest(tmp_path: Path) -> None:
     run = Run(ThreadHistoryWorker(tmp_path / "history", Bounds(max_bytes=1024 * 1024)))
     for _ in range(BATCH * 6):
         run.happen()
-    told = await run.told()
+    told = await run.entries()
     await run.end()
     assert len(told) == 512
     assert told[-1]["number"] - told[0]["number"] == 511
@@ -154,13 +154,13 @@ async def test_what_the_disk_refuses_is_written_when_it_takes_it_again() -> None
     run = Run(worker)
     run.happen()
     with pytest.raises(StoreUnavailable):
-        await run.told()
+        await run.entries()
     worker.refuses = False
     run.happen()
-    assert [entry["what"] for entry in await run.told()] == ["started", "on", "on"]
+    assert [entry["what"] for entry in await run.entries()] == ["started", "on", "on"]
     run.recorder.forget()
     worker.forget()
-    assert [entry["what"] for entry in await run.told()] == ["started", "on", "on"]
+    assert [entry["what"] for entry in await run.entries()] == ["started", "on", "on"]
 
 
 async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_counted() -> None:
@@ -171,9 +171,9 @@ async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_count
         for _ in range(count):
             run.happen()
         with pytest.raises(StoreUnavailable):
-            await run.told()
+            await run.entries()
     worker.refuses = False
-    told = await run.told()
+    told = await run.entries()
     assert [entry["what"] for entry in told] == ["started", "journal_gap", *["on"] * 4]
     assert told[1]["figures"] == {"count": 4}
 
@@ -187,24 +187,24 @@ async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_g
         for _ in range(KEPT_ENTRIES - 1):
             run.happen()
         await until(lambda: run.recorder.live_state() == run.recorder._number)
-    told = await run.told()
+    told = await run.entries()
     await run.end()
     assert [entry["what"] for entry in told] == ["started", *["on"] * 3 * (KEPT_ENTRIES - 1)]
 
 
-async def test_a_snapshot_that_is_gone_back_to_tells_on_from_there() -> None:
+async def test_journal_continues_from_a_restored_snapshot() -> None:
     run = Run(MemoryHistory())
     run.happen()
     before, state = run.journal.copy(), run.recorder.live_state()
     run.happen(Fact("off", "OUT0", 1, 0))
-    await run.told()
+    await run.entries()
     run.journal = before
     run.recorder.resume_from(state)
     run.happen(Fact("on", "OUT3", 0, 1))
-    assert [entry["which"] for entry in await run.told()] == [None, "OUT0", "OUT3"]
+    assert [entry["which"] for entry in await run.entries()] == [None, "OUT0", "OUT3"]
 
 
-async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
+async def test_continued_journal_keeps_its_numbers_and_records_no_start(
     tmp_path: Path,
 ) -> None:
     first = run_on(tmp_path / "history")
@@ -214,7 +214,7 @@ async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
     second.journal = Journal.resume(first.journal.count, ())
     second.recorder.resume_after(first.journal.count)
     second.happen(cause=Cause("rule", "1", number=1, after=led))
-    told = await second.told()
+    told = await second.entries()
     await second.end()
     assert [entry["what"] for entry in told] == ["started", "on", "on"]
     assert told[2]["after"] == told[1]["number"]
@@ -222,7 +222,7 @@ async def test_a_journal_that_goes_on_is_told_on_by_its_numbers_and_no_start(
     elsewhere.journal = Journal.resume(600, ())
     elsewhere.recorder.resume_after(600)
     elsewhere.happen()
-    assert [entry["number"] for entry in await elsewhere.told()] == [601]
+    assert [entry["number"] for entry in await elsewhere.entries()] == [601]
     await elsewhere.end()
 
 
@@ -240,7 +240,7 @@ async def test_who_asks_takes_along_what_was_to_be_written_when_its_turn_comes()
     for _ in range(BATCH):
         mine.happen()
     await asyncio.sleep(0)
-    asking = asyncio.create_task(mine.told())
+    asking = asyncio.create_task(mine.entries())
     await asyncio.sleep(0)
     may_begin.set()
     assert len(await asking) == BATCH + 1

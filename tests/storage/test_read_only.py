@@ -26,7 +26,7 @@ from tests.storage.test_sqlite_opening import (
 )
 
 REFUSAL = StoreUnavailable("The store cannot be written: Read-only file system.")
-WHAT_TO_DO = "Nothing can be saved until this is put right and the controller is restarted."
+WHAT_TO_DO = "Nothing can be saved until this is fixed and the controller is restarted."
 CHANGES = Changes({"outputs.0.name": "Pump"}, {"energy.0": 1.5}, {"picture": b"p"}, False, {7: "m"})
 
 
@@ -136,7 +136,7 @@ def test_where_there_is_nothing_to_read_the_refusal_stands(
     assert refused.value is REFUSAL
 
 
-async def test_a_store_that_was_not_closed_and_has_lost_its_log_is_told(path: Path) -> None:
+async def test_unclosed_store_without_its_log_is_reported(path: Path) -> None:
     (path.parent / "store.db-wal").unlink()
     opened = open_store(path, was_closed=False)
     await opened.store.close()
@@ -153,7 +153,7 @@ async def test_a_store_that_has_its_log_or_was_closed_is_not_worth_a_word(path: 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-async def test_a_folder_of_somebody_else_is_read_and_an_empty_one_refused(path: Path) -> None:
+async def test_folder_of_another_user_is_read_and_an_empty_folder_refused(path: Path) -> None:
     DataFolder(path.parent).close()
     path.parent.chmod(0o500)
     try:

@@ -25,7 +25,7 @@ MAIL = Notify("email", 2, True, "rule 3", "DS1", 21.5, "the secret text", "and a
 TRACE = CAUSE_TRACES["OUT0"]
 
 
-def test_what_was_told_is_read_again_without_the_text_of_a_message() -> None:
+def test_reason_text_is_read_again_without_the_text_of_a_message() -> None:
     with closing(ChunkStore(None, BYTES)) as chunks:
         numbers = [
             chunks.reason_number(HAND),
@@ -43,7 +43,7 @@ def test_what_was_told_is_read_again_without_the_text_of_a_message() -> None:
         assert reason_from(chunks.reason_texts()[chunks.reason_number(decided)]) == HEATING
 
 
-def test_callers_without_number_are_told_by_their_kind() -> None:
+def test_callers_without_a_number_are_named_by_their_kind() -> None:
     with closing(ChunkStore(None, BYTES)) as chunks:
         for number in range(MAX_TEXTS + 50):
             last = chunks.reason_number(Cause("command", f"10.0.0.{number}"))
@@ -53,7 +53,7 @@ def test_callers_without_number_are_told_by_their_kind() -> None:
         assert reason_from(chunks.reason_texts()[late]) == Notify("email", 0, True, "")
 
 
-def test_what_was_rolled_back_is_told_anew() -> None:
+def test_reason_text_is_written_again_after_a_rollback() -> None:
     with closing(ChunkStore(None, BYTES)) as chunks:
         chunks.reason_number(HAND)
         chunks.roll_back()

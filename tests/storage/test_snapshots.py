@@ -22,7 +22,7 @@ NAMES = {f"outputs.{place}.name": f"name {place}" for place in range(6)}
 LARGE = {f"large.{number}": "x" * 500 for number in range(100)}
 
 
-async def written(path: Path, settings: Mapping[str, object]) -> None:
+async def write_store(path: Path, settings: Mapping[str, object]) -> None:
     store = SqliteStore(path)
     await store.commit(Changes(settings=dict(settings), kept=dict(LARGE)))
     await store.close()
@@ -80,7 +80,7 @@ async def test_a_damaged_store_is_set_aside_and_the_last_snapshot_is_used(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     Snapshots(path).take()
     damage(path)
     told = recover(path)
@@ -96,13 +96,13 @@ async def test_a_sound_store_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     assert recover(path) is None
     assert not path.exists()
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     assert recover(path) is None
 
 
 async def test_without_a_sound_snapshot_nothing_is_touched(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     Snapshots(path).take()
     cut(path)
     cut(tmp_path / "snapshot-1.db")
@@ -114,7 +114,7 @@ async def test_without_a_sound_snapshot_nothing_is_touched(tmp_path: Path) -> No
 
 async def test_an_older_snapshot_is_used_where_the_newest_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     Snapshots(path).take()
     Snapshots(path).take()
     cut(path)
@@ -128,7 +128,7 @@ async def test_a_store_that_is_missing_or_empty_gives_way_to_the_last_snapshot(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     Snapshots(path).take()
     damage(path)
     told = recover(path)
@@ -139,7 +139,7 @@ async def test_a_store_that_is_missing_or_empty_gives_way_to_the_last_snapshot(
 
 async def test_a_log_that_is_left_alone_is_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     Snapshots(path).take()
     path.rename(tmp_path / "store.db-wal")
     assert "What is left of it was set aside in" in (recover(path) or "")
@@ -148,7 +148,7 @@ async def test_a_log_that_is_left_alone_is_set_aside(tmp_path: Path) -> None:
 
 async def test_an_empty_store_is_no_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     Snapshots(path).take()
     empty(path)
     with pytest.raises(StoreUnavailable, match="is empty"):
@@ -160,7 +160,7 @@ async def test_an_empty_store_is_no_snapshot(tmp_path: Path) -> None:
 async def test_a_lost_log_is_no_damage(tmp_path: Path) -> None:
     """What was folded in is there; what was only in the log is gone, and the store opens."""
     path, copy = tmp_path / "store.db", tmp_path / "copy.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     store = SqliteStore(path)
     await store.commit(Changes(settings={"outputs.0.name": "later"}))
     copy.write_bytes(path.read_bytes())
@@ -181,7 +181,7 @@ async def test_a_snapshot_is_taken_while_the_store_is_written(tmp_path: Path) ->
 
 async def test_only_a_few_snapshots_are_kept_and_only_for_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     for _ in range(KEPT + 2):
         Snapshots(path).take()
     found = snapshots_in(tmp_path)
@@ -205,7 +205,7 @@ async def test_a_changed_secret_leaves_all_snapshots(tmp_path: Path) -> None:
 
 
 class Told(dict[str, str]):
-    """Troubles that somebody waits for."""
+    """Problems that a test waits for."""
 
     def __init__(self) -> None:
         self.begun, self.over = asyncio.Event(), asyncio.Event()
@@ -219,14 +219,14 @@ class Told(dict[str, str]):
         return super().pop(part, "") or default
 
 
-async def test_a_snapshot_that_fails_is_told_and_tried_again(tmp_path: Path) -> None:
+async def test_failed_snapshot_is_reported_and_retried(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "store.db"
     troubles = Told()
     service = SnapshotService(Snapshots(path), troubles, interval_s=0.01)
     await troubles.begun.wait()
     assert "No snapshot" in troubles[TROUBLE]
     path.parent.mkdir()
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     await troubles.over.wait()
     await service.close()
     assert TROUBLE not in troubles
@@ -238,7 +238,7 @@ async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_p
     service = SnapshotService(Snapshots(path), troubles)
     await troubles.begun.wait()
     path.parent.mkdir()
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     settings = defaults(Profile())
     service.settings_changed(settings, with_value(settings, "outputs.0.name", "Pump"))
     async with asyncio.timeout(PATIENCE_S):
@@ -247,11 +247,11 @@ async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_p
     assert TROUBLE not in troubles
 
 
-async def test_a_snapshot_that_cannot_be_removed_is_told_and_closing_goes_well(
+async def test_snapshot_that_cannot_be_removed_is_reported_and_the_store_closes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     (tmp_path / f"snapshot-{KEPT}.db").mkdir()
     troubles = Told()
     service = SnapshotService(Snapshots(path), troubles)
@@ -266,7 +266,7 @@ async def test_a_snapshot_that_cannot_be_removed_is_told_and_closing_goes_well(
 
 async def test_a_fault_does_not_end_the_taking_of_snapshots(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    await written(path, NAMES)
+    await write_store(path, NAMES)
     faults = iter([ZeroDivisionError()])
 
     def settle() -> None:

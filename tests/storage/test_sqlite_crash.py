@@ -101,29 +101,35 @@ class CrashedStore:
 
 
 @pytest.fixture(scope="module")
-def crashed(tmp_path_factory: pytest.TempPathFactory) -> CrashedStore:
+def store_after_crash(tmp_path_factory: pytest.TempPathFactory) -> CrashedStore:
     return CrashedStore(tmp_path_factory.mktemp("crash"))
 
 
-def test_a_log_cut_between_two_frames_leaves_the_first_commits_whole(crashed: CrashedStore) -> None:
-    frames = (len(crashed.log) - LOG_HEADER) // LOG_FRAME
+def test_a_log_cut_between_two_frames_leaves_the_first_commits_whole(
+    store_after_crash: CrashedStore,
+) -> None:
+    frames = (len(store_after_crash.log) - LOG_HEADER) // LOG_FRAME
     assert frames > 20
     lengths = [LOG_HEADER + n * LOG_FRAME for n in range(frames + 1)]
-    left = [crashed.commits_left_with(crashed.log[:length]) for length in lengths]
+    left = [
+        store_after_crash.commits_left_with(store_after_crash.log[:length]) for length in lengths
+    ]
     assert left == sorted(left)
-    assert set(left) == set(range(len(crashed.states)))
+    assert set(left) == set(range(len(store_after_crash.states)))
 
 
 @examples(80)
 @given(data=st.data())
 def test_a_log_cut_anywhere_leaves_the_first_commits_whole(
-    crashed: CrashedStore, data: st.DataObject
+    store_after_crash: CrashedStore, data: st.DataObject
 ) -> None:
-    length = data.draw(st.integers(0, len(crashed.log)))
+    length = data.draw(st.integers(0, len(store_after_crash.log)))
     whole_frames = max(0, (length - LOG_HEADER) // LOG_FRAME)
-    until_last_frame = crashed.log[: LOG_HEADER + whole_frames * LOG_FRAME]
-    left = crashed.commits_left_with(crashed.log[:length])
-    assert left == crashed.commits_left_with(until_last_frame if length >= LOG_HEADER else b"")
+    until_last_frame = store_after_crash.log[: LOG_HEADER + whole_frames * LOG_FRAME]
+    left = store_after_crash.commits_left_with(store_after_crash.log[:length])
+    assert left == store_after_crash.commits_left_with(
+        until_last_frame if length >= LOG_HEADER else b""
+    )
 
 
 def flip(log: bytes, place: int, bits: int) -> bytes:
@@ -138,13 +144,19 @@ def zero(log: bytes, place: int, length: int) -> bytes:
 @examples(60)
 @given(data=st.data())
 def test_a_log_damaged_anywhere_leaves_the_commits_before_the_damage_whole(
-    crashed: CrashedStore,
+    store_after_crash: CrashedStore,
     damage: Callable[[bytes, int, int], bytes],
     size: int,
     data: st.DataObject,
 ) -> None:
-    place = data.draw(st.integers(0, len(crashed.log) - 1))
-    damaged = damage(crashed.log, place, data.draw(st.integers(1, size)))
+    place = data.draw(st.integers(0, len(store_after_crash.log) - 1))
+    damaged = damage(store_after_crash.log, place, data.draw(st.integers(1, size)))
     sound_frames = max(0, (place - LOG_HEADER) // LOG_FRAME)
-    sound = crashed.log[: LOG_HEADER + sound_frames * LOG_FRAME] if place >= LOG_HEADER else b""
-    assert crashed.commits_left_with(damaged) >= crashed.commits_left_with(sound)
+    sound = (
+        store_after_crash.log[: LOG_HEADER + sound_frames * LOG_FRAME]
+        if place >= LOG_HEADER
+        else b""
+    )
+    assert store_after_crash.commits_left_with(damaged) >= store_after_crash.commits_left_with(
+        sound
+    )

@@ -24,7 +24,7 @@ from leverframe.storage.sqlite_file import (
     StoreTooNew,
     migrate,
     open_file,
-    shipped_migrations,
+    read_migrations,
 )
 from leverframe.storage.store import Changes, StoreUnavailable
 from tests.effort import examples
@@ -40,7 +40,7 @@ SETTINGS = {
 }
 KEPT = {"energy.0": 12.345, "output.0": True}
 PICTURE = b"\x89PNG\r\n\x00"
-PRESENT_FORMAT = len(shipped_migrations())
+PRESENT_FORMAT = len(read_migrations())
 
 
 def database_from_dump(dump: Path, path: Path) -> Path:

@@ -29,8 +29,8 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 @contextlib.contextmanager
-def held_by_another_program(path: Path) -> Iterator[None]:
-    """Nobody else can write to the database in the meantime."""
+def lock_by_another_program(path: Path) -> Iterator[None]:
+    """No other program can write to the database in the meantime."""
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:
@@ -65,7 +65,7 @@ async def test_a_commit_of_nothing_needs_no_transaction(store: SqliteStore) -> N
 
 async def test_reads_do_not_wait_for_a_write(store: SqliteStore, tmp_path: Path) -> None:
     await store.commit(Changes(settings={"a": 1}, blobs={"site": b"s"}))
-    with held_by_another_program(tmp_path / "store.db"):
+    with lock_by_another_program(tmp_path / "store.db"):
         waiting = asyncio.create_task(store.commit(Changes(settings={"a": 2})))
         await asyncio.sleep(0)
         assert store.load().settings == {"a": 1}
@@ -148,12 +148,12 @@ def test_a_new_store_without_room_is_refused_in_plain_words(tmp_path: Path) -> N
 async def test_the_refusal_says_what_is_wrong_and_that_nothing_changed(
     store: SqliteStore, tmp_path: Path
 ) -> None:
-    held = held_by_another_program(tmp_path / "store.db")
+    held = lock_by_another_program(tmp_path / "store.db")
     with held, pytest.raises(StoreUnavailable) as refused:
         await store.commit(Changes(settings={"a": 1}))
     assert str(refused.value) == (
-        "The change could not be saved: another program holds the store. "
-        "Nothing was changed; try again when this is put right."
+        "The change could not be saved: another program has locked the store. Nothing was "
+        "changed; try again when this is fixed."
     )
 
 

@@ -150,14 +150,14 @@ async def test_a_commit_of_nothing_succeeds(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["nul\0", "line\n", "half\ud800"])
-async def test_a_name_that_is_not_printable_is_refused_at_once(any_store: Store, name: str) -> None:
+async def test_unprintable_name_is_refused_immediately(any_store: Store, name: str) -> None:
     for changes in (Changes({"good": 1, name: 1}), Changes({"good": 1}, {}, {name: b""})):
-        with pytest.raises(ValueError, match="only printable text"):
+        with pytest.raises(ValueError, match="printable characters only"):
             await any_store.commit(changes)
     assert any_store.load().settings == {}
 
 
-async def test_a_value_json_cannot_say_is_refused_at_once(any_store: Store) -> None:
+async def test_value_that_json_cannot_express_is_refused_immediately(any_store: Store) -> None:
     with pytest.raises(TypeError):
         await any_store.commit(Changes(settings={"good": 1, "bad": object()}))
     assert any_store.load().settings == {}
@@ -243,7 +243,7 @@ class Model:
 
 
 def same(found: Any, expected: Any) -> bool:
-    """Equal, with 0.0 and -0.0, 1 and 1.0 and True told apart."""
+    """Equal, with 0.0 and -0.0, 1 and 1.0 and True distinguished."""
     if isinstance(expected, dict):
         return found.keys() == expected.keys() and all(
             same(found[k], expected[k]) for k in expected

@@ -153,7 +153,7 @@ async def test_a_damaged_or_removed_log_takes_no_change(
 
 
 def flip_header(path: Path) -> None:
-    """Nobody who runs looks at it again, but a start would drop the whole log."""
+    """A running process never looks at it again, but a start would drop the whole log."""
     with path.open("r+b") as file:
         file.write(b"\xa5" * 32)
 
@@ -186,7 +186,7 @@ async def test_a_log_that_is_held_while_it_must_be_emptied_takes_no_change_only_
         other.execute("BEGIN")
         other.execute("SELECT * FROM kept").fetchone()
         os.utime(log_of(path))
-        assert "Another program holds the store's log" in await refusal(store)
+        assert "Another program has locked the store's log" in await refusal(store)
     await store.commit(Changes({NAME: "after"}))
 
 
@@ -222,7 +222,7 @@ async def test_damage_that_is_met_by_a_read_takes_no_change_either(
     assert "Restart the controller" in await refusal(store)
 
 
-async def test_damage_that_is_met_by_a_write_is_told_alike(tmp_path: Path) -> None:
+async def test_damage_found_by_a_write_is_reported_alike(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     await SqliteStore(path).close()
     with closing(sqlite3.connect(path)) as connection:
@@ -246,7 +246,7 @@ async def test_a_file_that_was_only_touched_or_read_is_no_damage(
     assert store.load().settings[NAME] == "after"
 
 
-async def test_our_own_folding_of_the_log_is_not_taken_for_somebody_else(
+async def test_own_checkpoint_is_not_mistaken_for_another_program(
     store: SqliteStore, path: Path
 ) -> None:
     before = size_and_time(path)

@@ -60,14 +60,14 @@ class Killed:
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
+def store_after_kill(tmp_path_factory: pytest.TempPathFactory) -> Killed:
     return Killed(tmp_path_factory.mktemp("killed"))
 
 
 @pytest.fixture
-def path(killed: Killed, tmp_path: Path) -> Path:
+def path(store_after_kill: Killed, tmp_path: Path) -> Path:
     """The files of a store that was killed between two commits."""
-    shutil.copytree(killed.before, tmp_path / "data")
+    shutil.copytree(store_after_kill.before, tmp_path / "data")
     return tmp_path / "data" / "store.db"
 
 
@@ -81,7 +81,7 @@ def flip_in_value(file: Path, name: bytes) -> None:
     flip(file, file.read_bytes().index(name) + len(name) + 2)
 
 
-async def opened(path: Path, *, was_closed: bool = False) -> tuple[str | None, str]:
+async def start_after_kill(path: Path, *, was_closed: bool = False) -> tuple[str | None, str]:
     """What is reported at a start, and the value that was set last."""
     found = open_store(path, was_closed=was_closed)
     value = found.store.load().settings[LAST]
@@ -96,7 +96,7 @@ def frames(path: Path) -> int:
 
 
 async def test_log_without_damage_is_not_reported(path: Path) -> None:
-    assert await opened(path) == (None, "7")
+    assert await start_after_kill(path) == (None, "7")
     assert not list(path.parent.glob("damaged-*"))
 
 
@@ -106,7 +106,7 @@ async def test_flipped_bit_in_the_log_is_reported_and_the_files_are_kept(
 ) -> None:
     flip(log_path(path), HEADER + (frames(path) - back) * FRAME + 1000)
     damaged = log_path(path).read_bytes()
-    report, value = await opened(path)
+    report, value = await start_after_kill(path)
     assert report is not None
     assert "log" in report
     assert value != "7"
@@ -118,13 +118,13 @@ async def test_flipped_bit_in_the_log_is_reported_and_the_files_are_kept(
 
 async def test_report_outlasts_restarts_until_the_copies_are_removed(path: Path) -> None:
     flip(log_path(path), HEADER + 1000)
-    first, value = await opened(path)
-    again, same = await opened(path)
+    first, value = await start_after_kill(path)
+    again, same = await start_after_kill(path)
     assert first == again is not None
     assert value == same
     assert [one.name for one in path.parent.glob("damaged-*")] == ["damaged-1"]
     shutil.rmtree(path.parent / "damaged-1")
-    assert await opened(path) == (None, value)
+    assert await start_after_kill(path) == (None, value)
 
 
 async def test_log_that_is_wholly_in_the_main_file_may_be_damaged(tmp_path: Path) -> None:
@@ -137,34 +137,36 @@ async def test_log_that_is_wholly_in_the_main_file_may_be_damaged(tmp_path: Path
     await asyncio.to_thread(shutil.copytree, running, copy)
     await store.close()
     flip(log_path(copy / "store.db"), HEADER + 1000)
-    assert await opened(copy / "store.db") == (None, "b")
+    assert await start_after_kill(copy / "store.db") == (None, "b")
 
 
 @examples(60)
 @given(cut=st.floats(0, 1))
 def test_interrupted_transaction_is_not_reported(
-    killed: Killed, tmp_path_factory: pytest.TempPathFactory, cut: float
+    store_after_kill: Killed, tmp_path_factory: pytest.TempPathFactory, cut: float
 ) -> None:
     folder = tmp_path_factory.mktemp("torn")
-    shutil.copytree(killed.before, folder, dirs_exist_ok=True)
-    before, after = (log_path(one / "store.db") for one in (killed.before, killed.after))
+    shutil.copytree(store_after_kill.before, folder, dirs_exist_ok=True)
+    before, after = (
+        log_path(one / "store.db") for one in (store_after_kill.before, store_after_kill.after)
+    )
     length = before.stat().st_size + int(cut * (after.stat().st_size - before.stat().st_size))
     log_path(folder / "store.db").write_bytes(after.read_bytes()[:length])
     value = "last" if length == after.stat().st_size else "7"
-    assert asyncio.run(opened(folder / "store.db")) == (None, value)
+    assert asyncio.run(start_after_kill(folder / "store.db")) == (None, value)
     shutil.rmtree(folder)
 
 
 @examples(60)
 @given(data=st.data())
 def test_power_cut_in_a_transaction_is_not_reported(
-    killed: Killed, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    store_after_kill: Killed, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """Any of its frames may have reached the disk, and the index is of before or is missing."""
     folder = tmp_path_factory.mktemp("power")
-    shutil.copytree(killed.before, folder, dirs_exist_ok=True)
+    shutil.copytree(store_after_kill.before, folder, dirs_exist_ok=True)
     path = folder / "store.db"
-    content = bytearray((killed.after / "store.db-wal").read_bytes())
+    content = bytearray((store_after_kill.after / "store.db-wal").read_bytes())
     first, end = frames(path), (len(content) - HEADER) // FRAME
     for number in data.draw(st.sets(st.integers(first, end - 1), min_size=1)):
         start = HEADER + number * FRAME
@@ -172,17 +174,17 @@ def test_power_cut_in_a_transaction_is_not_reported(
     log_path(path).write_bytes(content)
     if data.draw(st.booleans()):
         index_path(path).unlink()
-    assert asyncio.run(opened(path)) == (None, "7")
+    assert asyncio.run(start_after_kill(path)) == (None, "7")
     shutil.rmtree(folder)
 
 
 @examples(40)
 @given(data=st.data())
 def test_frames_are_counted_as_sqlite_counts_them(
-    killed: Killed, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+    store_after_kill: Killed, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("counted")
-    shutil.copytree(killed.after, folder, dirs_exist_ok=True)
+    shutil.copytree(store_after_kill.after, folder, dirs_exist_ok=True)
     log = log_path(folder / "store.db")
     flip(log, data.draw(st.integers(HEADER, log.stat().st_size - 1)))
     with log.open("rb") as file:
@@ -193,23 +195,23 @@ def test_frames_are_counted_as_sqlite_counts_them(
 async def test_damage_in_the_middle_is_reported_also_without_an_index(path: Path) -> None:
     flip(log_path(path), HEADER + 1000)
     index_path(path).unlink()
-    report, _ = await opened(path)
+    report, _ = await start_after_kill(path)
     assert report is not None
 
 
 async def test_log_that_is_missing_without_an_index_is_reported(path: Path) -> None:
     log_path(path).unlink()
     index_path(path).unlink()
-    report, _ = await opened(path)
+    report, _ = await start_after_kill(path)
     assert report is not None
 
 
 async def test_kill_before_the_first_transaction_is_not_reported(path: Path) -> None:
     DataFolder(path.parent).close()
-    await opened(path)
+    await start_after_kill(path)
     with DataFolder(path.parent):
         assert not log_path(path).exists()
-        assert await opened(path) == (None, "7")
+        assert await start_after_kill(path) == (None, "7")
 
 
 def test_frames_of_a_transaction_that_was_rolled_back_are_not_reported(tmp_path: Path) -> None:
@@ -244,13 +246,13 @@ async def test_damaged_index_alone_loses_nothing(
     path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     index_path(path).write_bytes(damage(index_path(path).read_bytes()))
-    assert await opened(path) == (None, "7")
+    assert await start_after_kill(path) == (None, "7")
 
 
 async def test_flipped_bit_in_a_value_of_the_main_file_is_reported(path: Path) -> None:
-    await opened(path)
+    await start_after_kill(path)
     flip_in_value(path, b"outputs.3.name")
-    report, _ = await opened(path)
+    report, _ = await start_after_kill(path)
     assert report is not None
     assert "1 of its pages" in report
     assert (path.parent / "damaged-1" / "store.db").exists()
@@ -258,7 +260,7 @@ async def test_flipped_bit_in_a_value_of_the_main_file_is_reported(path: Path) -
 
 async def test_store_that_an_older_program_has_written_is_not_compared(path: Path) -> None:
     DataFolder(path.parent).close()
-    await opened(path)
+    await start_after_kill(path)
     assert read_sums(path) is not None
     connection = sqlite3.connect(path)
     connection.execute("UPDATE setting SET value = '\"by an older one\"'")
@@ -266,7 +268,7 @@ async def test_store_that_an_older_program_has_written_is_not_compared(path: Pat
     connection.close()
     (path.parent / "lock").write_bytes(b"")
     with DataFolder(path.parent):
-        assert await opened(path, was_closed=True) == (None, "by an older one")
+        assert await start_after_kill(path, was_closed=True) == (None, "by an older one")
 
 
 def test_store_that_another_program_uses_is_left_alone(path: Path) -> None:
@@ -292,14 +294,14 @@ def test_check_of_the_data_folder_reports_a_damaged_log(
     flip(log_path(path), HEADER + 1000)
     assert main(["data", "check", "--data", str(path.parent)]) == 1
     assert "store.db-wal is damaged or missing" in capsys.readouterr().out
-    report, _ = asyncio.run(opened(path))
+    report, _ = asyncio.run(start_after_kill(path))
     assert report is not None
 
 
 async def test_what_a_maintenance_command_found_is_shown_by_the_next_start(path: Path) -> None:
     flip(log_path(path), HEADER + 1000)
     await SqliteStore(path).close()
-    report, _ = await opened(path)
+    report, _ = await start_after_kill(path)
     assert report is not None
 
 
@@ -316,7 +318,7 @@ async def test_damaged_log_on_a_disk_that_cannot_be_written_is_reported(path: Pa
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder_with_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a program that was killed while it recorded a history."""
     running, killed = (tmp_path_factory.mktemp("recorded") / name for name in ("running", "killed"))
     with (
@@ -339,32 +341,36 @@ def start_on_history(folder: Path) -> str | None:
     return store.troubles.get("recovery")
 
 
-def history_of(recorded: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(recorded, tmp_path / "data")) / "history.db"
+def history_of(folder_with_history: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folder_with_history, tmp_path / "data")) / "history.db"
 
 
-def test_history_that_was_only_killed_is_not_reported(recorded: Path, tmp_path: Path) -> None:
-    path = history_of(recorded, tmp_path)
+def test_history_that_was_only_killed_is_not_reported(
+    folder_with_history: Path, tmp_path: Path
+) -> None:
+    path = history_of(folder_with_history, tmp_path)
     assert start_on_history(path.parent) is None
     assert not list(path.parent.glob("damaged-*"))
 
 
 @pytest.mark.parametrize("back", [1, 2, 7])
 def test_flipped_bit_in_the_log_of_the_history_is_reported(
-    recorded: Path, tmp_path: Path, back: int
+    folder_with_history: Path, tmp_path: Path, back: int
 ) -> None:
-    path = history_of(recorded, tmp_path)
+    path = history_of(folder_with_history, tmp_path)
     flip(log_path(path), HEADER + (frames(path) - back) * FRAME + 1000)
     report = start_on_history(path.parent)
     assert report is not None
-    assert "values and journal entries that were recorded last are missing" in report
+    assert "The latest values and journal entries are lost" in report
     assert (path.parent / "damaged-1" / "history.db-wal").exists()
     assert start_on_history(path.parent) == report
 
 
-def test_history_after_a_power_cut_is_not_reported(recorded: Path, tmp_path: Path) -> None:
+def test_history_after_a_power_cut_is_not_reported(
+    folder_with_history: Path, tmp_path: Path
+) -> None:
     """Without waiting for the disk, the end of the log may be missing, and the index be older."""
-    path = history_of(recorded, tmp_path)
+    path = history_of(folder_with_history, tmp_path)
     lock = path.with_name("lock")
     number, _, _ = lock.read_text().partition("\n")
     lock.write_text(f"{number}\n".ljust(32, "\n") + "another start of the machine")

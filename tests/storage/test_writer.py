@@ -27,7 +27,7 @@ class HeldStore(MemoryStore):
         await self.writes[-1][1]
         await super().write(rows)
 
-    async def begun(self, number: int) -> asyncio.Future[None]:
+    async def wait_for_write(self, number: int) -> asyncio.Future[None]:
         """Wait for the write with that number."""
         await until(lambda: len(self.writes) > number)
         return self.writes[number][1]
@@ -61,13 +61,13 @@ async def test_commits_that_come_while_the_disk_is_busy_share_the_next_transacti
     store = HeldStore()
     writer = Writer(store)
     first = writer.commit(Changes(settings={"n": 0}))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     others = []
     for n in range(1, 6):
         others.append(writer.commit(Changes(settings={"n": n})))
         await asyncio.sleep(0)
     write.set_result(None)
-    (await store.begun(1)).set_result(None)
+    (await store.wait_for_write(1)).set_result(None)
     assert await outcomes(first, *others) == [None] * 6
     assert len(store.writes) == 2
     assert store.load().settings == {"n": 5}
@@ -77,12 +77,12 @@ async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
     store = HeldStore()
     writer = Writer(store)
     failing = writer.commit(Changes(settings={"a": "lost"}))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     behind = [writer.commit(Changes(settings={f"b.{n}": n})) for n in range(10)]
     write.set_exception(FULL)
     assert await outcomes(failing, *behind) == [StoreUnavailable] * 11
     after = writer.commit(Changes(settings={"c": "after"}))
-    (await store.begun(1)).set_result(None)
+    (await store.wait_for_write(1)).set_result(None)
     assert await outcomes(after) == [None]
     assert store.load().settings == {"c": "after"}
 
@@ -96,15 +96,15 @@ async def test_whatever_fails_is_a_refusal_to_who_waits(
             raise fault
 
     assert await outcomes(Writer(FaultyStore()).commit(Changes())) == [StoreUnavailable]
-    assert "a change is not on disk" in caplog.text
+    assert "a change was not saved" in caplog.text
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-async def test_whoever_gives_up_takes_nothing_back_and_disturbs_nobody(is_full: bool) -> None:
+async def test_cancelled_commit_stays_written_and_disturbs_no_other(is_full: bool) -> None:
     store = HeldStore()
     writer = Writer(store)
     given_up, other = (writer.commit(Changes(settings={name: 1})) for name in "ab")
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     given_up.cancel()
     if is_full:
         write.set_exception(FULL)
@@ -119,7 +119,7 @@ async def test_a_writer_that_is_cancelled_sees_through_what_it_has_begun(is_full
     store = HeldStore()
     writer = Writer(store)
     begun = writer.commit(Changes(settings={"a": 1}))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     assert isinstance(writer._group, GroupCommit)
     assert writer._group.task is not None
     writer._group.task.cancel()
@@ -137,7 +137,7 @@ async def test_a_writer_that_is_collected_without_its_loop_ends_and_settles_noth
     store = HeldStore()
     writer = Writer(store)
     begun = writer.commit(Changes(settings={"a": 1}))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     assert isinstance(writer._group, GroupCommit)
     assert writer._group.task is not None
     coroutine = writer._group.task.get_coro()
@@ -145,14 +145,14 @@ async def test_a_writer_that_is_collected_without_its_loop_ends_and_settles_noth
     coroutine.close()
     assert not begun.done()
     write.set_result(None)
-    # The task finds that it has nothing to go on with.
+    # The task finds that it has nothing left to do.
     writer._group.task.cancel()
     await asyncio.wait([writer._group.task])
     assert isinstance(writer._group.task.exception(), RuntimeError)
 
 
 @pytest.mark.parametrize("is_full", [False, True])
-async def test_whoever_queued_a_commit_hears_in_order_and_before_who_waits(is_full: bool) -> None:
+async def test_commit_callbacks_run_in_order_and_before_waiting_callers(is_full: bool) -> None:
     store = HeldStore()
     writer = Writer(store)
     told: list[tuple[str, tuple[object, ...], bool]] = []
@@ -166,7 +166,7 @@ async def test_whoever_queued_a_commit_hears_in_order_and_before_who_waits(is_fu
     listeners = [together, together, None, together, alone]
     for number, listener in enumerate(listeners):
         futures.append(writer.commit(Changes(settings={"n": number}), listener, number))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     if is_full:
         write.set_exception(FULL)
     else:
@@ -187,12 +187,12 @@ async def test_a_fault_of_who_hears_is_theirs_alone(
     writer = Writer(store)
 
     def fail(_: Sequence[Commit], error: StoreUnavailable | None) -> None:
-        raise ZeroDivisionError("whoever is told has a fault")
+        raise ZeroDivisionError("the callback has a fault")
 
     heard: list[StoreUnavailable | None] = []
     faulty = writer.commit(Changes(settings={"a": 1}), fail)
     behind = writer.commit(Changes(settings={"b": 2}), lambda _, error: heard.append(error))
-    write = await store.begun(0)
+    write = await store.wait_for_write(0)
     if is_full:
         write.set_exception(FULL)
         assert await outcomes(faulty, behind) == [StoreUnavailable, StoreUnavailable]
@@ -200,19 +200,19 @@ async def test_a_fault_of_who_hears_is_theirs_alone(
         write.set_result(None)
         assert await outcomes(faulty, behind) == [ZeroDivisionError, None]
     assert len(heard) == 1
-    assert "whoever is told has a fault" in caplog.text
+    assert "the callback has a fault" in caplog.text
     # What is durable is so whatever the one does who hears of it.
     assert store.load().settings == ({} if is_full else {"a": 1, "b": 2})
 
 
-async def test_a_failure_that_was_told_is_no_oversight_of_who_does_not_wait() -> None:
-    """The loop complains of failures that nobody has heard of."""
+async def test_reported_failure_causes_no_warning_for_callers_that_do_not_wait() -> None:
+    """The loop reports failures that were never retrieved."""
     complaints: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, about: complaints.append(about))
     store = HeldStore()
     writer = Writer(store)
     writer.commit(Changes(settings={"a": 1}))
-    (await store.begun(0)).set_exception(FULL)
+    (await store.wait_for_write(0)).set_exception(FULL)
     await until(lambda: writer.is_idle)
     assert complaints == []
 
@@ -242,7 +242,7 @@ async def test_what_the_caller_does_to_its_objects_after_the_call_changes_nothin
     assert (store.load().settings, await store.blob("site")) == ({"names": ["a"]}, b"1")
 
 
-async def test_what_cannot_be_stored_is_refused_at_once_and_not_queued() -> None:
+async def test_unstorable_value_is_refused_immediately_and_not_queued() -> None:
     writer = Writer(MemoryStore())
     with pytest.raises(TypeError):
         writer.commit(Changes(settings={"good": 1, "bad": object()}))

@@ -13,7 +13,7 @@ from leverframe.servers.http.certificate import own_certificate
 from leverframe.storage.sqlite import SqliteStore
 from tests.clients.served_twin import HOST, PATIENCE_S, ServedTwin
 from tests.controller.test_findings import CASES, Case
-from tests.storage.test_sqlite_writing import held_by_another_program
+from tests.storage.test_sqlite_writing import lock_by_another_program
 from tests.web.conftest import REFUSALS, OpenPage, Serve, within_a_second
 from tests.web.signing_in import ADMIN, ask_for_passwords, sign_in_as
 
@@ -63,10 +63,10 @@ def is_seen_and_goes(page: Page, twin: ServedTwin, case: Case) -> None:
 def a_refusing_disk_is_seen_and_goes(page: Page, twin: ServedTwin, file: Path) -> None:
     finding = page.locator(".glance .finding[data-id='trouble.store']")
     rename = f"http://{HOST}:{twin.port}/stm.cgi?oname=1Pump"
-    with held_by_another_program(file):
+    with lock_by_another_program(file):
         assert requests.get(rename, timeout=PATIENCE_S).status_code == NOT_STORED
         within_a_second(finding.is_visible, True)
-        expect(finding).to_contain_text("another program holds the store")
+        expect(finding).to_contain_text("another program has locked the store")
     within_a_second(finding.count, 0)
     assert requests.get(rename, timeout=PATIENCE_S).status_code == DONE
 

@@ -15,7 +15,7 @@ def with_modem(twin: ServedTwin) -> ModemStatus:
     """What a modem would tell, without one."""
     status = ModemStatus()
     twin.twin.controller.reports["modem"] = status.shown
-    twin.twin.controller.modem_report = status.shown_in_full
+    twin.twin.controller.modem_report = status.full_report
     return status
 
 

@@ -61,10 +61,10 @@ NOT_FOR_PAGES = (
 )
 #: Of the commands that make keys and images, and of the start of a node.
 OF_COMMANDS = (
-    *("Say which hardware", "This is no private key", "This is no public key"),
+    *("Name the hardware", "This is not a private key", "This is not a public key"),
     *("7: the node listens on", "7: port 7 of 7 cannot be used"),
     *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
-    "7 There is no sound snapshot of it.",
+    "7 There is no intact snapshot of it.",
     "7 holds sealed secrets, which a template cannot pass on.",
     # To clients that send a file in a form, which pages do not.
     "The form cannot be read: ",
@@ -83,18 +83,18 @@ COMPOSED = {
     "7 7 of function 7": ("bits 7 of function 7 (7)", "registers 7 of function 7 (7)"),
     "7 7; check its unit ID, and the gateway if there is one.": (
         "7 does not answer; check its unit ID, and the gateway if there is one.",
-        "7 answers what is no answer; check its unit ID, and the gateway if there is one.",
+        "7 sends invalid answers; check its unit ID, and the gateway if there is one.",
     ),
     "7 bit/s, parity 7, 7 7": (
         "7 bit/s, parity 7, 7 stop bit",
         "7 bit/s, parity 7, 7 stop bits",
     ),
     "7 does not answer; check its wiring, its slave ID and 7.": (
-        "7 does not answer; check its wiring, its slave ID and that it speaks 7.",
+        "7 does not answer; check its wiring, its slave ID and that it uses 7.",
     ),
-    "what 7 answers arrives damaged; check 7, the ends of the wires and that no other device has "
+    "answers of 7 arrive damaged; check 7, the ends of the wires and that no other device has "
     "its slave ID.": (
-        "what 7 answers arrives damaged; check that it speaks 7, the ends of the wires and that no "
+        "answers of 7 arrive damaged; check that it uses 7, the ends of the wires and that no "
         "other device has its slave ID.",
     ),
     "It differs from its file: 77.": (

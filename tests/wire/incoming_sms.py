@@ -1,4 +1,4 @@
-"""Received SMS for tests: what the network makes of a message that somebody else sent."""
+"""Received SMS for tests: how the network delivers a message of another phone."""
 
 from leverframe.wire.sms_pdu import Submit, submits
 

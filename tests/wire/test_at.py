@@ -1,4 +1,4 @@
-"""The AT dialogue: answers, prompts, what nobody asked for, and a modem that restarts."""
+"""The AT dialogue: answers, prompts, unsolicited lines, and a modem that restarts."""
 
 import pytest
 from hypothesis import given
@@ -11,10 +11,10 @@ from tests.effort import examples
 FEW = examples(80)
 
 
-def asked(command: str, said: bytes) -> list[Heard]:
+def feed_answer(command: str, data: bytes) -> list[Heard]:
     dialogue = AtDialogue()
     dialogue.ask(command)
-    return dialogue.feed(said)
+    return dialogue.feed(data)
 
 
 def without_echo() -> AtDialogue:
@@ -31,7 +31,7 @@ def test_a_command_ends_with_a_carriage_return_and_a_text_with_control_z() -> No
 
 
 def test_an_answer_is_every_line_up_to_the_result() -> None:
-    assert asked("AT+CSQ", b"AT+CSQ\r\r\n+CSQ: 17,0\r\n\r\nOK\r\n") == [
+    assert feed_answer("AT+CSQ", b"AT+CSQ\r\r\n+CSQ: 17,0\r\n\r\nOK\r\n") == [
         AtAnswer(("+CSQ: 17,0",), "OK")
     ]
 
@@ -48,15 +48,15 @@ def test_an_answer_is_every_line_up_to_the_result() -> None:
     ],
 )
 def test_a_result_is_good_or_bad(result: str, good: bool) -> None:
-    (answer,) = asked("AT+X", f"\r\n{result}\r\n".encode())
+    (answer,) = feed_answer("AT+X", f"\r\n{result}\r\n".encode())
     assert isinstance(answer, AtAnswer)
     assert answer.good is good
     assert answer.result == result
 
 
-def test_what_nobody_asked_for_is_told_apart_in_the_middle_of_an_answer() -> None:
+def test_unasked_line_is_recognised_in_the_middle_of_an_answer() -> None:
     said = b'\r\n+CMTI: "SM",3\r\n+CSQ: 17,0\r\nRING\r\n\r\nOK\r\n'
-    assert asked("AT+CSQ", said) == [
+    assert feed_answer("AT+CSQ", said) == [
         Unasked('+CMTI: "SM",3'),
         Unasked("RING"),
         AtAnswer(("+CSQ: 17,0",), "OK"),
@@ -65,8 +65,8 @@ def test_what_nobody_asked_for_is_told_apart_in_the_middle_of_an_answer() -> Non
 
 def test_the_state_of_the_sim_card_is_an_answer_only_where_it_was_asked_for() -> None:
     said = b"\r\n+CPIN: READY\r\n\r\nOK\r\n"
-    assert asked("AT+CPIN?", said) == [AtAnswer(("+CPIN: READY",), "OK")]
-    assert asked("AT+CSQ", said) == [Unasked("+CPIN: READY"), AtAnswer((), "OK")]
+    assert feed_answer("AT+CPIN?", said) == [AtAnswer(("+CPIN: READY",), "OK")]
+    assert feed_answer("AT+CSQ", said) == [Unasked("+CPIN: READY"), AtAnswer((), "OK")]
 
 
 def test_an_answer_that_comes_after_it_was_given_up_is_nobodys() -> None:
@@ -88,7 +88,7 @@ def test_a_prompt_is_heard_without_a_line_end() -> None:
     "sign", [b"RDY\r\n", b"NORMAL POWER DOWN\r\n", b"UNDER-VOLTAGE POWER DOWN\r\n"]
 )
 def test_a_modem_that_starts_or_stops_says_so(sign: bytes) -> None:
-    assert asked("AT+CSQ", b"\r\n" + sign) == [Restarted()]
+    assert feed_answer("AT+CSQ", b"\r\n" + sign) == [Restarted()]
 
 
 def test_an_echo_after_it_was_switched_off_means_a_restart() -> None:

@@ -19,7 +19,7 @@ EXAMPLE = Bme280Calibration(T, P, H)
 RAW_TEMPERATURE, RAW_PRESSURE = 519888, 415148
 
 
-def measured(temperature: int, pressure: int, humidity: int) -> bytes:
+def raw_measurement(temperature: int, pressure: int, humidity: int) -> bytes:
     return (
         (pressure << 4).to_bytes(3, "big")
         + (temperature << 4).to_bytes(3, "big")
@@ -39,14 +39,14 @@ def whole_number_humidity(raw: int, t_fine: int, h: tuple[int, ...]) -> float:
 
 
 def test_the_example_of_the_data_sheet() -> None:
-    found = decode_measurement(measured(RAW_TEMPERATURE, RAW_PRESSURE, 0x7000), EXAMPLE)
+    found = decode_measurement(raw_measurement(RAW_TEMPERATURE, RAW_PRESSURE, 0x7000), EXAMPLE)
     assert found.celsius == 25.08
     assert found.hpa == 1006.53
 
 
 @for_each("raw", [0, 20_000, 25_000, 28_672, 35_000, 65_535])
 def test_both_formulas_of_the_data_sheet_give_the_same_humidity(raw: int) -> None:
-    found = decode_measurement(measured(RAW_TEMPERATURE, RAW_PRESSURE, raw), EXAMPLE)
+    found = decode_measurement(raw_measurement(RAW_TEMPERATURE, RAW_PRESSURE, raw), EXAMPLE)
     assert found.percent == pytest.approx(whole_number_humidity(raw, 128422, H), abs=0.05)
 
 
@@ -73,9 +73,13 @@ def test_calibration_numbers_are_found_in_their_registers(
 
 
 def test_what_was_not_measured_is_absent() -> None:
-    found = decode_measurement(measured(RAW_TEMPERATURE, 0x80000, 0x8000), EXAMPLE)
+    found = decode_measurement(raw_measurement(RAW_TEMPERATURE, 0x80000, 0x8000), EXAMPLE)
     assert found == (25.08, None, None)
-    assert decode_measurement(measured(0x80000, 0x80000, 0x8000), EXAMPLE) == (None, None, None)
+    assert decode_measurement(raw_measurement(0x80000, 0x80000, 0x8000), EXAMPLE) == (
+        None,
+        None,
+        None,
+    )
 
 
 @given(

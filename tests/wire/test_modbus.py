@@ -31,7 +31,7 @@ from leverframe.wire.modbus import (
     bits_from,
     data_answer,
     exception_answer,
-    packed_bits,
+    pack_bits,
     registers_from,
     request_from,
 )
@@ -100,7 +100,7 @@ def test_multiple_writes_are_understood_as_the_peer_writes_them(
 @given(ADDRESS, BITS, WORDS)
 def test_the_peer_understands_our_answers(address: int, bits: list[bool], words: list[int]) -> None:
     decode = DecodePDU(False).decode
-    read = decode(data_answer(1, packed_bits([int(bit) for bit in bits])))
+    read = decode(data_answer(1, pack_bits([int(bit) for bit in bits])))
     assert read is not None
     assert read.bits[: len(bits)] == bits
     read = decode(data_answer(4, b"".join(word.to_bytes(2, "big") for word in words)))
@@ -159,7 +159,7 @@ def test_any_bytes_are_a_request_or_an_exception(pdu: bytes) -> None:
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=300))
 def test_bits_survive_packing(bits: list[int]) -> None:
-    assert bits_from(packed_bits(bits), len(bits)) == tuple(bits)
+    assert bits_from(pack_bits(bits), len(bits)) == tuple(bits)
 
 
 @given(WORDS)
@@ -167,7 +167,7 @@ def test_registers_survive_packing(words: list[int]) -> None:
     assert registers_from(b"".join(word.to_bytes(2, "big") for word in words)) == tuple(words)
 
 
-def taken(frames: TcpFrames) -> list[TcpRequest]:
+def take_requests(frames: TcpFrames) -> list[TcpRequest]:
     found = []
     while (request := frames.next()) is not None:
         found.append(request)
@@ -192,7 +192,7 @@ def test_frames_are_found_in_pieces_of_any_size(
     found = []
     for at in range(0, len(stream), piece):
         frames.feed(stream[at : at + piece])
-        found += taken(frames)
+        found += take_requests(frames)
     assert [(one.transaction, one.unit) for one in found] == [x[:2] for x in asked]
     assert [request_from(one.pdu) for one in found] == [Read(1, x[2], 3) for x in asked]
     assert not frames.is_within_a_frame
@@ -205,7 +205,7 @@ def test_any_bytes_are_frames_or_no_modbus(pieces: list[bytes]) -> None:
     for piece in pieces:
         frames.feed(piece)
         try:
-            for request in taken(frames):
+            for request in take_requests(frames):
                 assert 1 <= len(request.pdu) <= 253
         except NotModbus:
             return

@@ -179,7 +179,7 @@ def test_every_reading_is_read_once_and_never_across_a_hole(
         assert values.keys() == {reading.number for reading in block.readings}
 
 
-def test_neighbouring_bits_are_read_at_once_and_told_apart() -> None:
+def test_neighbouring_bits_are_read_together_and_distinguished() -> None:
     readings = tuple(ModuleReading(n, "", "", 20 + n, 1, "int16") for n in range(10))
     (block,) = blocks_of(Module(readings))
     assert block.read.count == 10

@@ -23,7 +23,7 @@ def answer(transaction: int, registers: list[int], unit: int = 9) -> bytes:
     return frame
 
 
-def framed(transaction: int, pdu: bytes, unit: int = 9) -> bytes:
+def build_frame(transaction: int, pdu: bytes, unit: int = 9) -> bytes:
     return transaction.to_bytes(2, "big") + bytes((0, 0, 0, len(pdu) + 1, unit)) + pdu
 
 
@@ -47,23 +47,23 @@ def test_an_answer_is_found_in_pieces_behind_answers_to_earlier_requests(piece: 
 
 
 @for_each(
-    ("heard", "meaning"),
+    ("data", "meaning"),
     [
-        (framed(5, exception_answer(3, 11)), ExceptionReply(11)),
+        (build_frame(5, exception_answer(3, 11)), ExceptionReply(11)),
         (answer(5, [1, 2, 3]), NoAnswer(is_damaged=True)),
-        (framed(5, exception_answer(4, 2)), NoAnswer(is_damaged=True)),
+        (build_frame(5, exception_answer(4, 2)), NoAnswer(is_damaged=True)),
         (b"HTTP/1.1 400 Bad Request\r\n", NoAnswer(is_damaged=True)),
         (answer(5, [1, 2])[:-1], None),
     ],
     ids=["exception", "too long", "of another function", "no Modbus", "cut"],
 )
-def test_what_makes_no_sense_is_no_answer(heard: bytes, meaning: object) -> None:
-    assert TcpAnswerReader(5, 9, ASKED).feed(heard) == meaning
+def test_what_makes_no_sense_is_no_answer(data: bytes, meaning: object) -> None:
+    assert TcpAnswerReader(5, 9, ASKED).feed(data) == meaning
 
 
 def test_a_write_is_confirmed() -> None:
     write = Write(16, 5, (1, 2))
-    assert TcpAnswerReader(5, 9, write).feed(framed(5, write.confirmation())) == Data(b"")
+    assert TcpAnswerReader(5, 9, write).feed(build_frame(5, write.confirmation())) == Data(b"")
 
 
 @for_each(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from leverframe.engine.effects import WriteModbus
 from leverframe.wire.modbus import Read, Write
-from leverframe.wire.modbus_writes import is_written, read_of, value_in, writes_of, written_data
+from leverframe.wire.modbus_writes import encode_written, is_written, read_of, value_in, writes_of
 from tests.cases import for_each
 
 ENDIANS = ("none", "byte", "word", "byte and word")
@@ -51,7 +51,7 @@ def test_what_was_written_is_read_as_the_same_number(
     type_name: str, endian: str, data: st.DataObject
 ) -> None:
     effect = to_write(type_name, data.draw(st.integers(*RANGES[type_name])), endian)
-    read = written_data(effect)
+    read = encode_written(effect)
     assert is_written(effect, read)
     assert value_in(effect, read) == effect.value
     assert not is_written(effect, bytes(byte ^ 1 for byte in read))

@@ -53,7 +53,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
 
 
-def fed(decoder: Decoder, chunks: list[bytes]) -> list[Found]:
+def feed_chunks(decoder: Decoder, chunks: list[bytes]) -> list[Found]:
     return [found for chunk in chunks for found in decoder.feed(chunk)]
 
 
@@ -71,7 +71,7 @@ def test_frames_are_found_however_they_are_cut(module: str, data: st.DataObject)
     sent = data.draw(st.lists(st.sampled_from(good_frames(module)), max_size=5))
     cuts = data.draw(st.lists(st.integers(0, 500)))
     chunks = pieces(b"".join(frame for frame, _ in sent), cuts)
-    assert fed(DECODERS[module](), chunks) == [reading for _, reading in sent]
+    assert feed_chunks(DECODERS[module](), chunks) == [reading for _, reading in sent]
 
 
 @MODULES
@@ -83,7 +83,7 @@ def test_random_bytes_give_readings_or_nothing_in_any_pieces(
     noise = data.draw(st.binary(max_size=300))
     cuts = data.draw(st.lists(st.integers(0, 500)))
     whole = DECODERS[module]().feed(noise)
-    assert fed(DECODERS[module](), pieces(noise, cuts)) == whole
+    assert feed_chunks(DECODERS[module](), pieces(noise, cuts)) == whole
     for reading in whole:
         for value in reading.values():
             assert value is None or (isinstance(value, str) and value) or isfinite(float(value))
@@ -97,7 +97,7 @@ def test_a_frame_after_garbage_is_found(module: str, data: st.DataObject) -> Non
     frame, reading = data.draw(st.sampled_from(good_frames(module)))
     decoder = DECODERS[module]()
     # What garbage swallows is at most one frame: it may look like the beginning of one.
-    found = fed(decoder, [garbage, frame, frame])
+    found = feed_chunks(decoder, [garbage, frame, frame])
     assert found[-1] == reading
 
 
@@ -138,4 +138,4 @@ def test_every_mass_survives_the_escaping(values: list[float]) -> None:
 def test_a_code_longer_than_any_is_noise_and_the_next_one_is_read() -> None:
     decoder = scanner.ScannerDecoder()
     noise = b"x" * (scanner.MAX_BYTES + 1)
-    assert fed(decoder, [noise, noise, b"tail\nnext\n"]) == [{"barcode": "next"}]
+    assert feed_chunks(decoder, [noise, noise, b"tail\nnext\n"]) == [{"barcode": "next"}]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from leverframe.wire.gsm7 import packed, septets_of
-from leverframe.wire.sms_inbox import MAX_UNFINISHED, Inbox, stored_messages
-from leverframe.wire.sms_pdu import BadPdu, delivered, submits
+from leverframe.wire.gsm7 import pack, septets_of
+from leverframe.wire.sms_inbox import MAX_UNFINISHED, Inbox, list_stored_messages
+from leverframe.wire.sms_pdu import BadPdu, decode_delivery, submits
 from tests.cases import for_each
 from tests.effort import examples
 from tests.wire.incoming_sms import incoming
@@ -110,7 +110,9 @@ def test_a_text_of_more_parts_than_can_be_joined_is_refused() -> None:
 
 def test_a_message_of_a_real_network_is_read() -> None:
     # The example of many introductions to PDUs: from +27838890001.
-    received = delivered("07917283010010F5040BC87238880900F10000993092516195800AE8329BFD4697D9EC37")
+    received = decode_delivery(
+        "07917283010010F5040BC87238880900F10000993092516195800AE8329BFD4697D9EC37"
+    )
     assert received.sender.lstrip("+") == "27838890001"
     assert received.text == "hellohello"
     assert received.can_be_answered
@@ -120,9 +122,9 @@ def test_a_sender_with_a_name_is_shown_and_cannot_be_answered() -> None:
     letters = septets_of("Network")
     assert letters is not None
     # An address is counted in half bytes: seven letters of seven bits are 13 of them.
-    address = b"\x0d\xd0" + packed(letters, b"")[0]
+    address = b"\x0d\xd0" + pack(letters, b"")[0]
     pdu = b"\x00\x04" + address + bytes.fromhex("00 00 62 11 41 21 43 65 40 00")
-    received = delivered(pdu.hex())
+    received = decode_delivery(pdu.hex())
     assert (received.sender, received.text) == ("Network", "")
     assert not received.can_be_answered
 
@@ -133,13 +135,13 @@ def test_a_sender_with_a_name_is_shown_and_cannot_be_answered() -> None:
         ("", "nothing"),
         ("00", "no flags"),
         ("0011000B914805214365F70000AA02C834", "a message that was sent"),
-        ("0004039121F3000462114121436540 02ABCD", "data and no text"),
+        ("0004039121F3000462114121436540 02ABCD", "data instead of text"),
         ("not hexadecimal", "no digits"),
     ],
 )
-def test_what_is_no_received_text_is_told(digits: str, why: str) -> None:
+def test_pdu_without_a_received_text_is_refused(digits: str, why: str) -> None:
     with pytest.raises(BadPdu):
-        delivered(digits)
+        decode_delivery(digits)
 
 
 @examples(400)
@@ -175,4 +177,4 @@ def test_messages_that_are_never_completed_are_dropped() -> None:
 
 def test_the_list_of_a_modem_is_read() -> None:
     lines = ["+CMGL: 1,0,,24", "AB", '+CMGL: 12,1,"",30', "CD", "+CMGL: 13,1,,2"]
-    assert list(stored_messages(lines)) == [(1, "AB"), (12, "CD")]
+    assert list(list_stored_messages(lines)) == [(1, "AB"), (12, "CD")]

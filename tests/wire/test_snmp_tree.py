@@ -182,7 +182,7 @@ def test_net_snmp_reads_the_mib_file_without_complaint(tmp_path: Path) -> None:
     ended = subprocess.run(
         [*asked, *names], capture_output=True, text=True, timeout=PATIENCE_S, env=folder
     )
-    # It tells of every macro, which only smilint reads.
+    # It reports every macro, which only smilint reads.
     assert [line for line in ended.stderr.splitlines() if " MACRO " not in line] == []
     assert ended.stdout.split() == [
         "." + ".".join(map(str, BY_LABEL[label].oid)) for label in ("OUT0", "DS1", "PM2.5", "m30")

@@ -27,7 +27,7 @@ def data(block: int, content: bytes) -> bytes:
     return b"\0\3" + (block % 0x10000).to_bytes(2, "big") + content
 
 
-def begun(**options: object) -> Receiver:
+def begin_transfer(**options: object) -> Receiver:
     receiver = Receiver(MOST)
     receiver.datagram(write_request(**options), CLIENT, 0.0)  # type: ignore[arg-type]
     return receiver
@@ -41,7 +41,7 @@ def is_error(answer: TransferAnswer, code: int) -> bool:
 @given(st.binary(max_size=3000), st.integers(8, 600) | st.none())
 def test_a_file_arrives_as_it_was_sent(content: bytes, block_bytes: int | None) -> None:
     options = {} if block_bytes is None else {"blksize": block_bytes}
-    receiver, size = begun(**options), block_bytes or 512
+    receiver, size = begin_transfer(**options), block_bytes or 512
     for number in range(len(content) // size + 1):
         packet = data(number + 1, content[number * size : (number + 1) * size])
         answer = receiver.datagram(packet, CLIENT, 0.0)
@@ -54,7 +54,7 @@ def test_a_file_arrives_as_it_was_sent(content: bytes, block_bytes: int | None) 
 
 
 def test_block_numbers_go_round() -> None:
-    receiver = begun(blksize=8)
+    receiver = begin_transfer(blksize=8)
     receiver._most_bytes = 1_000_000
     for number in range(1, 65_540):
         answer = receiver.datagram(data(number, b"12345678"), CLIENT, 0.0)
@@ -87,7 +87,7 @@ def test_a_repeated_write_request_gets_the_same_answer() -> None:
 
 
 def test_the_last_block_is_acknowledged_only_when_the_file_was_judged() -> None:
-    receiver = begun()
+    receiver = begin_transfer()
     last = data(1, b"short")
     assert receiver.datagram(last, CLIENT, 0.0) == TransferAnswer(file=b"short")
     assert receiver.datagram(last, CLIENT, 1.0) == TransferAnswer()
@@ -98,7 +98,7 @@ def test_the_last_block_is_acknowledged_only_when_the_file_was_judged() -> None:
 
 
 def test_a_second_client_has_to_wait_until_the_first_is_silent() -> None:
-    receiver = begun()
+    receiver = begin_transfer()
     assert is_error(receiver.datagram(write_request(), OTHER, SILENCE_S - 0.1), 0)
     assert receiver.datagram(write_request(), OTHER, SILENCE_S) == TransferAnswer(b"\0\4\0\0")
     assert is_error(receiver.datagram(data(1, b"x"), CLIENT, SILENCE_S), 5)
@@ -121,18 +121,18 @@ def test_what_makes_no_sense_is_answered_with_an_error(packet: bytes, code: int)
 
 
 def test_a_file_that_grows_too_large_is_refused() -> None:
-    receiver = begun(blksize=8192)
+    receiver = begin_transfer(blksize=8192)
     answers = [receiver.datagram(data(n, bytes(8192)), CLIENT, 0.0) for n in range(1, 14)]
     assert is_error(answers[-1], 3)
     assert not receiver.is_receiving
 
 
 def test_a_block_out_of_turn_is_ignored() -> None:
-    assert begun().datagram(data(3, bytes(512)), CLIENT, 0.0) == TransferAnswer()
+    assert begin_transfer().datagram(data(3, bytes(512)), CLIENT, 0.0) == TransferAnswer()
 
 
 def test_a_client_can_give_up() -> None:
-    receiver = begun()
+    receiver = begin_transfer()
     assert receiver.datagram(error_packet(0, "stopped"), CLIENT, 0.0) == TransferAnswer()
     assert not receiver.is_receiving
 
@@ -145,7 +145,7 @@ def test_nothing_new_is_taken_once_it_is_shut() -> None:
 
 @given(st.lists(st.tuples(st.binary(max_size=40), st.sampled_from([CLIENT, OTHER])), max_size=12))
 def test_no_datagram_upsets_the_receiver(packets: list[tuple[bytes, tuple[str, int]]]) -> None:
-    receiver = begun()
+    receiver = begin_transfer()
     for packet, sender in packets:
         answer = receiver.datagram(packet, sender, 0.0)
         assert answer.packet is None or answer.packet[:2] in (b"\0\4", b"\0\5", b"\0\6")

@@ -51,7 +51,7 @@ def test_a_wrong_checksum_is_no_reading() -> None:
         celsius_from_text(f"{BYTES} : crc=ff NO\n{BYTES} t=20687\n")
 
 
-def test_a_wire_on_which_nobody_speaks_is_silence_and_no_wrong_checksum() -> None:
+def test_idle_wire_is_silence_and_no_wrong_checksum() -> None:
     ones = " ".join(["ff"] * 9)
     for text in (f"{ones} : crc=c9 NO\n{ones} t=-62\n", "", "garbage"):
         with pytest.raises(NoTemperature, match="does not answer; check its wires"):
@@ -66,7 +66,7 @@ def slave_text(scratchpad: str, millidegrees: int) -> str:
 
 
 def test_the_power_on_value_is_no_reading_and_a_measured_one_is() -> None:
-    with pytest.raises(NoTemperature, match="has not measured; check its supply"):
+    with pytest.raises(NoTemperature, match="has not measured since; check its supply"):
         celsius_from_text(slave_text("50054b467fff0c10", 85000))
     assert celsius_from_text(slave_text("50054b467fff1010", 85000)) == 85.0
     assert celsius_from_text(slave_text("4f054b467fff0110", 84937)) == 84.937

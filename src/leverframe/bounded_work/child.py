@@ -47,7 +47,7 @@ def main(parent: int, cpu_s: int, memory_bytes: int) -> None:
     _end_with(parent)
     _limit(cpu_s, memory_bytes)
     try:
-        pieces = _received(sys.stdin.buffer)
+        pieces = _receive(sys.stdin.buffer)
         function, values, is_fed = next(pieces)
         answer = RESULT + function(*values, *((pieces,) if is_fed else ()))
     except ErrorForPeople as error:
@@ -89,7 +89,7 @@ def _limit(cpu_s: int, memory_bytes: int) -> None:
         pass  # a machine without it, or one that does not allow it
 
 
-def _received(source: BinaryIO) -> Iterator[Any]:
+def _receive(source: BinaryIO) -> Iterator[Any]:
     """Yield the pieces that the parent sends, up to the last one."""
     while length := PIECE_LENGTH.unpack(_read(source, PIECE_LENGTH.size))[0]:
         yield pickle.loads(_read(source, length))  # noqa: S301 - the parent's own bytes

@@ -1,4 +1,4 @@
-"""Places for bounded work: so many processes of all, one of a controller, fair between tenants.
+"""Places for bounded work: a limit for all processes, one per controller, fair between tenants.
 
 Work that finds no place waits for a while in line. The next free place goes to the tenant that has
 the fewest, then to the work that came first. No tenant gets the last place, so that another one's
@@ -79,8 +79,8 @@ class WorkPlaces:
             self._leave_line(waiting)
             if isinstance(error, TimeoutError):
                 raise NoPlace(
-                    f"Other long work has run for {self.wait_s:g} s and is not done. "
-                    f"Try again in {NoPlace.retry_after_s} s."
+                    f"Other long tasks have kept this one waiting for {self.wait_s:g} s. Try "
+                    f"again in {NoPlace.retry_after_s} s."
                 ) from None
             raise
 
@@ -89,8 +89,8 @@ class WorkPlaces:
         of_tenant = sum(one.tenant == tenant for one in self._waiting)
         if of_owner >= MAX_WAITING_OF_OWNER or of_tenant >= MAX_WAITING_OF_TENANT:
             raise NoPlace(
-                "Too much long work waits already: one piece of it runs for a controller at a "
-                f"time. Try again in {NoPlace.retry_after_s} s."
+                "Too many long tasks are waiting: a controller runs one at a time. Try again in "
+                f"{NoPlace.retry_after_s} s."
             )
 
     def _leave_line(self, waiting: _Waiting) -> None:

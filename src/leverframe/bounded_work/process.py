@@ -103,7 +103,7 @@ async def _run_in_thread(
     function: Callable[..., bytes], values: tuple[Any, ...], fed: AsyncIterator[Any] | None
 ) -> bytes:
     """Run the function without limits, on copies: Windows limits no process, and serves twins."""
-    function, values = pickle.loads(pickled((function, values)))  # noqa: S301 - our own bytes
+    function, values = pickle.loads(pickle_value((function, values)))  # noqa: S301 - our own bytes
     pieces = () if fed is None else (_iterate(fed, asyncio.get_running_loop()),)
     try:
         return await asyncio.to_thread(function, *values, *pieces)
@@ -132,8 +132,8 @@ async def _start(budget: WorkBudget) -> Process:
     except OSError as error:
         log.warning("no process can be started: %s", error)
         raise NoProcess(
-            "No process can be started for this now, because the machine has no room for one. "
-            "Try again later."
+            "No process can be started now, because the machine has no resources left. Try again "
+            "later."
         ) from error
 
 
@@ -162,7 +162,7 @@ async def _send(process: Process, task: Any, fed: AsyncIterator[Any] | None) -> 
 
 
 def _write(stdin: asyncio.StreamWriter, piece: Any) -> None:
-    data = pickled(piece)
+    data = pickle_value(piece)
     stdin.write(PIECE_LENGTH.pack(len(data)) + data)
 
 
@@ -173,7 +173,7 @@ class _Pickler(pickle.Pickler):
     }
 
 
-def pickled(value: Any) -> bytes:
+def pickle_value(value: Any) -> bytes:
     data = BytesIO()
     _Pickler(data, pickle.HIGHEST_PROTOCOL).dump(value)
     return data.getvalue()
@@ -209,7 +209,7 @@ def _result(
 ) -> bytes:
     kind, content = answer[:1], answer[1:]
     if status == -signal.SIGXCPU:
-        raise OverBudget(f"This takes more than {budget.cpu_s} s of computing.")
+        raise OverBudget(f"This takes more than {budget.cpu_s} s of computing time.")
     # Where not even the error can be built, the interpreter aborts; the kernel kills.
     if kind == OUT_OF_MEMORY or status in (-signal.SIGABRT, -signal.SIGKILL):
         raise OverBudget(f"This takes more than {budget.memory_bytes // MIB} MiB of memory.")

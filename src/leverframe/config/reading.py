@@ -17,7 +17,7 @@ from msgspec import Struct
 from leverframe.config.described import describe_type, is_table, nearest, taken_apart
 from leverframe.config.fields import BadConfiguration, Config, NodeConfig
 from leverframe.config.sources import Sources
-from leverframe.wiring import miswired
+from leverframe.wiring import find_mistakes
 
 Place = tuple[str, ...]
 C = TypeVar("C", bound=NodeConfig)
@@ -106,7 +106,7 @@ def _contradictions(config: NodeConfig, wrong: set[str], sources: Sources) -> It
             given = [name for name in names if sources.is_given((name,))]
             yield Mistake((*given[:1],), str(error))
     if isinstance(config, Config) and "board" not in wrong:
-        yield from (Mistake(*mistake) for mistake in miswired(config.board))
+        yield from (Mistake(*mistake) for mistake in find_mistakes(config.board))
 
 
 def wrong_keys(config: Config, given: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -296,8 +296,8 @@ class Faults:
 
     # --- what the board asks ----------------------------------------------------------------------
 
-    def distort(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the readings that the controller gets in place of those that are measured."""
+    def distort_readings(self, readings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what the controller gets for what is measured."""
         bound = self._unit.settings().onewire
         ids = {one.id: label for label, one in zip(ONEWIRE, bound, strict=False)}
         changed = dict(readings)

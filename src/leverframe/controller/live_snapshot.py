@@ -59,7 +59,7 @@ class LiveSnapshot(Struct, frozen=True):
 async def take_snapshot(controller: Controller) -> LiveSnapshot:
     """Take a snapshot once all that was accepted is stored, without changing anything."""
     board = _bench(controller)
-    await controller.writer.settled()
+    await controller.writer.flush()
     return LiveSnapshot(
         controller.profile,
         controller.engine.settings,
@@ -88,7 +88,7 @@ async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
         )
     if len(snapshot.parts) != 1 + len(controller.live_parts):
         raise NoLiveSnapshot("The snapshot or this controller has recorded answers, but not both.")
-    await controller.writer.settled()
+    await controller.writer.flush()
     kept = _difference_of_remembered(controller, snapshot.remembered)
     if controller.profile.sw != snapshot.profile.sw:
         kept["profile.sw"] = snapshot.profile.sw
@@ -99,7 +99,7 @@ async def start_again(
     controller: Controller, settings: Settings, remembered: Mapping[str, Any]
 ) -> None:
     """Restart a controller, as after a power cut, with what it had and remembered once."""
-    await controller.writer.settled()
+    await controller.writer.flush()
     kept = _difference_of_remembered(controller, remembered)
     then = partial(controller.start_again, settings, remembered)
     await _store(controller, settings, kept, then)

@@ -33,7 +33,7 @@ from leverframe.fleet.answer_headers import NOT_DONE
 from leverframe.fleet.member import Member, check_that_all_are_here
 from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import NotRunning
-from leverframe.log_context import finished_within, within
+from leverframe.log_context import finish_within, within
 from leverframe.loop_shares import in_turns
 from leverframe.naming.names import name_of
 from leverframe.servers.accounts.passwords import Passwords
@@ -103,7 +103,7 @@ async def each(
     async for member in in_turns(members):
         try:
             check_that_all_are_here([member])
-            await finished_within(member.entrance.logged, work(member))
+            await finish_within(member.entrance.logged, work(member))
             results.append(MemberResult(member.name, DONE))
         except Refusal as refusal:
             results.append(refused(member, refusal))
@@ -317,7 +317,7 @@ def _ask(
     answer = within(member.entrance.logged, member.built.web.handle)(request, requester=by)
     if isinstance(answer, AnyReply):
         return answer
-    return finished_within(member.entrance.logged, answer)
+    return finish_within(member.entrance.logged, answer)
 
 
 async def submit_all(

@@ -30,7 +30,7 @@ from leverframe.fleet.entrance import (
 from leverframe.fleet.loopback import bound_to_loopback
 from leverframe.fleet.records import NotRunning
 from leverframe.fleet.roster import TOLD_ELSEWHERE, Roster
-from leverframe.log_context import CONTROLLER, finished_within
+from leverframe.log_context import CONTROLLER, finish_within
 from leverframe.loop_shares import LoopShares
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
 from leverframe.servers.descriptors import DescriptorBudget, Lease
@@ -486,7 +486,7 @@ def _handle(request: Request) -> SentAnswer:
     finally:
         CONTROLLER.reset(before)
     if isinstance(answer, CoroutineType):
-        return finished_within(entrance.logged, answer)
+        return finish_within(entrance.logged, answer)
     return answer
 
 

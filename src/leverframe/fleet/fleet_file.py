@@ -53,7 +53,7 @@ from leverframe.fleet.tenants import OPERATOR, checked_tenant
 from leverframe.maintenance.given_settings import template_leaves, version_for
 from leverframe.maintenance.readable_backup import read
 from leverframe.profile import HARDWARE
-from leverframe.wiring import Wiring, miswired
+from leverframe.wiring import Wiring, find_mistakes
 
 log = logging.getLogger(__name__)
 
@@ -261,7 +261,7 @@ def _new(
     with _about("board"):
         if config.virtual_time and table.board.kind != "simulated":
             raise BadConfiguration("Virtual time needs simulated boards: real devices do not wait.")
-        for _, sentence in miswired(table.board):
+        for _, sentence in find_mistakes(table.board):
             raise BadConfiguration(sentence)
     with _about("settings"):
         template = None if table.settings is None else read(folder / table.settings)

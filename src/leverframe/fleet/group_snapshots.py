@@ -148,7 +148,7 @@ class GroupSnapshots:
         async def take(member: Member) -> None:
             controller, part = member.controller, free.pop()
             live = await take_snapshot(controller) if with_live else None
-            await controller.writer.settled()
+            await controller.writer.flush()
             stored = (await node.lane.fetch([member.number]))[member.number]
             remembered = controller.persistent.of_engine().items()
             kept = {name: value for name, value in remembered if value is not None}

@@ -203,7 +203,7 @@ async def fork(
 ) -> list[Member]:
     """Make controllers that go on from where another one is, and belong to the same tenant."""
     controller = member.controller
-    await controller.writer.settled()
+    await controller.writer.flush()
     snapshot = await take_snapshot(controller) if node.is_virtual else None
     stored = node.lane.store(member.number).load()
     kept = {name: value for name, value in stored.kept.items() if not name.startswith(_OWN_ROWS)}

@@ -48,7 +48,7 @@ from leverframe.fleet.records import (
 from leverframe.fleet.roster import Roster
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
-from leverframe.log_context import LoggedName, finished_within
+from leverframe.log_context import LoggedName, finish_within
 from leverframe.process.node_services import NodeServices
 from leverframe.process.stored_profile import profile_rows
 from leverframe.process.version_change import settle_version
@@ -228,7 +228,7 @@ class FleetNode:
     async def _hand_over_one(self, member: Member) -> SavedLive | None:
         self.roster.forget(member)
         await self.door.close(member.entrance)
-        await member.controller.writer.settled()
+        await member.controller.writer.flush()
         live = hand_over(member.controller)
         await member.end()
         return live
@@ -240,7 +240,7 @@ class FleetNode:
         store = self.lane.store(number)
         asked = AskedVersion(record.hw, record.sw)
         settling = settle_version(store, asked, stored)
-        profile, is_new = await finished_within(LoggedName(record.name), settling)
+        profile, is_new = await finish_within(LoggedName(record.name), settling)
         if is_new:
             stored = (await self.lane.fetch([number]))[number]
         if self.options.must_sign_in and await first.ensure(record.name, store, stored):

@@ -21,5 +21,5 @@ class AbsentModem:
         raise ModemUnavailable(NOT_CONNECTED)
 
     def command(self, effect: SendModem) -> None:
-        self.status.asked(effect.command)
-        self.status.answered((NOT_CONNECTED,))
+        self.status.note_command(effect.command)
+        self.status.note_answer((NOT_CONNECTED,))

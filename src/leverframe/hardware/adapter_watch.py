@@ -1,7 +1,7 @@
 """A watch over adapters: what was pulled, or plugged in again, is noticed within a second.
 
 The kernel removes the files of an adapter when it goes, but not every kernel wakes those who hold
-one open, and an output that nobody switches would not be missed for hours.
+one open, and the loss of an output that is not switched would go unnoticed for hours.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class AdapterWatch:
 
 
 def file_identity(path: Path) -> int | None:
-    """Return what tells a file from a later one of the same name; None if there is none.
+    """Return what distinguishes a file from a later one of the same name; None if it is missing.
 
     Files of devices are in memory, so that this takes microseconds, on the event loop, too.
     """

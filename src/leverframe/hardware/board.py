@@ -1,6 +1,6 @@
 """A board: what drives the pins and senses the world.
 
-The controller tells it what to drive and gets told what it senses (`sensing.py`).
+The controller drives its outputs and receives its readings (`sensing.py`).
 """
 
 from collections.abc import MutableMapping
@@ -51,7 +51,7 @@ class Board(Protocol):
         """Switch the pull-up of INPD1 to INPD4."""
 
     def next_deadline(self) -> float | None:
-        """Return the monotonic second at which to call the board; None: it calls by itself."""
+        """Return the monotonic second at which to call the board; None: it calls automatically."""
 
     def tick(self, now: float) -> None:
         """Report what is due."""

@@ -70,7 +70,10 @@ def port_checks(ports: Mapping[str, str]) -> Iterator[PartCheck]:
         try:
             _try_port(path)
         except (IsADirectoryError, termios.error):
-            text = f"{path} has no serial port behind it; check the adapter and the configuration."
+            text = (
+                f"{path} is not connected to a serial port; check the adapter and the "
+                "configuration."
+            )
             yield PartCheck(label, path, False, text)
         except OSError as error:
             yield PartCheck(label, path, False, os_error_text(error, path))
@@ -156,7 +159,7 @@ def _of_i2c(sensors: I2cSensors) -> Iterator[PartCheck]:
     for name, complaint in found.items():
         yield PartCheck(name, sensors.name, complaint is None, complaint or "answers")
     if not found:
-        text = "no sensor that is known answers; check its wires and its supply."
+        text = "no known sensor answers; check its wires and its supply."
         yield PartCheck("I2C", sensors.name, False, text)
     bus_khz, max_khz = sensors.bus_khz(), I2c().frequency
     if bus_khz is not None and bus_khz > max_khz:

@@ -1,8 +1,8 @@
 """The work on one bus: the modules on it are asked all the time, one request after the other.
 
-What somebody wants once (`BusWorker.request`: a read or a write) goes before the next poll. Nothing
-that happens on the bus ends the work: a module that is silent, or whose port cannot be used, is
-asked less often.
+A single request (`BusWorker.request`: a read or a write) goes before the next poll. Nothing that
+happens on the bus ends the work: a module that is silent, or whose port cannot be used, is asked
+less often.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from leverframe.hardware.module_slot import ModuleSlot
 from leverframe.hardware.poll_plan import PollPlan, Spent, Turn, Work
-from leverframe.hardware.troubles import Troubles, Unusable, os_error_text, unexpected
+from leverframe.hardware.troubles import Troubles, Unusable, describe_unexpected, os_error_text
 from leverframe.shutdown import is_being_cancelled
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_modules import SerialParameters
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 #: How long the bus rests after a fault.
 REST_S = 1.0
 NO_BUS = (
-    "there is no Modbus bus; name its device as serial_modbus in the configuration, or give the"
-    " slot an address by modbushost."
+    "no Modbus bus is configured; set serial_modbus in the configuration to its device, or set "
+    "the address of the slot with modbushost."
 )
-#: More than a person or a rule wants at once.
+#: More than a user or a rule requests at a time.
 MAX_WAITING = 32
 
 
@@ -39,7 +39,7 @@ class Bus(Protocol):
 
     #: The device file or address, for people.
     path: str
-    #: Called when the bus is lost, also while nobody is asked.
+    #: Called when the bus is lost, even while no slave is polled.
     on_lost: Callable[[], None] | None
 
     async def ask(
@@ -48,7 +48,7 @@ class Bus(Protocol):
         """Ask a slave. Raises OSError if the bus cannot be used."""
 
     def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
-        """Return how long request and answer take if the slave answers at once."""
+        """Return how long request and answer take if the slave answers immediately."""
 
     async def close(self) -> None: ...
 
@@ -62,7 +62,7 @@ class RequestRefused(Unusable):
 
 
 class _OneShot(Struct, eq=False):
-    """A request that somebody waits for."""
+    """A request that a caller waits for."""
 
     slot: ModuleSlot
     request: Read | Write
@@ -101,7 +101,10 @@ class BusWorker:
         self._plan = PollPlan(works, asyncio.get_running_loop().time())
         for one in self._waiting:
             if slots.get(one.slot.number) is not one.slot:
-                _fail(one, Unusable("another module was chosen for the slot meanwhile."))
+                _fail(
+                    one,
+                    Unusable("the module of the slot was changed before this request was sent."),
+                )
         self._woken.set()
 
     async def request(self, slot: ModuleSlot, request: Read | Write) -> Data:
@@ -110,7 +113,9 @@ class BusWorker:
         Raises `RequestRefused` for an exception, and `Unusable` where nothing comes.
         """
         if len(self._waiting) >= MAX_WAITING:
-            raise Unusable(f"{MAX_WAITING} requests wait for {self._bus.path}; try again later.")
+            raise Unusable(
+                f"{MAX_WAITING} requests are waiting for {self._bus.path}; try again later."
+            )
         one = _OneShot(slot, request, asyncio.get_running_loop().create_future())
         self._waiting.append(one)
         self._woken.set()
@@ -131,7 +136,7 @@ class BusWorker:
                 await self._take_turn()
             except Exception:
                 # A fault, also in the receiver of the readings, must not end the polling.
-                log.exception("%s: a turn ended unexpectedly", self._bus.path)
+                log.exception("%s: a Modbus request failed unexpectedly", self._bus.path)
                 if is_being_cancelled():
                     return
                 await asyncio.sleep(REST_S)
@@ -150,7 +155,7 @@ class BusWorker:
             await self._sleep_until(min(wanted_at, turn_at))
 
     def _first_waiting(self) -> tuple[_OneShot | None, float]:
-        """Return the first request that somebody still waits for, and when it may be made."""
+        """Return the first request that a caller still waits for, and when it may be sent."""
         while self._waiting and self._waiting[0].answer.done():
             self._waiting.popleft()
         if not self._waiting:
@@ -166,35 +171,35 @@ class BusWorker:
                 await self._woken.wait()
         self._woken.clear()
 
-    async def _serve(self, one: _OneShot) -> None:
-        plan, slot = self._plan, one.slot
+    async def _serve(self, shot: _OneShot) -> None:
+        plan, slot = self._plan, shot.slot
         try:
-            answer, spent = await self._ask(slot, one.request)
+            answer, spent = await self._ask(slot, shot.request)
         except Exception as error:
-            _fail(one, Unusable(unexpected(error)))
+            _fail(shot, Unusable(describe_unexpected(error)))
             raise
-        if one.answer.done():
+        if shot.answer.done():
             return
         if isinstance(answer, NoAnswer) and plan is self._plan:
             now = asyncio.get_running_loop().time()
             plan.was_silent(slot.number, spent.took_s, now)
         if isinstance(answer, Data):
-            one.answer.set_result(answer)
+            shot.answer.set_result(answer)
         elif isinstance(answer, ExceptionReply):
-            _fail(one, RequestRefused(answer.code, slot.refusal_of(one.request, answer.code)))
+            _fail(shot, RequestRefused(answer.code, slot.refusal_of(shot.request, answer.code)))
         else:
-            _fail(one, Unusable(answer if isinstance(answer, str) else slot.silence(answer)))
+            _fail(shot, Unusable(answer if isinstance(answer, str) else slot.silence(answer)))
 
     async def _poll(self, turn: Turn) -> None:
         loop = asyncio.get_running_loop()
         plan, slot = self._plan, self._slots[turn.slave]
         block = slot.blocks[turn.request]
-        plan.asked(turn, loop.time())
+        plan.note_request(turn, loop.time())
         slot.note_asked(block, loop.time())
         answer, spent = await self._ask(slot, block.read)
         now = loop.time()
         if plan is not self._plan:
-            # The slots have changed meanwhile; the answer belongs to none of them.
+            # The slots have changed since; the answer belongs to none of them.
             return
         if isinstance(answer, str | NoAnswer):
             plan.was_silent(turn.slave, spent.took_s, now)
@@ -202,7 +207,7 @@ class BusWorker:
             self._troubles.note(slot.trouble, slot.problem())
             return
         if isinstance(answer, Data):
-            plan.answered(turn, spent, now)
+            plan.note_answer(turn, spent, now)
         else:
             plan.was_refused(turn, spent, now)
         parts = slot.take(block, answer, now)
@@ -229,9 +234,9 @@ class BusWorker:
         return answer, Spent(took_s, self._bus.needs_s(slot.module.line, request))
 
     def _bus_lost(self) -> None:
-        """Report it at once: the next turn may be far, and readings are good for a while."""
+        """Report it immediately: the next turn may be far, and readings stay valid for a while."""
         for slot in self._slots.values():
-            slot.bus_problem = f"{self._bus.path} was lost; it is opened again when it is back."
+            slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
             self._troubles.note(slot.trouble, slot.problem())
 
     def _expire(self, now: float) -> None:
@@ -242,6 +247,6 @@ class BusWorker:
                 self._report_slot(slot)
 
 
-def _fail(one: _OneShot, error: Unusable) -> None:
-    if not one.answer.done():
-        one.answer.set_exception(error)
+def _fail(shot: _OneShot, error: Unusable) -> None:
+    if not shot.answer.done():
+        shot.answer.set_exception(error)

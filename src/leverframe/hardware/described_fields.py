@@ -35,7 +35,7 @@ class Number(Struct, frozen=True):
             number = math.nan
         # What is not a number fails the comparison, too.
         if not self.low <= number <= self.high:
-            raise BadField(f"{_shown(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
         return number
 
     @property
@@ -53,7 +53,7 @@ class Duration(Struct, frozen=True):
         except BadDuration as error:
             raise BadField(str(error), self.allowed) from None
         if not self.low <= seconds <= self.high:
-            raise BadField(f"{_shown(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
         return seconds
 
     @property
@@ -66,7 +66,7 @@ class OneOf(Struct, frozen=True):
 
     def take(self, value: Any) -> str:
         if value not in self.labels:
-            raise BadField(f"{_shown(value)} is not possible.", self.allowed)
+            raise BadField(f"{_quote_value(value)} is not possible.", self.allowed)
         return str(value)
 
     @property
@@ -118,7 +118,7 @@ def fields_from_text(text: str, error: type[BadField]) -> tuple[str, dict[str, s
     for part in parts:
         name, colon, value = part.partition(":")
         if not colon or name in fields:
-            raise error(f"{part[:40]!r} is no further field.", "NAME:VALUE, each name once")
+            raise error(f"{part[:40]!r} is not a valid field.", "NAME:VALUE, each name once")
         fields[name] = value
     return kind, fields
 
@@ -148,5 +148,5 @@ def _value(
         raise error(f"{name}: {bad.detail}", bad.allowed, name, value) from None
 
 
-def _shown(value: Any) -> str:
+def _quote_value(value: Any) -> str:
     return repr(value)[:40]

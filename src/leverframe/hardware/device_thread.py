@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from leverframe.hardware.troubles import Unusable, unexpected
+from leverframe.hardware.troubles import Unusable, describe_unexpected
 
 log = logging.getLogger(__name__)
 
@@ -42,19 +42,19 @@ class DeviceThread:
         self._closed = False
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    def drive(self, what: str, call: Callable[[], None]) -> None:
+    def drive(self, part: str, call: Callable[[], None]) -> None:
         """Carry a call out soon; an older one for the same thing that still waits is dropped."""
         with self._changed:
-            self._failed.pop(what, None)
-            self._waiting.pop(what, None)
-            self._waiting[what] = lambda: self._try(what, call)
+            self._failed.pop(part, None)
+            self._waiting.pop(part, None)
+            self._waiting[part] = lambda: self._try(part, call)
             self._changed.notify()
 
     def ask(self, call: Callable[[], Result]) -> "asyncio.Future[Result]":
         """Run a call when its turn has come and return its result."""
         answer: asyncio.Future[Result] = self._loop.create_future()
 
-        def answered() -> None:
+        def run_and_settle() -> None:
             try:
                 result = call()
             except Exception as error:
@@ -63,7 +63,7 @@ class DeviceThread:
                 self.in_loop(_settle, answer, result, None)
 
         with self._changed:
-            self._waiting[answer] = answered
+            self._waiting[answer] = run_and_settle
             self._changed.notify()
         return answer
 
@@ -89,25 +89,25 @@ class DeviceThread:
                 self._changed.wait(wait_s)
             return None
 
-    def _try(self, what: str, call: Callable[[], None]) -> None:
+    def _try(self, part: str, call: Callable[[], None]) -> None:
         try:
             call()
         except Unusable as fault:
-            self._try_again(what, call)
-            self.in_loop(self._note, what, str(fault))
+            self._try_again(part, call)
+            self.in_loop(self._note, part, str(fault))
         except Exception as error:
             # A mistake in a driver must not end the thread that the other devices here need.
-            log.exception("driving %s failed", what)
-            self.in_loop(self._note, what, unexpected(error))
+            log.exception("driving %s failed", part)
+            self.in_loop(self._note, part, describe_unexpected(error))
         else:
-            self.in_loop(self._note, what, None)
+            self.in_loop(self._note, part, None)
 
-    def _try_again(self, what: str, call: Callable[[], None]) -> None:
+    def _try_again(self, part: str, call: Callable[[], None]) -> None:
         with self._changed:
             if not self._failed:
                 self._retry_at = time.monotonic() + self._retry_s
-            if what not in self._waiting:
-                self._failed[what] = lambda: self._try(what, call)
+            if part not in self._waiting:
+                self._failed[part] = lambda: self._try(part, call)
 
     def in_loop(self, call: Callable[..., None], *arguments: Any) -> None:
         """Run a function on the event loop, called from the device's thread."""

@@ -1,9 +1,9 @@
 """The catalogue of faults: what can go wrong around a simulated controller, as data.
 
 A fault is a kind with its fields and, as far as the kind takes them, the fields of `SCOPES`: where,
-when and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at `/sim.cgi`, the functions
-of `leverframe.testing.faults` and the page mean the same; all end in `fault_from_fields`. A mistake
-names the field and what is allowed.
+when and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at
+`/sim.cgi`, the functions of `leverframe.testing.faults` and the page mean the same; all end in
+`fault_from_fields`. A mistake names the field and what is allowed.
 """
 
 import re
@@ -76,7 +76,7 @@ NOT_IN_PATHS = frozenset("?*# ")
 
 
 class RequestPath(Struct, frozen=True):
-    allowed: str = "a path such as /json/all.json, or one that ends in / for all below it"
+    allowed: str = "a path such as /json/all.json, or a prefix that ends in /"
 
     def take(self, value: Any) -> str:
         text = str(value)
@@ -91,7 +91,7 @@ class OwnPath(RequestPath, frozen=True):
         path = RequestPath.take(self, value)
         if path.startswith(SPARED_PATHS):
             spared = " and ".join(SPARED_PATHS)
-            raise BadField(f"{spared} always answer themselves.", self.allowed)
+            raise BadField(f"{spared} always give their own answer.", self.allowed)
         return path
 
 
@@ -152,11 +152,11 @@ class FaultKind(Struct, frozen=True):
 #: Where, when and how often a fault acts. Times are those of the controller's clock.
 SCOPES: dict[str, Field] = {
     "path": Field(RequestPath(), "requests to this path only"),
-    "times": Field(Number(1, 1e6, "times"), "end after it acted so often"),
-    "after": Field(Duration(0.0, 30 * DAY_S), "begin so much later", 0.0),
-    "for": Field(Duration(0.001, 365 * DAY_S), "end after so long"),
-    "chance": Field(Number(0.001, 1.0, "of 1"), "act on this share of the occasions", 1.0),
-    "seed": Field(Number(0, 2**31, ""), "what chance, noise and garbage are made from"),
+    "times": Field(Number(1, 1e6, "times"), "number of times it acts before it ends"),
+    "after": Field(Duration(0.0, 30 * DAY_S), "time before it begins", 0.0),
+    "for": Field(Duration(0.001, 365 * DAY_S), "time after which it ends"),
+    "chance": Field(Number(0.001, 1.0, "of 1"), "share of the occasions on which it acts", 1.0),
+    "seed": Field(Number(0, 2**31, ""), "random seed for chance, noise and garbage"),
 }
 _REQUESTS = ("path", "times", "after", "for", "chance", "seed")
 _OCCASIONS = ("times", "after", "for", "chance", "seed")
@@ -170,144 +170,154 @@ _SAMPLED = {
 _RELAY = {"label": Field(OneOf(OUTPUTS), "the output", REQUIRED)}
 _EDGES = {
     "edges": Field(Number(1, 100, "edges"), "further edges of each change", 6.0),
-    "apart": Field(Duration(0.0005, 1.0), "time between two of them", 0.003),
+    "apart": Field(Duration(0.0005, 1.0), "time between two edges", 0.003),
 }
 _SEEDED = ("after", "for", "seed")
 _BYTES = {
-    "delay": Field(Duration(0.0, 3600.0), "how late `delay` makes it, by real time", 1.0),
+    "delay": Field(Duration(0.0, 3600.0), "delay added by `delay`, in real time", 1.0),
     "bytes": Field(
-        Number(0, 1e6, "bytes"), "how many come before the `cut` (half if not given), or are wrong"
+        Number(0, 1e6, "bytes"),
+        "number of bytes before the `cut` (default: half), or of wrong bytes",
     ),
 }
 
 FAULTS: dict[str, FaultKind] = {
     "slow": FaultKind(
         HTTP,
-        "The answer comes late, by real time.",
-        "A unit with a small processor answers within some 50 ms, and seconds late while it sends "
-        "an e-mail, saves settings or has many clients.",
+        "The answer is delayed, in real time.",
+        "A unit with a small processor answers within about 50 ms, but needs seconds while it "
+        "sends an e-mail, saves settings or serves many clients.",
         {
-            "delay": Field(Duration(0.0, 3600.0), "how late", REQUIRED),
-            "jitter": Field(Duration(0.0, 3600.0), "up to so much later still, by chance", 0.0),
+            "delay": Field(Duration(0.0, 3600.0), "delay", REQUIRED),
+            "jitter": Field(Duration(0.0, 3600.0), "longest random delay added to it", 0.0),
         },
         _REQUESTS,
     ),
     "drip": FaultKind(
         HTTP,
-        "The answer comes in drops of a few bytes, by real time.",
+        "The answer arrives a few bytes at a time, in real time.",
         "On a lossy radio link with small windows a page of two kilobytes takes half a minute.",
-        {"rate": Field(Number(1.0, 1e6, "bytes/s"), "bytes in a second", 100.0)},
+        {"rate": Field(Number(1.0, 1e6, "bytes/s"), "bytes per second", 100.0)},
         _REQUESTS,
     ),
     "refuse": FaultKind(
         PORTS,
-        "The port is closed: connections are refused, those that were open are reset.",
-        "A unit that starts has its network up before its server; a wrong port does the same.",
+        "The port is closed: new connections are refused, open connections are reset.",
+        "A starting unit brings up its network before its server; a wrong port looks the same.",
     ),
     "reset": FaultKind(
         HTTP,
-        "The connection is reset, at once or after some bytes of the answer.",
-        "Small network stacks have room for a few connections and reset the others; a power cut "
-        "resets all of them.",
-        {"bytes": Field(Number(0, 1e7, "bytes"), "bytes of the answer before it", 0.0)},
+        "The connection is reset, immediately or after some bytes of the answer.",
+        "Small network stacks serve a few connections and reset all others; a power cut resets "
+        "all connections.",
+        {"bytes": Field(Number(0, 1e7, "bytes"), "bytes of the answer before the reset", 0.0)},
         _REQUESTS,
     ),
     "cut": FaultKind(
         HTTP,
         "The connection is closed in the middle of the body.",
         "A server that runs out of memory while it writes a page closes without an error.",
-        {"bytes": Field(Number(0, 1e7, "bytes"), "bytes of the body before it; half if not given")},
+        {
+            "bytes": Field(
+                Number(0, 1e7, "bytes"), "bytes of the body before the cut; default: half"
+            )
+        },
         _REQUESTS,
     ),
     "wrong_length": FaultKind(
         HTTP,
-        "Content-Length is not the length of the body; then the connection is closed.",
-        "Pages that are filled in while they are sent have the length of the template.",
-        {"by": Field(Number(-1e6, 1e6, "bytes"), "so many more are promised than come", 10.0)},
+        "Content-Length is wrong, and the connection is closed after the body.",
+        "Servers that fill in pages while sending them announce the length of the template.",
+        {
+            "by": Field(
+                Number(-1e6, 1e6, "bytes"), "number of bytes that are announced but not sent", 10.0
+            )
+        },
         _REQUESTS,
     ),
     "status": FaultKind(
         HTTP,
-        "The answer is a bare error.",
-        "500 comes from a server whose script failed, 503 from one with too many clients, 401 "
-        "after a restart that forgot the password.",
+        "The answer is an error.",
+        "A failed script causes 500, too many clients 503, and a unit that lost its password in "
+        "a restart 401.",
         {"code": Field(Number(300, 599, ""), "the status", 500.0)},
         _REQUESTS,
     ),
     "garbage": FaultKind(
         HTTP,
-        "The body, or the whole answer, is random bytes.",
+        "The body, or the whole answer, consists of random bytes.",
         "Damaged files in the flash memory, and other programs on the expected port.",
-        {"of": Field(OneOf(("body", "answer")), "what is garbage", "body")},
+        {"of": Field(OneOf(("body", "answer")), "part that is garbage", "body")},
         _REQUESTS,
     ),
     "content_type": FaultKind(
         HTTP,
-        "The answer has another content type.",
+        "The answer has a wrong content type.",
         "Many units send XML and JSON as text/html, or without a type.",
         {"type": Field(FreeText("a content type such as text/html"), "the type", "text/html")},
         _REQUESTS,
     ),
     "stale": FaultKind(
         HTTP,
-        "The answer is the one that this path gave first since the fault began.",
-        "Caches on the way, and units that build status files once in a while.",
+        "The answer repeats the first answer of this path since the fault began.",
+        "Proxies with caches, and units that rebuild status files only now and then.",
         {},
         _REQUESTS,
     ),
     "half_open": FaultKind(
         HTTP,
-        "The answer comes, then nothing more on this connection, which stays open.",
-        "After a restart, or behind a router that forgot it, a kept connection looks open for "
+        "The answer is sent; then the connection stays open, but nothing more is sent.",
+        "After a restart, or behind a router that dropped it, a connection can look open for "
         "hours.",
         {},
         _REQUESTS,
     ),
     "frozen": FaultKind(
         HTTP,
-        "Connections are accepted and requests taken, and nothing is ever answered.",
-        "A unit whose program hangs: the network chip goes on accepting until the watchdog resets.",
+        "Connections and requests are accepted, but no request is answered.",
+        "A unit whose program hangs: its network chip accepts connections until the watchdog "
+        "resets it.",
         {},
         _REQUESTS,
     ),
     "raw": FaultKind(
         HTTP,
-        "Status files say this value under a key, whatever is measured.",
-        "Values of sensors that are broken or of versions with other scales: -1270 for a lost "
-        "thermometer, 32767, an empty text, nan.",
+        "Status files show this value under a key, whatever is measured.",
+        "Broken sensors and versions with other scales show -1270 for a lost thermometer, 32767, "
+        "an empty text or nan.",
         {
             "key": Field(
                 FreeText("a key of the status files such as ds1", 40), "the key", REQUIRED
             ),
-            "value": Field(FreeText("any text", 100, 0), "the text that stands there", REQUIRED),
+            "value": Field(FreeText("any text", 100, 0), "the text shown there", REQUIRED),
         },
         _REQUESTS,
     ),
     "reply": FaultKind(
         HTTP,
-        "A path answers this, whether it exists otherwise or not; nothing else is done, and no "
-        "account is asked for. Other faults act on this answer, too.",
-        "Uploaded pages, other firmware and proxies answer paths that no document names.",
+        "A path returns this answer, whether it exists or not; nothing else is done, and no "
+        "account is required. Other faults act on this answer too.",
+        "Uploaded pages, other firmware and proxies serve paths that no document lists.",
         {
-            "path": Field(OwnPath(), "the path, or one that ends in / for all below it", REQUIRED),
+            "path": Field(OwnPath(), "the path, or a prefix that ends in /", REQUIRED),
             "status": Field(Number(200, 599, ""), "the status", 200.0),
             "type": Field(FreeText("a content type such as text/html"), "the type", "text/plain"),
             "body": Field(BodyText(is_base64=False), "the body"),
-            "base64": Field(BodyText(is_base64=True), "the body instead, as base64"),
-            "headers": Field(HeaderLines(), "further headers, one in a line"),
+            "base64": Field(BodyText(is_base64=True), "the body as base64, instead of `body`"),
+            "headers": Field(HeaderLines(), "further headers, one per line"),
         },
         _OCCASIONS,
     ),
     "reboot": FaultKind(
         POWER,
-        "The controller goes off for a while and starts. Meanwhile it is silent on every way: "
-        "ports are closed, open connections cut, datagrams not answered, and nothing is sent.",
-        "A unit needs 3 to 10 s from power to its first answer; its outputs drop out meanwhile.",
+        "The controller is off for a while and then starts. While it is off, ports are closed, "
+        "open connections are cut, datagrams are ignored, and nothing is sent.",
+        "A unit needs 3 to 10 s from power to its first answer; its outputs are off until then.",
         {
-            "takes": Field(Duration(0.0, DAY_S), "how long it is off", 5.0),
+            "takes": Field(Duration(0.0, DAY_S), "time for which it is off", 5.0),
             "loses": Field(
                 OneOf(("nothing", "settings")),
-                "what is gone afterwards; accounts stay",
+                "what is lost; accounts are always kept",
                 "nothing",
             ),
         },
@@ -315,77 +325,78 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "brown_out": FaultKind(
         POWER,
-        "The power fails again and again; each time the controller is silent as by `reboot`.",
+        "The power fails repeatedly; each time the controller is silent as with `reboot`.",
         "A weak supply breaks down when relays pull in: the unit starts, switches, and falls over.",
         {
-            "cycles": Field(Number(1, 1000, "times"), "how often", 3.0),
-            "off": Field(Duration(0.0, DAY_S), "how long it is off each time", 1.0),
-            "on": Field(Duration(0.1, DAY_S), "how long it runs in between", 2.0),
+            "cycles": Field(Number(1, 1000, "times"), "number of power failures", 3.0),
+            "off": Field(Duration(0.0, DAY_S), "time for which it is off each time", 1.0),
+            "on": Field(Duration(0.1, DAY_S), "time for which it runs in between", 2.0),
         },
         ("after",),
     ),
     "clock_wrong": FaultKind(
         CLOCK,
         "The wall clock is wrong by some seconds; it is right again at the end.",
-        "Without battery and time server a unit starts in 1970 or 2000; time zones are mistaken.",
+        "Without battery and time server a unit starts in 1970 or 2000; time zones are set "
+        "wrongly.",
         {"by": Field(Number(-2e9, 2e9, "s"), "seconds ahead; negative is behind", 3600.0)},
     ),
     "clock_jumps": FaultKind(
         CLOCK,
-        "The wall clock jumps forth and back.",
+        "The wall clock jumps back and forth.",
         "Two time servers that disagree, or a crystal that is corrected in steps.",
         {
-            "by": Field(Number(-1e6, 1e6, "s"), "seconds of a jump", 600.0),
+            "by": Field(Number(-1e6, 1e6, "s"), "size of a jump in seconds", 600.0),
             "every": Field(Duration(1.0, DAY_S), "time between two jumps", 60.0),
         },
     ),
     "output_stuck": FaultKind(
         PINS,
-        "The relay does not follow; the controller does not know.",
+        "The relay does not switch, and the controller does not notice.",
         "Contacts weld under inrush current, coils burn out.",
         {
             **_RELAY,
-            "at": Field(OneOf(("present", "on", "off")), "where it stays", "present"),
+            "at": Field(OneOf(("present", "on", "off")), "state in which it stays", "present"),
         },
     ),
     "output_reversed": FaultKind(
         PINS,
         "The relay does the opposite.",
-        "The load hangs on the normally closed contact.",
+        "The load is connected to the normally closed contact.",
         _RELAY,
     ),
     "relay_bounce": FaultKind(
         PINS,
-        "Each switching of the relay has further edges.",
+        "Each switching of the relay causes further edges.",
         "Contacts bounce for 1 to 10 ms.",
         {**_RELAY, **_EDGES},
     ),
     "sensor_stuck": FaultKind(
         READINGS,
-        "The reading stays what it is.",
-        "A sensor that hangs goes on giving its last conversion.",
+        "The reading keeps its value.",
+        "A sensor that hangs keeps returning its last conversion.",
         _READING,
     ),
     "sensor_noisy": FaultKind(
         READINGS,
         "The reading scatters around what is measured.",
-        "Long cables beside mains give 0.1 to 1 degree, analog inputs some 10 mV.",
+        "Long cables next to mains cables add 0.1 to 1 degree, or about 10 mV at analog inputs.",
         {**_SAMPLED, "sigma": Field(Number(0.0, 1e6, ""), "standard deviation", 0.5)},
         _SEEDED,
     ),
     "sensor_drifting": FaultKind(
         READINGS,
-        "The reading leaves what is measured, evenly.",
-        "Humidity sensors drift some percent in a year, CO2 sensors without calibration faster.",
-        {**_SAMPLED, "per_hour": Field(Number(-1e6, 1e6, "an hour"), "how fast", 1.0)},
+        "The reading drifts from the measured value at a constant rate.",
+        "Humidity sensors drift by a few percent a year, CO2 sensors without calibration faster.",
+        {**_SAMPLED, "per_hour": Field(Number(-1e6, 1e6, "an hour"), "rate of the drift", 1.0)},
     ),
     "sensor_spikes": FaultKind(
         READINGS,
         "Now and then one sample is far off.",
-        "Switching relays and motors are heard by sensors on the same supply.",
+        "Switching relays and motors disturb sensors on the same supply.",
         {
             **_SAMPLED,
-            "by": Field(Number(-1e6, 1e6, ""), "how far", 50.0),
+            "by": Field(Number(-1e6, 1e6, ""), "size of the error", 50.0),
             "share": Field(Number(0.0001, 1.0, "of 1"), "share of samples", 0.05),
         },
         _SEEDED,
@@ -393,7 +404,7 @@ FAULTS: dict[str, FaultKind] = {
     "sensor_absent": FaultKind(
         READINGS,
         "The sensor does not answer.",
-        "Plugs, broken cables, dead sensors.",
+        "Loose plugs, broken cables, dead sensors.",
         _READING,
     ),
     "sensor_85": FaultKind(
@@ -404,13 +415,13 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "sensor_minus_127": FaultKind(
         READINGS,
-        "The thermometer shows -127 degrees, which no reading can be.",
-        "Many drivers give -127 for a DS18B20 that does not answer.",
+        "The thermometer shows -127 degrees, an impossible reading.",
+        "Many drivers return -127 for a DS18B20 that does not answer.",
         _READING,
     ),
     "input_chatter": FaultKind(
         LEVELS,
-        "Each change of a digital input has further edges.",
+        "Each change of a digital input causes further edges.",
         "Buttons and float switches bounce for up to 20 ms.",
         {"label": Field(OneOf(DIGITAL_INPUTS), "the input", REQUIRED), **_EDGES},
     ),
@@ -422,7 +433,7 @@ FAULTS: dict[str, FaultKind] = {
         {
             "what": Field(
                 OneOf((EXCEPTION, SILENT, NONSENSE, WRONG_ID, RESET, CUT, DELAY, CORRUPT)),
-                "what it does",
+                "what the server does",
                 EXCEPTION,
             ),
             "code": Field(Number(1, 11, ""), "code of the exception", 4.0),
@@ -432,10 +443,10 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "mqtt": FaultKind(
         MQTT,
-        "What goes to the MQTT broker is cut and the connection closed, comes late, has wrong "
-        "bytes, or the connection is reset instead.",
-        "Radio links and routers drop connections, often in the middle of a packet; memory errors "
-        "of cheap routers change bytes after the checksum was looked at.",
+        "Data for the MQTT broker is cut off and the connection closed, is delayed or has wrong "
+        "bytes; or the connection is reset instead.",
+        "Radio links and routers drop connections, often in the middle of a packet; memory "
+        "errors of cheap routers change bytes after the checksum was verified.",
         {
             "what": Field(OneOf((CUT, DELAY, CORRUPT, RESET)), "what happens", RESET),
             **_BYTES,
@@ -444,8 +455,8 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "down": FaultKind(
         CHANNELS,
-        "A server or modem that messages go through is down; they wait, and go when it is back.",
-        "Mail servers, brokers and networks of telephones are gone for hours now and then.",
+        "A server or modem for messages is down; messages wait and are sent when it is back.",
+        "Mail servers, brokers and phone networks are sometimes down for hours.",
         {"server": Field(OneOf(tuple(SERVERS)), "what is down", REQUIRED)},
     ),
 }
@@ -466,7 +477,7 @@ class Fault(Struct, frozen=True):
     @property
     def text(self) -> str:
         """As `/sim.cgi?fault=` accepts it; in values, `*` and `%` are percent-encoded."""
-        fields = (f"{name}:{_encoded(value)}" for name, value in self.given.items())
+        fields = (f"{name}:{_encode(value)}" for name, value in self.given.items())
         return "*".join((self.kind, *fields))
 
     @property
@@ -487,7 +498,7 @@ def fault_from_text(text: str) -> Fault:
     return fault_from_fields(kind, {name: unquote(value) for name, value in fields.items()})
 
 
-def _encoded(value: str) -> str:
+def _encode(value: str) -> str:
     return _NOT_IN_VALUES.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 

@@ -1,8 +1,8 @@
 """GPIO lines: what the board needs of them.
 
 `Lines` is all that the rest knows; `gpiod_lines.py` are the kernel's, and others can stand in for
-them. Each line is opened by itself: one that is taken or missing leaves the others alone. Methods
-raise `Unusable` with a sentence; all but `fileno` and `edges` may block.
+them. Each line is opened separately: one that is in use or missing does not affect the rest.
+Methods raise `Unusable` with a sentence; all but `fileno` and `edges` may block.
 """
 
 from collections.abc import Sequence

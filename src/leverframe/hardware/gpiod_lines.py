@@ -1,7 +1,7 @@
 """The kernel's GPIO lines, through the `gpiod` package (version 2), which only this file imports.
 
-The kernel filters glitches, and numbers and queues the edges. It drops the oldest where nobody
-fetches them in time; their numbers are then missing, so that what they were is known all the same.
+The kernel filters glitches, and numbers and queues the edges. It drops the oldest if they are not
+fetched in time; their numbers are then missing, so that what they were is known all the same.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from leverframe.wiring import Pin
 CONSUMER = "leverframe"
 #: Edges that the kernel keeps for us: as many as it allows for a line.
 QUEUED_EDGES = 1024
-#: Edges that are made up for at once; a line that swings faster than that is no signal.
+#: Edges that are made up for together; a line that swings faster than that is no signal.
 MAX_DROPPED_EDGES = 10_000
 
 
@@ -133,7 +133,7 @@ def _request(pin: Pin, settings: gpiod.LineSettings) -> gpiod.LineRequest:
 def _unusable(pin: Pin, error: OSError | ValueError) -> Unusable:
     if isinstance(error, OSError):
         return Unusable(os_error_text(error, _place(pin)))
-    return Unusable(f"{_place(pin)} is not there: {error}.")
+    return Unusable(f"{_place(pin)} is missing: {error}.")
 
 
 def _place(pin: Pin) -> str:

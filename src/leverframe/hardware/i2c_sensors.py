@@ -3,8 +3,8 @@
 The primary sensor gives T1, H1 and, if it has it, P1; SPS30 gives the particulates. Which primary
 sensor answers is reported as `i2c`, chosen or not, so that it can be detected by command.
 
-The speed of the bus belongs to the kernel, which takes it from the device tree when it starts. What
-the settings ask for is compared with it, and told if the bus is faster.
+The speed of the bus belongs to the kernel, which takes it from the device tree when it starts. The
+settings are compared with it, and a faster bus is reported.
 """
 
 import logging
@@ -64,7 +64,7 @@ class I2cSensors:
         chosen = self._chosen
         self._compare_speed(chosen.frequency)
         if self._opened_on != self.adapters():
-            # The kernel cannot let go of a pulled adapter while somebody holds it open.
+            # The kernel cannot release a pulled adapter while a program holds it open.
             self._close()
             self._last_good = LastGood[Measured]()
         readings: Measured = {}
@@ -78,7 +78,7 @@ class I2cSensors:
             self._measure_chosen(chosen, readings, troubles)
             primary = chosen.primary
             found = primary if primary in self._parts and primary not in troubles else self.search()
-        is_silent = _damaged(self.name) not in troubles.values()
+        is_silent = _checksum_problem(self.name) not in troubles.values()
         if troubles and is_silent and not readings and found is None:
             # An adapter that was unplugged and plugged in again needs a new handle.
             self._close()
@@ -101,7 +101,7 @@ class I2cSensors:
                 if part.is_there():
                     found[name] = None
             except DamagedAnswer:
-                found[name] = _damaged(self.name)
+                found[name] = _checksum_problem(self.name)
         return found
 
     def adapters(self) -> object:
@@ -143,7 +143,7 @@ class I2cSensors:
         try:
             measured = part.measure()
         except DamagedAnswer:
-            complaint = _damaged(self.name)
+            complaint = _checksum_problem(self.name)
         except OSError as error:
             if error.errno in NOT_ITS_FAULT:
                 complaint = os_error_text(error, self.name)
@@ -168,7 +168,7 @@ def _answers(part: Part) -> bool:
     return False
 
 
-def _damaged(name: str) -> str:
+def _checksum_problem(name: str) -> str:
     return (
         f"answers with wrong checksums on {name}; the line is disturbed: check the length of its"
         " cable, the pull-up resistors and the speed of the bus."

@@ -55,7 +55,7 @@ class Converter:
             return named[0]
         if named:
             folders = ", ".join(path.name for path in named)
-            raise Unusable(f"several converters are named {self._device}; name one of {folders}.")
+            raise Unusable(f"several converters are named {self._device}; choose one of {folders}.")
         raise Unusable(f"no converter {self._device} in {self._devices}; check wiring and driver.")
 
 
@@ -67,11 +67,13 @@ def _measure(folder: Path, channel: AdcChannel) -> float:
         thousandths = read_number(finished)
     else:
         raw = read_number(own.with_name(f"{own.name}_raw"))
-        thousandths = (raw + _shared(own, "offset", 0.0)) * _shared(own, "scale", 1.0)
+        thousandths = (raw + _read_attribute(own, "offset", 0.0)) * _read_attribute(
+            own, "scale", 1.0
+        )
     return round(thousandths / 1000 * channel.factor, 6)
 
 
-def _shared(own: Path, attribute: str, default: float) -> float:
+def _read_attribute(own: Path, attribute: str, default: float) -> float:
     """Read an attribute of the channel (in_voltage0_scale) or of its kind (in_voltage_scale)."""
     kind = own.name.rstrip("0123456789")
     for name in (own.name, kind):

@@ -1,8 +1,8 @@
 """A board made of a Linux machine: GPIO lines, PWM, converters, the 1-Wire bus, the I2C bus.
 
-Which label hangs where is said by the configuration (`wiring.py`). Nothing here blocks the event
-loop: each chip and each bus has a thread of its own, so that one that is dead holds up no other.
-What is missing or fails is noted, tried again, and absent meanwhile.
+The configuration (`wiring.py`) assigns labels to them. Nothing here blocks the event loop: each
+chip and each bus has a thread of its own, so that one that is dead holds up no other. What is
+missing or fails is reported, retried, and absent until then.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from leverframe.hardware.iio import Converter
 from leverframe.hardware.onewire import OneWireBus
 from leverframe.hardware.pins import InputPin, OutputPin
 from leverframe.hardware.poller import Poller
-from leverframe.hardware.sensing import Readings, Sense, nobody_listens
+from leverframe.hardware.sensing import Readings, Sense, drop_readings
 from leverframe.hardware.sysfs_pwm import PwmPin
 from leverframe.hardware.troubles import Troubles
 from leverframe.shutdown import close_all
@@ -55,7 +55,7 @@ class LinuxBoard:
         self._wiring = wiring
         self._lines = lines or kernel_lines()
         self._open_bus = open_bus
-        self._sense: Sense = nobody_listens
+        self._sense: Sense = drop_readings
         self._sensed: dict[str, Any] = {}
         self._threads: dict[str, DeviceThread] = {}
         self._outputs: dict[str, OutputPin] = {}
@@ -87,9 +87,11 @@ class LinuxBoard:
         self._open_inputs(settings, troubles)
         self._add_pollers(troubles)
         self.adopt(settings)
-        self._watch = AdapterWatch(self._watched())
+        self._watch = AdapterWatch(self._list_watched())
         await _within(
-            FIRST_LOOK_S, self._settled(), *(_done(poller.start()) for poller in self._pollers)
+            FIRST_LOOK_S,
+            self._settle_lines(),
+            *(_wait_for(poller.start()) for poller in self._pollers),
         )
 
     async def close(self) -> None:
@@ -98,10 +100,10 @@ class LinuxBoard:
             await self._watch.close()
         for pin in self._inputs.values():
             pin.close()
-        await _within(LAST_DRIVES_S, self._settled())
+        await _within(LAST_DRIVES_S, self._settle_lines())
         for label, output in self._outputs.items():
             self._threads[self._wiring.outputs[label].chip].ask(output.close)
-        await _within(LAST_DRIVES_S, self._settled())
+        await _within(LAST_DRIVES_S, self._settle_lines())
         for thread in self._threads.values():
             thread.close()
         await close_all(poller.close for poller in self._pollers)
@@ -114,7 +116,7 @@ class LinuxBoard:
 
     async def poll(self) -> None:
         """Read every device once more, and wait until all have been read."""
-        await asyncio.gather(self._settled(), *(poller.poll() for poller in self._pollers))
+        await asyncio.gather(self._settle_lines(), *(poller.poll() for poller in self._pollers))
 
     # --- the board's interface --------------------------------------------------------------------
 
@@ -147,7 +149,7 @@ class LinuxBoard:
         return None
 
     def tick(self, now: float) -> None:
-        """Do nothing: devices report by themselves."""
+        """Do nothing: devices report automatically."""
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -177,7 +179,7 @@ class LinuxBoard:
             *(poller for _, poller in self._followers),
         ]
 
-    def _watched(self) -> Iterator[Watched]:
+    def _list_watched(self) -> Iterator[Watched]:
         wiring, pwm = self._wiring, Path(self._wiring.sysfs) / "class" / "pwm"
         pins = (*wiring.outputs.values(), *wiring.digital_inputs.values())
         for chip in dict.fromkeys(pin.chip for pin in pins):
@@ -189,7 +191,7 @@ class LinuxBoard:
             yield Watched(bus.adapters, poller.poll_soon)
 
     def _chip_changed(self, chip: str) -> None:
-        """Try every line of a chip that was pulled or plugged in: what fails is told."""
+        """Try every line of a chip that was pulled or plugged in; failures are reported."""
         for label in self._states:
             if self._wiring.outputs[label].chip == chip:
                 self._drive_output(label)
@@ -230,7 +232,7 @@ class LinuxBoard:
             sensed.update(new)
             self._sense(new)
 
-    async def _settled(self) -> None:
+    async def _settle_lines(self) -> None:
         """Wait until every chip has carried out its calls so far."""
         await asyncio.gather(*(thread.ask(_nothing) for thread in self._threads.values()))
 
@@ -243,7 +245,7 @@ def _nothing() -> None:
     """Do nothing: calls are answered in order, so this one comes last."""
 
 
-async def _done(task: "asyncio.Task[None]") -> None:
+async def _wait_for(task: "asyncio.Task[None]") -> None:
     """Wait for a task without cancelling it when the wait is cancelled."""
     await asyncio.shield(task)
 

@@ -1,9 +1,9 @@
 """The Modbus master: asks the modules in slots 1-3 for their readings, all the time.
 
 It follows the settings; the work on the serial bus, and on each device or gateway that is asked by
-Modbus TCP, is a `BusWorker`'s. What is read becomes the readings
-m1-m30 by the mapping, and goes to the status files by slot. A reading that could not be read for a
-while is absent; what a module refuses is absent at once.
+Modbus TCP, is a `BusWorker`'s. What is read becomes the readings m1-m30 by the mapping, and goes to
+the status files by slot. A reading that could not be read for a while is absent; what a module
+refuses is absent immediately.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.bus_worker import NO_BUS, Bus, BusWorker
-from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
+from leverframe.hardware.module_mapping import MODBUS_SLOTS, find_freed_labels, map_readings
 from leverframe.hardware.module_slot import (
     NO_READINGS,
     ModuleSlot,
@@ -74,9 +74,9 @@ class ModbusMaster:
         before, after = module_mapping(old), module_mapping(new)
         self._rebuild()
         if after != before:
-            # What nobody asks may be simulated.
+            # Modules that are not polled may be simulated.
             numbers = [number for number in MODBUS_SLOTS if self.has_bus_of(number)]
-            self._sense(given_up(before, after, numbers))
+            self._sense(find_freed_labels(before, after, numbers))
             for number in numbers:
                 self._report(number)
 
@@ -116,14 +116,14 @@ class ModbusMaster:
                     reading.name or str(reading.number): slot.values[reading.number]
                     for reading in slot.module.readings
                 },
-                slot.refused(),
+                slot.list_refused(),
             )
             for slot in self._slots.values()
         }
 
     def statistics(self) -> dict[str, SlotStatistics]:
         """Count what came of the requests, by the number of the slot."""
-        return {str(slot.number): slot.counters.shown() for slot in self._slots.values()}
+        return {str(slot.number): slot.counters.statistics() for slot in self._slots.values()}
 
     # --- following the settings -------------------------------------------------------------------
 
@@ -180,5 +180,5 @@ class ModbusMaster:
         """Report the readings of a slot; an empty one has none."""
         slot = self._slots.get(number)
         values = NO_READINGS if slot is None else tuple(slot.values)
-        mapped = mapped_readings(module_mapping(self._settings), {number: values})
+        mapped = map_readings(module_mapping(self._settings), {number: values})
         self._sense({f"slot{number}": values, **mapped})

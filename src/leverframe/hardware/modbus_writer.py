@@ -1,10 +1,10 @@
-"""Writing to the modules in the Modbus slots: carried out, read back, and told.
+"""Writing to the modules in the Modbus slots: carried out, read back, and reported.
 
 Writes to one place are made one after the other, at most one in `PACE_S`, and of those that wait
-only the newest counts: a rule that flutters cannot flood a bus or wear a device out. What a rule
-writes and nobody takes is tried again, a few times; whoever asks by a command is told after two
-attempts. What is wrong stands under `troubles` until a later write to the same place succeeds or
-the slot has another module, and the journal has every outcome.
+only the newest counts: a rule that flutters cannot flood a bus or wear a device out. A rejected
+write of a rule is retried a few times; a command gets the error after two attempts. What is wrong
+stands under `troubles` until a later write to the same place succeeds or the slot has another
+module, and the journal has every outcome.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from leverframe.engine.facts import Fact
 from leverframe.engine.settings import Settings
 from leverframe.hardware.bus_worker import RequestRefused
 from leverframe.hardware.module_slot import NOT_NOW
-from leverframe.hardware.troubles import Troubles, Unusable, unexpected
+from leverframe.hardware.troubles import Troubles, Unusable, describe_unexpected
 from leverframe.hardware.write_reports import (
     DIFFERS,
     FAILED,
@@ -49,12 +49,12 @@ class _Wanted(Struct, eq=False):
     done: asyncio.Future[None]
 
     def end(self, problem: str | None = None) -> None:
-        """Wake whoever waits; nobody waits for what a rule writes."""
+        """Wake the waiting caller; a write of a rule has none."""
         if self.done.done():
             return
         if problem is not None and self.effect.is_asked:
             self.done.set_exception(DeviceFailed(f"{self.effect.target}: {problem}"))
-            # Whoever asked may have left.
+            # The requester may have left.
             self.done.exception()
         else:
             self.done.set_result(None)
@@ -131,10 +131,10 @@ class ModbusWriter:
                 await self._carry_out(lane, order)
                 await paced
         finally:
-            # Also where the process ends: whoever waits gets an answer.
+            # Also where the process ends: every waiting caller gets an answer.
             for left in (order, lane.wanted):
                 if left is not None:
-                    left.end("the controller stops.")
+                    left.end("the controller is stopping.")
             del self._lanes[target]
 
     async def _carry_out(self, lane: _Lane, order: _Wanted) -> None:
@@ -148,9 +148,9 @@ class ModbusWriter:
                     isinstance(error, RequestRefused) and error.code not in NOT_NOW
                 )
             except Exception as error:
-                # A fault must not leave anybody waiting.
+                # A fault must not leave a caller waiting.
                 log.exception("%s could not be written", order.effect.target)
-                problem, is_final = unexpected(error), True
+                problem, is_final = describe_unexpected(error), True
             else:
                 return
             if is_final or pause_s is None:
@@ -158,7 +158,7 @@ class ModbusWriter:
                 self._finish(order, FAILED, None, problem + given_up)
                 return
             self._reports.note(order.effect, WAITING, None, problem)
-            self._set_trouble(order.effect.target, order.effect.slot, f"{problem} Trying again.")
+            self._set_trouble(order.effect.target, order.effect.slot, f"{problem} Retrying.")
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await lane.is_newer.wait()
@@ -188,8 +188,8 @@ class ModbusWriter:
                 return
         shown = "no number" if value is None else f"{value:.10g}"
         problem = (
-            f"{effect.value:.10g} was written, but {shown} is read back; the device may limit the"
-            " value, or somebody else sets it."
+            f"{effect.value:.10g} was written, but {shown} is read back; the device may limit "
+            "the value, or another program sets it."
         )
         self._finish(order, DIFFERS, value, problem)
 
@@ -204,7 +204,7 @@ class ModbusWriter:
         order.end(problem if is_trouble else None)
 
     def _overtaken(self, order: _Wanted) -> None:
-        problem = "not written, because a newer value for the same place came meanwhile."
+        problem = "not written, because a newer value for the same register replaced it."
         self._add_entry(order.effect.reason, _outcome(order.effect, problem))
         order.end(problem)
 

@@ -1,9 +1,9 @@
 """The GSM modem SIM800L: messages out and in, commands by hand, signal and registration.
 
-The modem is set up whenever its port opens and whenever it has restarted, and looked at once a
-minute. What it is asked to do waits in line: messages go on with the part that was not confirmed
-when the modem restarts in between. An SMS that arrives is deleted before it is acted upon, so that
-a command is never carried out twice.
+The modem is set up whenever its port opens and whenever it has restarted, and checked once per
+minute. Jobs wait in line: messages continue with the part that was not confirmed when the modem
+restarts in between. An SMS that arrives is deleted before it is acted upon, so that a command is
+never carried out twice.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from leverframe.hardware.modem_status import ModemStatus
 from leverframe.hardware.serial_port import SerialReader, SerialWriter
 from leverframe.hardware.troubles import Troubles
 from leverframe.wire.at import ECHO_OFF
-from leverframe.wire.sms_inbox import Inbox, stored_messages
+from leverframe.wire.sms_inbox import Inbox, list_stored_messages
 from leverframe.wire.sms_pdu import Submit, submits
 
 log = logging.getLogger(__name__)
@@ -102,12 +102,12 @@ class Modem:
         await sent
 
     def command(self, effect: SendModem) -> None:
-        """Send a command that somebody typed; `status` shows the answer."""
-        self.status.asked(effect.command)
+        """Send a command of a user; `status` shows the answer."""
+        self.status.note_command(effect.command)
         if self._open:
             self._add(_Command(effect.command))
         else:
-            self.status.answered((NOT_CONNECTED,))
+            self.status.note_answer((NOT_CONNECTED,))
 
     def adopt(self, old: Settings, new: Settings) -> None:
         if new.gsm.apn != old.gsm.apn:
@@ -121,7 +121,7 @@ class Modem:
     # --- life on an open port ---------------------------------------------------------------------
 
     async def run(self, reader: SerialReader, writer: SerialWriter) -> None:
-        line = ModemLine(writer, self._pace, self._unasked, self._work.wake.set)
+        line = ModemLine(writer, self._pace, self._handle_unasked, self._work.wake.set)
         self._open = True
         self.status.state = "starting"
         talking = asyncio.create_task(self._talk(line))
@@ -135,7 +135,7 @@ class Modem:
                 task.cancel()
             await asyncio.gather(talking, listening, return_exceptions=True)
             self._open = self._ready = False
-            self.status.lost("not connected")
+            self.status.reset("not connected")
             self._drop_jobs("The connection to the GSM modem was lost.")
 
     def leave(self) -> None:
@@ -153,12 +153,12 @@ class Modem:
                 await self._serve(line)
             except ModemRestarted:
                 log.warning("the GSM modem has restarted; it is set up again")
-                self.status.lost("starting")
+                self.status.reset("starting")
             except ModemSilent:
-                self.status.lost("silent")
-                await self._give_up("the GSM modem does not answer; look at its power and wires.")
+                self.status.reset("silent")
+                await self._give_up("the GSM modem does not answer; check its power and wires.")
             except ModemRefused as refusal:
-                self.status.lost("starting")
+                self.status.reset("starting")
                 await self._give_up(f"{refusal}.")
 
     async def _give_up(self, sentence: str) -> None:
@@ -169,11 +169,11 @@ class Modem:
 
     def _drop_jobs(self, sentence: str) -> None:
         while self._work.jobs:
-            self._failed(self._work.jobs.popleft(), sentence)
+            self._fail(self._work.jobs.popleft(), sentence)
 
-    def _failed(self, job: _Message | _Command, sentence: str) -> None:
+    def _fail(self, job: _Message | _Command, sentence: str) -> None:
         if isinstance(job, _Command):
-            self.status.answered((sentence,))
+            self.status.note_answer((sentence,))
         elif not job.sent.done():
             job.sent.set_exception(ModemUnavailable(sentence))
 
@@ -207,12 +207,12 @@ class Modem:
     def _look_every_s(self) -> float:
         return self._pace.look_s if self._ready else self._pace.retry_s
 
-    def _unasked(self, text: str) -> None:
-        self.status.heard(text)
+    def _handle_unasked(self, text: str) -> None:
+        self.status.note_unasked(text)
         if text.startswith(_NEW_MESSAGE):
             self._work.new_messages = True
         elif text == _BOOTED:
-            # Perhaps it restarted unnoticed: the next command will tell.
+            # Perhaps it restarted unnoticed: the next command will show.
             self._work.look = True
         else:
             return
@@ -249,7 +249,7 @@ class Modem:
             await self._type(line, job.text)
         elif not self._ready:
             self._work.jobs.popleft()
-            self._failed(job, f"The SIM card is not ready: {self.status.sim}.")
+            self._fail(job, f"The SIM card is not ready: {self.status.sim}.")
         else:
             await self._send(line, job)
 
@@ -258,11 +258,11 @@ class Modem:
             answer = await line.ask(text)
         except (ModemSilent, ModemRestarted, ModemRefused) as error:
             reasons = {ModemSilent: "no answer", ModemRestarted: "the modem restarted"}
-            self.status.answered((reasons.get(type(error), str(error)),))
+            self.status.note_answer((reasons.get(type(error), str(error)),))
             if not isinstance(error, ModemRefused):
                 raise
         else:
-            self.status.answered((*answer.lines, answer.result))
+            self.status.note_answer((*answer.lines, answer.result))
             # It may have changed anything, for example entered the PIN.
             self._work.look = True
 
@@ -274,12 +274,12 @@ class Modem:
                 message.parts.popleft()
         except ModemRefused as refusal:
             jobs.popleft()
-            self._failed(message, f"{refusal}.")
+            self._fail(message, f"{refusal}.")
         except (ModemSilent, ModemRestarted):
             message.attempts += 1
             if message.attempts == MAX_ATTEMPTS:
                 jobs.popleft()
-                self._failed(message, "The GSM modem restarts whenever it is to send.")
+                self._fail(message, "The GSM modem restarts at every attempt to send.")
             raise
         else:
             jobs.popleft()
@@ -299,17 +299,17 @@ class Modem:
             self.status.apn = "set"
         except ModemRefused as refusal:
             self.status.apn = str(refusal)
-            log.warning("the APN is not set: %s", refusal)
+            log.warning("the APN could not be set: %s", refusal)
 
     async def _fetch(self, line: ModemLine) -> None:
         """Take all messages from the SIM card and act on them."""
         try:
             answer = await line.order(_ALL_MESSAGES)
-            for index, digits in stored_messages(answer.lines):
+            for index, digits in list_stored_messages(answer.lines):
                 await line.order(f"AT+CMGD={index}")
                 await self._receive(digits)
         except ModemRefused as refusal:
-            log.warning("received SMS stay on the SIM card: %s", refusal)
+            log.warning("received SMS could not be removed from the SIM card: %s", refusal)
 
     async def _receive(self, digits: str) -> None:
         received = self._inbox.take(digits)
@@ -320,7 +320,7 @@ class Modem:
             self._answer(received.sender, reply)
 
     def _answer(self, number: str, text: str) -> None:
-        """Send a reply that nobody waits for; the log says what became of it."""
+        """Send a reply that no caller waits for; failures are logged."""
         self._reference = (self._reference + 1) & 0xFF
         sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         sent.add_done_callback(_log_failure)
@@ -329,7 +329,7 @@ class Modem:
 
 def _log_failure(sent: asyncio.Future[None]) -> None:
     if not sent.cancelled() and (error := sent.exception()) is not None:
-        log.warning("an SMS was not answered: %s", error)
+        log.warning("an SMS could not be answered: %s", error)
 
 
 def _now() -> float:

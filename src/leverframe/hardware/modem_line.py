@@ -1,8 +1,8 @@
 """One conversation with a GSM modem over an open port: a command goes out, its answer comes back.
 
 `wire/at.py` understands the lines; here are the waiting, the time limits and what can go wrong: the
-modem refuses, says nothing, or has restarted. An answer that comes after its time limit belongs to
-nobody: `synchronise` waits it out before the next command.
+modem refuses, says nothing, or has restarted. An answer that comes after its time limit is dropped:
+`synchronise` waits for it before the next command.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class ModemSilent(Exception):
 
 
 class ModemRestarted(Exception):
-    """The modem has started anew and must be set up again."""
+    """The modem has restarted and must be set up again."""
 
 
 class CommandPace(Struct, frozen=True):
@@ -59,15 +59,15 @@ class ModemLine:
         self._unasked = unasked
         self._on_restart = on_restart
         self._dialogue = AtDialogue()
-        self._heard: asyncio.Future[AtAnswer | Prompt] | None = None
+        self._reply: asyncio.Future[AtAnswer | Prompt] | None = None
         #: The modem has to be set up again; no other command is sent until then.
         self.restarted = False
 
     async def listen(self, reader: SerialReader) -> None:
         """Process what the modem sends until the port ends."""
         while data := await reader.read(_READ_AT_ONCE):
-            for heard in self._dialogue.feed(data):
-                match heard:
+            for reply in self._dialogue.feed(data):
+                match reply:
                     case Unasked(line):
                         self._unasked(line)
                     case Restarted():
@@ -75,7 +75,7 @@ class ModemLine:
                         self._hear(ModemRestarted())
                         self._on_restart()
                     case _:
-                        self._hear(heard)
+                        self._hear(reply)
 
     async def synchronise(self) -> None:
         """Make the modem respond to commands, then wait until its line is quiet."""
@@ -93,13 +93,13 @@ class ModemLine:
 
     async def ask(self, command: str) -> AtAnswer:
         """Send a command and return its answer, whatever it is."""
-        heard = await self._answer_to(self._dialogue.ask(command), self._limit_s(command))
-        if isinstance(heard, AtAnswer):
-            return heard
+        reply = await self._answer_to(self._dialogue.ask(command), self._limit_s(command))
+        if isinstance(reply, AtAnswer):
+            return reply
         self._writer.write(CANCEL)
         self._dialogue.forget()
         await asyncio.sleep(self._pace.settle_s)
-        raise ModemRefused(f"the modem asks for a text after {_name(command)}, and there is none")
+        raise ModemRefused(f"the modem requests a text after {_name(command)}, but there is none")
 
     async def order(self, command: str) -> AtAnswer:
         """Send a command and return its good answer; anything else is a refusal."""
@@ -111,33 +111,33 @@ class ModemLine:
     async def send(self, message: Submit) -> None:
         """Hand one message to the network."""
         command = self._dialogue.ask(f"AT+CMGS={message.length}")
-        heard = await self._answer_to(command, self._pace.answer_s)
-        if isinstance(heard, Prompt):
+        reply = await self._answer_to(command, self._pace.answer_s)
+        if isinstance(reply, Prompt):
             text = self._dialogue.text(message.digits)
-            heard = await self._answer_to(text, self._pace.network_s)
-        if not (isinstance(heard, AtAnswer) and heard.good):
-            result = heard.result if isinstance(heard, AtAnswer) else "it asks for the text again"
+            reply = await self._answer_to(text, self._pace.network_s)
+        if not (isinstance(reply, AtAnswer) and reply.good):
+            result = reply.result if isinstance(reply, AtAnswer) else "it requests the text again"
             raise ModemRefused(f"the modem does not send the SMS: {result}")
 
     async def _answer_to(self, data: bytes, limit_s: float) -> AtAnswer | Prompt:
         if self.restarted:
             raise ModemRestarted
-        self._heard = asyncio.get_running_loop().create_future()
+        self._reply = asyncio.get_running_loop().create_future()
         self._writer.write(data)
         try:
             async with asyncio.timeout(limit_s):
-                return await self._heard
+                return await self._reply
         except TimeoutError:
             self._dialogue.forget()
             raise ModemSilent from None
 
-    def _hear(self, heard: AtAnswer | Prompt | ModemRestarted) -> None:
-        if self._heard is None or self._heard.done():
+    def _hear(self, event: AtAnswer | Prompt | ModemRestarted) -> None:
+        if self._reply is None or self._reply.done():
             return
-        if isinstance(heard, ModemRestarted):
-            self._heard.set_exception(heard)
+        if isinstance(event, ModemRestarted):
+            self._reply.set_exception(event)
         else:
-            self._heard.set_result(heard)
+            self._reply.set_result(event)
 
     def _limit_s(self, command: str) -> float:
         slow = ("AT+COPS", "AT+CIP", "AT+CGATT", "AT+CUSD", "AT+SAPBR", "AT+CFUN", "ATD")

@@ -30,13 +30,13 @@ _KEPT_UNASKED = 20
 _SECRET = r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*"
 
 
-def shown_command(command: str) -> str:
+def mask_command(command: str) -> str:
     """Show a typed command without a PIN or password."""
     return re.sub(_SECRET, r"\1***", command, flags=re.IGNORECASE)
 
 
 class ModemState(Struct, frozen=True):
-    """The state of the modem, for everybody who may read the state."""
+    """The state of the modem, for all accounts that may read the state."""
 
     state: str
     sim: str | None
@@ -78,7 +78,7 @@ class ModemStatus:
     def registered(self) -> bool:
         return self.registration in _REGISTERED
 
-    def lost(self, state: str) -> None:
+    def reset(self, state: str) -> None:
         """Forget everything: nothing is known any more."""
         self.state = state
         self.apn = self.sim = self.registration = self.operator = self.signal_dbm = None
@@ -102,23 +102,23 @@ class ModemStatus:
         found = re.search(r'"([^"]*)"', answer.after("+COPS:") or "")
         self.operator = found[1] if found else None
 
-    def asked(self, command: str) -> None:
-        self._command, self._answer = shown_command(command), None
+    def note_command(self, command: str) -> None:
+        self._command, self._answer = mask_command(command), None
 
-    def answered(self, lines: tuple[str, ...]) -> None:
+    def note_answer(self, lines: tuple[str, ...]) -> None:
         self._answer = lines
 
-    def heard(self, line: str) -> None:
+    def note_unasked(self, line: str) -> None:
         self._unasked = [*self._unasked, line][-_KEPT_UNASKED:]
 
-    def shown(self) -> ModemState:
+    def report(self) -> ModemState:
         return ModemState(
             self.state, self.sim, self.registration, self.operator, self.signal_dbm, self.apn
         )
 
-    def shown_in_full(self) -> ModemReport:
+    def full_report(self) -> ModemReport:
         return ModemReport(
-            **structs.asdict(self.shown()),
+            **structs.asdict(self.report()),
             command=self._command,
             answer=self._answer,
             unasked=self._unasked,

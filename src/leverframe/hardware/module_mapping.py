@@ -1,7 +1,8 @@
 """m1-m30: which reading of which slot each of them shows.
 
-Slots 1-3 are Modbus modules, 4-6 the additional 1-Wire sensors. Whoever reads a slot asks here what
-its readings mean for m1-m30, and what to say once the mapping has changed. Nothing is kept here.
+Slots 1-3 are Modbus modules, 4-6 the additional 1-Wire sensors. The reader of a slot finds here
+what its readings mean for m1-m30, and what to report once the mapping has changed. Nothing is kept
+here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ ONEWIRE_SLOTS = (4, 5, 6)
 INACTIVE = 0
 
 
-def mapped_readings(
+def map_readings(
     mapping: Sequence[ModbusMapping], slots: Mapping[int, Sequence[float | None]]
 ) -> dict[str, float | None]:
     """Return m1-m30 of these slots; a reading that a slot does not have is absent.
@@ -30,12 +31,12 @@ def mapped_readings(
     }
 
 
-def given_up(
+def find_freed_labels(
     old: Sequence[ModbusMapping], new: Sequence[ModbusMapping], slots: Sequence[int]
 ) -> dict[str, None]:
-    """List labels that showed these slots and show nothing any more.
+    """List labels that showed these slots and no longer show any slot.
 
-    A label that shows another slot now is the business of whoever reads that one.
+    A label that shows another slot now is left to the reader of that slot.
     """
     return {
         label: None

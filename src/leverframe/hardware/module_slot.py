@@ -23,7 +23,7 @@ from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer
 
 #: A slave that needs more time, or is busy.
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
-#: A slave that may lack some of the registers, or does not give so many of them together.
+#: A slave that may lack some of the registers, or does not return so large a block.
 NOT_AT_ONCE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
 #: A module that cannot be asked even once in this time is no reason to trust old readings longer.
 MAX_INTERVAL_S = 60.0
@@ -34,9 +34,9 @@ _ADVICE = {
     1: "choose another function, or another module",
     2: "compare the registers with the device's manual, or choose another module",
     3: "compare the registers with the device's manual",
-    4: "look at the device itself",
-    5: "the device needs more time; it is asked again",
-    6: "the device is busy; it is asked again",
+    4: "check the device itself",
+    5: "the device needs more time; the request is repeated",
+    6: "the device is busy; the request is repeated",
     10: "check the settings of the gateway",
     11: "check slave ID and wiring behind the gateway",
 }
@@ -106,7 +106,7 @@ class SlotCounters(Struct):
         if isinstance(answer, ExceptionReply):
             self.exceptions[answer.code] += 1
 
-    def shown(self) -> SlotStatistics:
+    def statistics(self) -> SlotStatistics:
         return SlotStatistics(
             self.requests,
             self.answers,
@@ -199,19 +199,19 @@ class ModuleSlot(Struct):
         return max(STALE_S + 3 * len(self.blocks) * self.module.delay_s, seldom_s)
 
     def expire(self, now: float) -> bool:
-        """Drop readings that are too old; tell whether there were any."""
+        """Drop readings that are too old; return whether there were any."""
         old = [number for number, until in self.good_until.items() if until <= now]
         for number in old:
             del self.good_until[number]
             self.values[number] = None
         if self.silent_since is not None:
-            # A silent module is asked seldom, and perhaps not yet for these.
+            # A silent module is polled rarely, and perhaps not yet for these.
             for block in self.blocks:
                 if any(reading.number in old for reading in block.readings):
                     self.silences.setdefault(block.read, NoAnswer())
         return bool(old)
 
-    def refused(self) -> list[RefusedRead]:
+    def list_refused(self) -> list[RefusedRead]:
         """List what is refused and has no earlier reading that still counts."""
         return [
             RefusedRead(
@@ -253,7 +253,7 @@ class ModuleSlot(Struct):
 
     def _refusal(self) -> str | None:
         """Describe what the module refuses, once all of it was asked for."""
-        refused = self.refused()
+        refused = self.list_refused()
         if not refused or not all(block.read in self.asked for block in self.blocks):
             return None
         refused.sort(key=lambda one: (one.code, one.function))
@@ -272,13 +272,13 @@ class ModuleSlot(Struct):
     def silence(self, answer: NoAnswer) -> str:
         """Describe what to check where no answer comes."""
         if self.host:
-            why = "answers what is no answer" if answer.is_damaged else "does not answer"
+            why = "sends invalid answers" if answer.is_damaged else "does not answer"
             return f"{self._who} {why}; check its unit ID, and the gateway if there is one."
-        speaks = f"that it speaks {_in_words(self.module.line)}"
+        speaks = f"that it uses {_in_words(self.module.line)}"
         if answer.is_damaged:
             return (
-                f"what {self._who} answers arrives damaged; check {speaks}, the ends of the wires"
-                " and that no other device has its slave ID."
+                f"answers of {self._who} arrive damaged; check {speaks}, the ends of the wires "
+                "and that no other device has its slave ID."
             )
         return f"{self._who} does not answer; check its wiring, its slave ID and {speaks}."
 

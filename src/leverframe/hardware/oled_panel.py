@@ -44,7 +44,7 @@ class OledPanel:
             # Not a single dot and no current: a dark panel lasts longer.
             self._device.hide() if lines is None else self._device.show()
         except Unusable:
-            # The kernel cannot let go of a pulled adapter while somebody holds it open.
+            # The kernel cannot release a pulled adapter while a program holds it open.
             self._device = None
             self.close()
             raise

@@ -2,7 +2,7 @@
 
 The kernel searches the bus and has a folder for each sensor. Sensors that are bound to a position
 or serve as an additional one are read, one after another, because a conversion takes most of a
-second and the bus is one wire. All IDs are reported, for whoever steps through them.
+second and the bus is one wire. All IDs are reported, so that they can be stepped through.
 """
 
 import errno
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from leverframe.engine.settings import NO_ONEWIRE_ID, ModbusMapping, Settings
 from leverframe.hardware.last_good import LastGood
-from leverframe.hardware.module_mapping import ONEWIRE_SLOTS, given_up, mapped_readings
+from leverframe.hardware.module_mapping import ONEWIRE_SLOTS, find_freed_labels, map_readings
 from leverframe.hardware.poller import PollResult
 from leverframe.hardware.sysfs import read_text
 from leverframe.hardware.troubles import Unusable, os_error_text
@@ -78,10 +78,10 @@ class OneWireBus:
                 troubles[f"1-Wire sensor {sensor_id}"] = complaint
         no_longer = {
             **dict.fromkeys(self._shown - shown.keys()),
-            **given_up(self._shown_mapping, mapping, ONEWIRE_SLOTS),
+            **find_freed_labels(self._shown_mapping, mapping, ONEWIRE_SLOTS),
         }
         self._shown, self._shown_mapping = set(shown), mapping
-        mapped = self._mapped(shown, mapping)
+        mapped = self._map_readings(shown, mapping)
         return PollResult({**no_longer, "onewire": found, **shown, **mapped}, troubles)
 
     def search(self) -> tuple[str, ...]:
@@ -117,14 +117,14 @@ class OneWireBus:
             is_damaged = not text and _fails_with_wrong_checksums(folder)
             raise Unusable(DAMAGED if is_damaged else str(fault)) from None
 
-    def _mapped(
+    def _map_readings(
         self, shown: Mapping[str, float | None], mapping: Sequence[ModbusMapping]
     ) -> dict[str, float | None]:
         """Return m1-m30 of the additional sensors, whose only reading is the temperature."""
         slots: dict[int, Sequence[float | None]] = dict.fromkeys(ONEWIRE_SLOTS, ())
         for slot, sensor_id in zip(ONEWIRE_SLOTS, self._extra, strict=False):
             slots[slot] = (shown[sensor_id],)
-        return mapped_readings(mapping, slots)
+        return map_readings(mapping, slots)
 
 
 def _fails_with_wrong_checksums(folder: Path) -> bool:

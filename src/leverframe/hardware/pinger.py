@@ -79,7 +79,7 @@ class Pinger:
                 milliseconds = await self._echo(address, effect.timeout_s)
         except (socket.gaierror, UnicodeError):
             # A name with an empty part cannot even be asked for: that is the UnicodeError.
-            self._log_once(f"the watchdog's host {effect.host} cannot be found by its name")
+            self._log_once(f"the name of the watchdog's host {effect.host} cannot be resolved")
         except ForbiddenTarget as error:
             self._log_once(f"the watchdog does not ping: {error}")
         except (TimeoutError, OSError):
@@ -98,17 +98,17 @@ class Pinger:
             raise TimeoutError
         lookup = asyncio.get_running_loop().run_in_executor(self._lookups, _look_up, effect.host)
         self._looking_up.add(effect.entry)
-        lookup.add_done_callback(partial(self._looked_up, effect.entry))
+        lookup.add_done_callback(partial(self._finish_lookup, effect.entry))
         return await asyncio.shield(lookup)
 
-    def _looked_up(self, entry: int, lookup: "asyncio.Future[str]") -> None:
+    def _finish_lookup(self, entry: int, lookup: "asyncio.Future[str]") -> None:
         self._looking_up.discard(entry)
         if not lookup.cancelled():
             # The waiting task may be gone by now; then the failure would never be retrieved.
             lookup.exception()
 
     async def _echo(self, address: str, timeout_s: float) -> float | None:
-        """Return the milliseconds until the answer, by a clock that nobody sets."""
+        """Return the milliseconds until the answer, by a clock that is never set."""
         # Loaded by now, beside the loop, because there are entries.
         import icmplib  # type: ignore[import-untyped]
 

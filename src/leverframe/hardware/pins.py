@@ -88,11 +88,11 @@ class InputPin:
             except Unusable:
                 line.close()
                 raise
-            self._thread.in_loop(self._opened, line, level)
+            self._thread.in_loop(self._use_line, line, level)
 
         self._thread.drive(self.label, reopen)
 
-    def _opened(self, line: InputLine, level: int) -> None:
+    def _use_line(self, line: InputLine, level: int) -> None:
         self._let_go()
         self._line = line
         if self._closed:

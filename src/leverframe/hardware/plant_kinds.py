@@ -36,7 +36,7 @@ def level_after(level: float, rate_per_s: float, height: float, elapsed_s: float
 
 
 def seconds_until(mark: float, level: float, rate_per_s: float) -> float:
-    """Return when a level that moves towards a mark reaches it; at once if it is past it."""
+    """Return when a level that moves towards a mark reaches it; now if it is past it."""
     return max(0.0, (mark - level) / rate_per_s)
 
 
@@ -121,9 +121,9 @@ class Tank:
     """A tank with a pump, a steady drain, and a level sensor, a level switch, or both.
 
     Levels are millimetres, rates millimetres per second; with both rates negative it is a sump that
-    fills by itself and is pumped empty. DISTANCE is measured from the top down to the surface, an
-    analog input gets `volts` when the tank is full. The switch pulls its input to 0 when the level
-    reaches `switch_at`.
+    fills without a pump and is pumped empty. DISTANCE is measured from the top down to the surface,
+    an analog input gets `volts` when the tank is full. The switch pulls its input to 0 when the
+    level reaches `switch_at`.
     """
 
     def __init__(
@@ -250,8 +250,8 @@ class Load:
 class Meter:
     """A load with a meter that closes its contact once for a part of a kilowatt hour.
 
-    The contact pulls its input to 0. Pulses that were missed because nobody called in time are
-    lost, as they are to a controller that did not look; what was consumed counts for the next.
+    The contact pulls its input to 0. Pulses that were missed because of a late call are lost, as
+    they are to a controller that did not look; what was consumed counts for the next.
     """
 
     def __init__(

@@ -61,14 +61,16 @@ KINDS: dict[str, Kind] = {
             "reading": Field(_THERMOMETER, "thermometer in the room", REQUIRED),
             "outside": Field(
                 NumberOrLabel(_DEGREES, _THERMOMETER),
-                "temperature outside, or the reading that is",
+                "outside temperature, or a reading that measures it",
                 REQUIRED,
             ),
             "power": Field(
-                Number(-100.0, 500.0, "degrees"), "what full heating adds in the end", REQUIRED
+                Number(-100.0, 500.0, "degrees"), "final temperature rise at full heating", REQUIRED
             ),
-            "time_constant": Field(Duration(1.0, 30 * DAY_S), "time for 63 % of the way", REQUIRED),
-            "start": Field(_DEGREES, "temperature at first; as outside if not given"),
+            "time_constant": Field(
+                Duration(1.0, 30 * DAY_S), "time for 63 % of the change", REQUIRED
+            ),
+            "start": Field(_DEGREES, "initial temperature; default: as outside"),
             "sample": _SAMPLE,
         },
         "a heated (or with negative power, cooled) room",
@@ -80,10 +82,14 @@ KINDS: dict[str, Kind] = {
             "reading": Field(OneOf(("DISTANCE", *ANALOG_INPUTS)), "level sensor"),
             "switch": Field(OneOf(DIGITAL_INPUTS), "level switch, 0 when the level reaches it"),
             "height": Field(Number(1.0, 20_000.0, "mm"), "level of the full tank", REQUIRED),
-            "fill": Field(_RATE, "change of the level by the pump; negative empties", REQUIRED),
+            "fill": Field(
+                _RATE,
+                "change of the level by the pump; a negative value empties the tank",
+                REQUIRED,
+            ),
             "drain": Field(_RATE, "steady loss; negative is a steady inflow", 0.0),
-            "start": Field(_MILLIMETRES, "level at first", 0.0),
-            "switch_at": Field(_MILLIMETRES, "level of the switch; the top if not given"),
+            "start": Field(_MILLIMETRES, "initial level", 0.0),
+            "switch_at": Field(_MILLIMETRES, "level of the switch; default: the top"),
             "volts": Field(Number(0.0, 60.0, "V"), "of the level sensor when full", 3.3),
             "sample": _SAMPLE,
         },
@@ -93,7 +99,9 @@ KINDS: dict[str, Kind] = {
         Load,
         {
             "switch": Field(_PIN, "output that feeds the load", REQUIRED),
-            "reading": Field(OneOf((*ANALOG_INPUTS, *MAPPED)), "what measures it", REQUIRED),
+            "reading": Field(
+                OneOf((*ANALOG_INPUTS, *MAPPED)), "reading that measures it", REQUIRED
+            ),
             "on": Field(
                 Number(-1e9, 1e9, "in the unit of the reading"), "reading with power", REQUIRED
             ),
@@ -108,7 +116,7 @@ KINDS: dict[str, Kind] = {
             "reading": Field(OneOf(DIGITAL_INPUTS), "input with the meter's contact", REQUIRED),
             "watts": Field(Number(0.0, 1e6, "W"), "power of the load", REQUIRED),
             "pulses": Field(Number(1.0, 1e6, "per kWh"), "pulses of the meter", REQUIRED),
-            "standby": Field(Number(0.0, 1e6, "W"), "power while it is off", 0.0),
+            "standby": Field(Number(0.0, 1e6, "W"), "power while off", 0.0),
         },
         "a load with a pulse meter",
     ),
@@ -121,13 +129,13 @@ def plant_from_text(text: str) -> Plant:
 
 
 def slots_of(plant: Plant) -> dict[str, Any]:
-    """Return the numbers that a plant goes on by."""
+    """Return the numbers from which a plant continues."""
     slots = vars(plant).items()
     return {name: value for name, value in slots if not isinstance(value, tuple | str)}
 
 
 def plant_from_slots(wiring: str, slots: Mapping[str, Any]) -> Plant:
-    """Make a plant that goes on from what another one went on by; raise ValueError otherwise."""
+    """Create a plant that continues from the numbers of another; raise ValueError otherwise."""
     plant = plant_from_text(wiring)
     if slots_of(plant).keys() != slots.keys():
         raise ValueError("a plant has changed")
@@ -147,7 +155,11 @@ def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
 def _check_together(kind: str, values: Mapping[str, Any]) -> None:
     """Check what one field alone does not show."""
     if kind == "room" and values["outside"] == values["reading"]:
-        raise BadPlant("A room is not its own outside.", "another reading", "outside")
+        raise BadPlant(
+            "The outside temperature cannot be the reading of the room itself.",
+            "another reading",
+            "outside",
+        )
     if kind == "tank":
         _check_tank(values)
     if kind == "meter":
@@ -159,7 +171,9 @@ def _check_together(kind: str, values: Mapping[str, Any]) -> None:
 
 def _check_tank(values: Mapping[str, Any]) -> None:
     if values["reading"] is None and values["switch"] is None:
-        raise BadPlant("Nothing notices this tank.", "a reading, a switch, or both", "reading")
+        raise BadPlant(
+            "No reading or switch belongs to this tank.", "a reading, a switch, or both", "reading"
+        )
     for name in ("start", "switch_at"):
         if values[name] is not None and values[name] > values["height"]:
             allowed = f"0 to the height of {values['height']:g} mm"

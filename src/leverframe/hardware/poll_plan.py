@@ -6,10 +6,10 @@ by turns. While a slave thinks, the line carries nothing; one that thinks much l
 leaves the time to those that do not, and has a small share for sure.
 
 Time that is lost is charged to who causes it. What a slave refuses is asked again only as often as
-keeps that below `LOST_SHARE` of the bus, while its other requests go on. A silent slave that has
-used up its credit is asked only so often that its losses stay below the same share, whatever it
-does in between. After a silence a slave is left alone for `LATE_S`, so that an answer which comes
-late meets no other request to the same slave.
+keeps that below `LOST_SHARE` of the bus, while its other requests continue. A silent slave that has
+used up its credit is polled so rarely that its losses stay below the same share, whatever it does
+in between. After a silence a slave is left alone for `LATE_S`, so that an answer which comes late
+meets no other request to the same slave.
 """
 
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ CREDIT_S = 1.0
 LATE_S = 2.0
 #: The share of a slave that thinks long, while the others want all of the bus.
 MIN_SHARE = 0.05
-#: Up to so many times what the best one needs for the same, a slave counts as equally good; beyond,
-#: its share falls with this power, so that the others hardly feel a slow one.
+#: Up to this multiple of what the best one needs for the same, a slave counts as equally good;
+#: beyond, its share falls with this power, so that the others hardly feel a slow one.
 ALIKE = 1.5
 _POWER = 4
-#: How much the latest request counts in what is known of a slave. One good answer tells more than
-#: one late one, for which the machine may be to blame.
+#: The weight of the latest request in what is known of a slave. One good answer says more than one
+#: late one, for which the machine may be to blame.
 _BETTER, _WORSE = 0.5, 0.1
 
 
@@ -123,7 +123,7 @@ class PollPlan:
             return replace(min(due, key=self._precedence), at=now)
         return min(turns, key=lambda turn: turn.at) if turns else None
 
-    def asked(self, turn: Turn, now: float) -> None:
+    def note_request(self, turn: Turn, now: float) -> None:
         """Note that a request is on its way."""
         state = self._slaves[turn.slave]
         state.asked_at = now
@@ -132,7 +132,7 @@ class PollPlan:
         request = state.requests[turn.request]
         request.due_at = max(request.due_at + PERIOD_S, now)
 
-    def answered(self, turn: Turn, spent: Spent, now: float) -> None:
+    def note_answer(self, turn: Turn, spent: Spent, now: float) -> None:
         state = self._slaves[turn.slave]
         state.requests[turn.request].is_refused = False
         state.learn(spent)
@@ -140,7 +140,7 @@ class PollPlan:
         state.ready_at = now + state.delay_s
 
     def was_refused(self, turn: Turn, spent: Spent, now: float) -> None:
-        self.answered(turn, spent, now)
+        self.note_answer(turn, spent, now)
         state = self._slaves[turn.slave]
         state.requests[turn.request].is_refused = True
         state.retry_at = now + spent.took_s / LOST_SHARE

@@ -1,7 +1,7 @@
 """A poller: reads a device again and again, in a thread of the device's own.
 
 A poll gives readings and troubles. One that takes longer than its limit makes what the device gave
-so far absent, until the device answers; no second poll starts meanwhile.
+so far absent, until the device answers; no second poll starts until then.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from typing import NamedTuple, Protocol
 
 from leverframe.hardware.device_thread import DeviceThread
 from leverframe.hardware.sensing import Readings
-from leverframe.hardware.troubles import Troubles, unexpected
+from leverframe.hardware.troubles import Troubles, describe_unexpected
 
 log = logging.getLogger(__name__)
 
-HANGS = "does not answer in time; what it read is absent."
+HANGS = "does not answer in time; its readings are absent."
 
 
 class PollResult(NamedTuple):
@@ -60,7 +60,7 @@ class Poller:
         return first
 
     def poll_soon(self) -> None:
-        """Start the next poll at once."""
+        """Start the next poll immediately."""
         self._is_due.set()
 
     async def poll(self) -> None:
@@ -86,7 +86,9 @@ class Poller:
             return self._device.poll()
         except Exception as error:
             log.exception("polling %s failed", self._device.name)
-            return PollResult(dict.fromkeys(self._given), {self._device.name: unexpected(error)})
+            return PollResult(
+                dict.fromkeys(self._given), {self._device.name: describe_unexpected(error)}
+            )
 
     def _show(self, result: PollResult) -> None:
         for device in self._in_trouble - result.troubles.keys():
@@ -111,4 +113,4 @@ class Poller:
         try:
             await polling
         except Exception:
-            log.exception("what %s read could not be passed on", self._device.name)
+            log.exception("readings of %s could not be passed on", self._device.name)

@@ -11,5 +11,5 @@ Readings = Mapping[str, Any]
 Sense = Callable[[Readings], None]
 
 
-def nobody_listens(readings: Readings) -> None:
+def drop_readings(readings: Readings) -> None:
     """Drop readings: no controller is connected yet."""

@@ -2,7 +2,7 @@
 
 Before a request the line must have been silent for a moment, which also ends whatever a late slave
 is saying; what arrives while nothing is asked is dropped. Each slave may speak at its own bitrate,
-so the port is opened anew where two neighbours differ.
+so the port is reopened where two neighbours differ.
 """
 
 import asyncio
@@ -11,7 +11,13 @@ from typing import Any
 
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_modules import SerialParameters
-from leverframe.wire.modbus_rtu import Answer, AnswerReader, NoAnswer, answer_frame_bytes, framed
+from leverframe.wire.modbus_rtu import (
+    Answer,
+    AnswerReader,
+    NoAnswer,
+    answer_frame_bytes,
+    build_frame,
+)
 
 #: How long a slave may think before it answers.
 ANSWER_S = 0.5
@@ -27,7 +33,7 @@ _PARITIES = {"none": "N", "even": "E", "odd": "O"}
 
 def _bytes_s(line: SerialParameters, request: Read | Write) -> float:
     """Return how long the line needs for the bytes of request and answer."""
-    frame_bytes = len(framed(0, request.pdu())) + answer_frame_bytes(request)
+    frame_bytes = len(build_frame(0, request.pdu())) + answer_frame_bytes(request)
     return frame_bytes * _BITS_PER_BYTE / line.bitrate
 
 
@@ -65,7 +71,7 @@ class SerialLine(asyncio.Protocol):
             async with asyncio.timeout(ANSWER_S + _bytes_s(line, request)):
                 return await answer
         except TimeoutError:
-            # A loop that was held up finds the answer and the end of its time at once.
+            # A loop that was held up finds the answer and the end of its time together.
             return answer.result() if _has_come(answer) else reader.no_answer()
         except OSError as error:
             # A write may notice before the connection is said to be lost.
@@ -75,7 +81,7 @@ class SerialLine(asyncio.Protocol):
             self._reader = self._answer = None
 
     def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
-        """Return how long request and answer take if the slave answers at once."""
+        """Return how long request and answer take if the slave answers immediately."""
         return _gap_s(line) + _bytes_s(line, request)
 
     async def close(self) -> None:
@@ -96,7 +102,7 @@ class SerialLine(asyncio.Protocol):
         if self._line == line:
             return
         await self.close()
-        # A port opens in a thread, which goes on when nobody waits for it any more.
+        # A port opens in a thread, which continues when its caller has given up.
         self._opening = asyncio.create_task(self._open(line))
         await asyncio.shield(self._opening)
 

@@ -1,7 +1,7 @@
 """The sensors on the serial port: ask, listen, decode, and notice when nothing comes any more.
 
-A sensor is a row in `SENSORS`. Its readings are absent as soon as they are stale; then it is also
-told once more to begin, because a sensor that lost its power has forgotten that.
+A sensor is a row in `SENSORS`. Its readings are absent as soon as they are stale; then the start
+command is sent again, because a sensor that lost its power has stopped.
 """
 
 import asyncio
@@ -60,10 +60,10 @@ SENSORS = {
 }
 
 _NOT_PUBLIC = (
-    "what the {} sends is not published, so its readings stay absent on a real port;"
-    " a simulated board can give them."
+    "the protocol of the {} is not published, so its readings stay absent on a real port; a "
+    "simulated board can provide them."
 )
-#: Modules that can be chosen and that nobody outside their makers can read.
+#: Modules that can be chosen, but whose protocol only their makers know.
 UNREADABLE = {
     name: _NOT_PUBLIC.format(name) for name in ("lighting module", "82comfort module", "GMQ125")
 }
@@ -115,7 +115,7 @@ class SensorSession:
             except TimeoutError:
                 self._forget()
                 self._troubles.note(
-                    PART, f"the {self._name} sends nothing; look at its power and wires."
+                    PART, f"the {self._name} sends nothing; check its power and wires."
                 )
                 writer.write(self._sensor.begin)
                 assert stale_s is not None

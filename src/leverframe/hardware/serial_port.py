@@ -1,8 +1,8 @@
 """The serial port: kept open for the chosen module, opened again when it was lost.
 
 A module is a `SerialSession`: it gets a reader and a writer and talks until the port fails. A port
-that is missing, taken or not permitted is tried again with growing pauses; meanwhile it is a
-trouble that people can read. Choosing another module closes the port and opens it for the new one.
+that is missing, taken or not permitted is tried again with growing pauses; until then it is shown
+as a problem. Choosing another module closes the port and opens it for the new one.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from leverframe.engine.settings import Settings
-from leverframe.hardware.troubles import Troubles, os_error_text, unexpected
+from leverframe.hardware.troubles import Troubles, describe_unexpected, os_error_text
 from leverframe.shutdown import is_being_cancelled
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class SerialPortService:
                 serving.cancel()
                 (fault,) = await asyncio.gather(serving, return_exceptions=True)
                 if isinstance(fault, Exception):
-                    log.error("the serial module ended unexpectedly", exc_info=fault)
+                    log.error("the serial module stopped unexpectedly", exc_info=fault)
 
     async def _serve(self, module: str) -> None:
         self._troubles.note(PART, self._unreadable.get(module))
@@ -117,13 +117,13 @@ class SerialPortService:
             try:
                 await self._talk(session)
                 pause_s = self._pauses.first_s
-                text = f"{self._path} was lost; it is opened again when it is back."
+                text = f"{self._path} was lost; it is reopened when it is back."
             except OSError as error:
                 text = os_error_text(error, self._path)
             except Exception as error:
                 # A mistake in one session must not end the port for good.
                 log.exception("the serial module failed")
-                text = unexpected(error)
+                text = describe_unexpected(error)
             if is_being_cancelled():
                 return
             self._troubles.note(PART, text)

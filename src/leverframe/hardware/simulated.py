@@ -1,6 +1,6 @@
 """The simulated board: a test bench for the whole controller.
 
-What it senses is set with `set_readings`, on the page or by `/sim.cgi`; what it is told to drive is
+What it senses is set with `set_readings`, on the page or by `/sim.cgi`; what it drives is
 remembered with its time in a bounded history. A fresh board is a bare one on a 12 V supply in a
 room: no sensors are plugged in and the digital inputs are open.
 
@@ -31,7 +31,7 @@ from leverframe.engine.live_state import LiveState, export_state, import_state
 from leverframe.engine.settings import Settings
 from leverframe.hardware.plant_wiring import plant_from_slots, slots_of
 from leverframe.hardware.plants import Plant, Plants
-from leverframe.hardware.sensing import Readings, Sense, nobody_listens
+from leverframe.hardware.sensing import Readings, Sense, drop_readings
 from leverframe.hardware.simulated_hosts import SimulatedHosts
 
 #: Everything that can be given a value on this board.
@@ -74,7 +74,7 @@ class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is plugged in, sensed and driven, as plain data; without what only tells of the past."""
+    """What is plugged in, sensed and driven, as plain data; without the history."""
 
     readings: dict[str, float | int | str | tuple[float | int | str | None, ...] | None]
     bus: list[str]
@@ -98,11 +98,11 @@ class ReceivedSms(Struct, frozen=True):
 class BoardFaults(Protocol):
     """What faults make of readings and relays."""
 
-    def distort(self, readings: Readings) -> Readings:
+    def distort_readings(self, readings: Readings) -> Readings:
         """Return what the controller gets for what is measured."""
 
     def relay_state(self, label: str, on: bool) -> bool:
-        """Return what a relay does when it is told to."""
+        """Return the state that a relay takes when it is driven."""
 
 
 class SimulatedBoard:
@@ -114,9 +114,9 @@ class SimulatedBoard:
         self._now = now
         self._readings: dict[str, Any] = dict(BARE)
         self._bus: list[str] = []
-        self._sense: Sense = nobody_listens
+        self._sense: Sense = drop_readings
         self.outputs = [False] * len(OUTPUTS)
-        #: What the relays were told, which they do unless there are faults.
+        #: The commanded states of the relays, which they follow unless there are faults.
         self._driven = [False] * len(OUTPUTS)
         #: Changes what relays do and what is sensed, while such faults are set.
         self.faults: BoardFaults | None = None
@@ -133,7 +133,7 @@ class SimulatedBoard:
         #: What the plants were wired by.
         self._wirings: dict[Plant, str] = {}
         self._unplugged: set[str] = set()
-        #: What is told together at the end of `one_instant`; None outside of it.
+        #: What is reported together at the end of `one_instant`; None outside of it.
         self._gathered: dict[str, Any] | None = None
 
     @property
@@ -152,7 +152,7 @@ class SimulatedBoard:
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
         readings = {**self._readings, **self._bus_reading()}
-        return readings if self.faults is None else self.faults.distort(readings)
+        return readings if self.faults is None else self.faults.distort_readings(readings)
 
     def drive_output(self, index: int, on: bool) -> None:
         self._driven[index] = on
@@ -165,11 +165,11 @@ class SimulatedBoard:
         self.messages = [*self.messages, message][-KEPT_MESSAGES:]
 
     def drive_again(self, index: int) -> None:
-        """Drive a relay as it was last told, as far as it can follow now."""
+        """Drive a relay as last commanded, as far as it can follow now."""
         self.drive_output(index, self._driven[index])
 
     def move_relay(self, index: int, on: bool) -> None:
-        """Make a relay do something, whatever it was told."""
+        """Switch a relay, whatever was commanded."""
         now, label = self._now(), OUTPUTS[index]
         self.outputs[index] = on
         self.history.append(Driven(now, label, int(on)))
@@ -193,9 +193,9 @@ class SimulatedBoard:
         self.modules[effect.target] = effect.value
         self.history.append(Driven(self._now(), effect.target, effect.value))
 
-    def _set_pin(self, what: str, value: int) -> None:
-        self.pin_settings[what] = value
-        self.history.append(Driven(self._now(), what, value))
+    def _set_pin(self, setting: str, value: int) -> None:
+        self.pin_settings[setting] = value
+        self.history.append(Driven(self._now(), setting, value))
 
     def live_state(self) -> LiveState[Any]:
         """Return what is plugged in, sensed and driven, with the plants and the network."""
@@ -203,14 +203,14 @@ class SimulatedBoard:
         return export_state((own, self.hosts.live_state()))
 
     def resume_from(self, state: LiveState[Any]) -> None:
-        """Become what a state says, without telling the controller, which knows."""
+        """Restore a state without reporting it to the controller, which has it already."""
         own, hosts = import_state(state)
         for name, value in own.items():
             setattr(self, name, value)
         self.hosts.resume_from(hosts)
 
     def portable(self) -> BoardState:
-        """Return the same as plain data, for another process; encode it at once."""
+        """Return the same as plain data, for another process; encode it immediately."""
         return BoardState(
             self._readings,
             self._bus,
@@ -225,7 +225,7 @@ class SimulatedBoard:
         )
 
     def fill(self, state: BoardState) -> None:
-        """Become what a state says, without telling the controller; raise ValueError otherwise."""
+        """Restore a state without reporting it to the controller; raise ValueError if unfit."""
         if [len(self.outputs)] * 2 + [len(self.levels)] != [
             len(one) for one in (state.outputs, state.told, state.levels)
         ]:
@@ -357,7 +357,7 @@ class SimulatedBoard:
             self._gather(self._gathered, readings)
 
     def _report_readings(self, readings: Readings) -> None:
-        self._sense(readings if self.faults is None else self.faults.distort(readings))
+        self._sense(readings if self.faults is None else self.faults.distort_readings(readings))
 
     def deliver(self, readings: Readings) -> None:
         """Report readings to the controller, whatever is measured."""

@@ -1,7 +1,7 @@
 """The hosts of the simulated network: who answers a ping, and after how many milliseconds.
 
-It has the place of `pinger.py` on virtual time. A host that nobody gave an answer is silent: the
-watchdog notices that by itself when its timeout is over.
+It has the place of `pinger.py` on virtual time. A host without a configured answer is silent: the
+watchdog notices that when its timeout is over.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class SimulatedHosts:
         #: The monotonic second at which to call `tick`; None where no answer is under way.
         self.next_due: float | None = None
         #: Gets the entry and the milliseconds of an answer.
-        self.answered: Callable[[int, float | None], None] = _nobody_asks
+        self.answered: Callable[[int, float | None], None] = _drop_answer
 
     @property
     def answering(self) -> dict[str, float]:
@@ -69,5 +69,5 @@ class SimulatedHosts:
         self.next_due = min((answer.at for answer in self._under_way.values()), default=None)
 
 
-def _nobody_asks(entry: int, milliseconds: float | None) -> None:
+def _drop_answer(entry: int, milliseconds: float | None) -> None:
     """Drop answers: no controller sends pings yet."""

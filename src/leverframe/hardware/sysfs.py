@@ -1,4 +1,4 @@
-"""Files of the kernel's device tree: read and written whole, failures told as sentences."""
+"""Files of the kernel's device tree: read and written whole, failures reported as sentences."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def read_number(path: Path) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Unusable(f"{path} holds {text[:20]!r}, which is no number.") from None
+        raise Unusable(f"{path} contains {text[:20]!r}, which is not a number.") from None
 
 
 def write_text(path: Path, text: str) -> None:

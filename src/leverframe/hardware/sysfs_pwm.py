@@ -13,7 +13,7 @@ from leverframe.hardware.troubles import Unusable
 from leverframe.wiring import PwmChannel
 
 NS_PER_S = 1_000_000_000
-#: How long udev may take for its rule; whoever waits is the chip's own thread.
+#: How long udev may take for its rule; only the chip's own thread waits.
 RIGHTS_AFTER_S = 3.0
 
 
@@ -52,11 +52,11 @@ class PwmPin:
                 f"{self._chip} has no channel {self._channel}; its channels are 0 to"
                 f" {channels - 1}."
             )
-        for file in self._written_files():
+        for file in self._list_files():
             check_writable(file)
         return f"channel {self._channel} of {channels}"
 
-    def _written_files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         """List what the first `drive` writes to; an unused channel has no files of its own yet."""
         if not self._folder.is_dir():
             return [self._chip / "export"]
@@ -66,7 +66,7 @@ class PwmPin:
         return [self._folder / name for name in ("period", "duty_cycle", "enable")]
 
     def _set_period(self, period_ns: int) -> None:
-        """Set the period, which also brings up a channel that nobody has used yet."""
+        """Set the period, which also enables a channel that was never used."""
         if not self._folder.is_dir():
             write_text(self._chip / "export", str(self._channel))
             self._await_rights()

@@ -1,7 +1,7 @@
 """A Modbus TCP device, or a gateway with several slaves behind it, asked one at a time.
 
-The connection is kept while answers come. Where none comes it is closed, so that a late answer
-meets nobody, and opened again for the next request.
+The connection is kept while answers come. Where none comes it is closed, so that a late answer is
+not mistaken for another, and reopened for the next request.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ class TcpLine:
         if self.was_ended:
             # Many devices end a connection that was idle; that is no trouble.
             await self.close()
-        reader, writer = self._streams or await self._connected()
+        reader, writer = self._streams or await self._connect()
         self._transaction = (self._transaction + 1) % TRANSACTIONS
         expected = TcpAnswerReader(self._transaction, slave, request)
         writer.write(expected.request)
         try:
             async with asyncio.timeout(ANSWER_S):
-                answer = await _heard(reader, expected)
+                answer = await _read_answer(reader, expected)
         except TimeoutError:
             answer = NoAnswer()
         if isinstance(answer, NoAnswer):
@@ -69,7 +69,7 @@ class TcpLine:
             with suppress(OSError):
                 await streams[1].wait_closed()
 
-    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         host, port = host_and_port(self.path)
         try:
             async with asyncio.timeout(CONNECT_S):
@@ -96,7 +96,9 @@ def _reason(error: OSError) -> str:
     return str(error.strerror or error)
 
 
-async def _heard(reader: asyncio.StreamReader, expected: TcpAnswerReader) -> Answer | NoAnswer:
+async def _read_answer(
+    reader: asyncio.StreamReader, expected: TcpAnswerReader
+) -> Answer | NoAnswer:
     while True:
         data = await reader.read(_READ_AT_ONCE)
         if not data:

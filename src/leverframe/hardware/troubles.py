@@ -1,7 +1,7 @@
 """Troubles of the hardware, in sentences for people.
 
 A device that is missing, silent or may not be used is noted by its name where the controller shows
-such things, and logged once when that begins and once when it is over. Everything else goes on.
+such things, and logged once when that begins and once when it is over. Everything else continues.
 """
 
 import errno
@@ -17,7 +17,7 @@ _NUMBERS = re.compile(r"[0-9]+(?:[-, ]+[0-9]+)*")
 log = logging.getLogger(__name__)
 
 #: What is said of a line that a running controller holds: no trouble.
-IN_USE = "in use by a controller that runs"
+IN_USE = "in use by a running controller"
 
 
 class Unusable(Exception):
@@ -27,8 +27,8 @@ class Unusable(Exception):
 def not_installed(package: str) -> Unusable:
     """Report a missing package that only boards with real pins and buses need."""
     return Unusable(
-        f"the Python package {package} is not installed; type pip install '.[hardware]' in the"
-        " folder of Leverframe."
+        f"the Python package {package} is not installed; run pip install '.[hardware]' in the "
+        "folder of Leverframe."
     )
 
 
@@ -46,35 +46,35 @@ class Troubles:
             return
         if text is None:
             del self._texts[device]
-            self._log.warning(device, "over", "%s: the trouble is over", device)
+            self._log.warning(device, "over", "%s: the problem is over", device)
         else:
             self._texts[device] = text
             self._log.warning(device, _NUMBERS.sub("", text), "%s: %s", device, text)
 
 
-def unexpected(error: Exception) -> str:
+def describe_unexpected(error: Exception) -> str:
     """Describe a failure of an unforeseen kind."""
-    return f"failed unexpectedly: {error!r}; the log has more."
+    return f"failed unexpectedly: {error!r}; see the log."
 
 
-def os_error_text(error: OSError, what: str) -> str:
+def os_error_text(error: OSError, device: str) -> str:
     """State why a file or device cannot be used, and what to do about it."""
     match error.errno:
         case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.ESHUTDOWN:
-            return f"{what} is not there; check the wiring, its driver and the configuration."
+            return f"{device} is missing; check the wiring, its driver and the configuration."
         case errno.EACCES | errno.EPERM:
             return (
-                f"{what} may not be used by this account; make the account a member of the"
+                f"{device} may not be used by this account; make the account a member of the"
                 " device's group, or add a udev rule."
             )
         case errno.EROFS:
             return (
-                f"{what} is on a file system that is read-only here; a service needs"
+                f"{device} is on a file system that is read-only here; a service needs"
                 " ReadWritePaths=/sys/devices in its unit."
             )
         case errno.EBUSY | errno.EAGAIN:
-            return f"{what} is used by another program or driver; free it or choose another."
+            return f"{device} is used by another program or driver; free it or choose another."
         case errno.EINVAL | errno.EOPNOTSUPP | 524:
             # 524 is what some drivers answer for EOPNOTSUPP; it has no name outside the kernel.
-            return f"{what} refuses what it was told; its driver may not be able to do it."
-    return f"{what} failed: {error.strerror or error}."
+            return f"{device} rejects its setting; its driver may not support it."
+    return f"{device} failed: {error.strerror or error}."

@@ -69,7 +69,7 @@ class WriteReports:
 
 
 class SimulatedWriter:
-    """The writer of a simulated board: its modules take everything at once."""
+    """The writer of a simulated board: its modules accept every value immediately."""
 
     def __init__(self, bench: SimulatedBoard, reports: WriteReports) -> None:
         self._bench = bench

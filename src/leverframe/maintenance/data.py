@@ -10,7 +10,7 @@ import msgspec
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.engine.tree import is_confidential, mask_secret
 from leverframe.exit_codes import DONE, NO
-from leverframe.storage.action_audit import stored_entries
+from leverframe.storage.action_audit import parse_entries
 from leverframe.storage.datafolder import DataFolder, folder_with_store
 from leverframe.storage.history.chunks import check_file
 from leverframe.storage.snapshots import Snapshots, recover, set_aside
@@ -122,7 +122,7 @@ async def show_data(data_folder: Path) -> None:
     document = {
         "settings": {path: _masked(path, value) for path, value in stored.settings.items()},
         "kept": stored.kept,
-        "audit": stored_entries(audit),
+        "audit": parse_entries(audit),
     }
     print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 

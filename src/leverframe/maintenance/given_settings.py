@@ -80,7 +80,7 @@ def template_body(given: GivenTemplate, hw: str | None = None, sw: str | None = 
     """Return a template as the API of a node takes it; values by path are of the version given."""
     if isinstance(given, Mapping):
         profile = version_for(hw, sw, given)
-        template = BackupFile.written_now(profile, dict(given))
+        template = BackupFile.create(profile, dict(given))
     else:
         template = read_template_file(Path(given))
     return as_text(template, ".json").encode()

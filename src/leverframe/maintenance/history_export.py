@@ -15,7 +15,7 @@ from leverframe.storage.history.reading import (
     RECORDED,
     TimeSpan,
     csv_pieces,
-    recorded_labels,
+    list_recorded_labels,
     since,
 )
 
@@ -50,14 +50,15 @@ def export_history(
 def _pieces(
     compactor: Compactor, labels: tuple[str, ...], begin: float, end: float
 ) -> Iterator[bytes]:
-    now, earliest = compactor.chunk_store.recorded_until(), since(compactor)
+    now, earliest = compactor.chunk_store.end_of_record(), since(compactor)
     if now is None or earliest is None:
         raise NoHistory("Nothing has been recorded yet.")
     first, last = max(begin, earliest), min(end, now)
     if first > last:
         raise NoHistory(f"Nothing was recorded then; the history begins {_shown(earliest)}.")
     return csv_pieces(
-        compactor, TimeSpan(labels or recorded_labels(compactor), first, last, _ALL_POINTS, now)
+        compactor,
+        TimeSpan(labels or list_recorded_labels(compactor), first, last, _ALL_POINTS, now),
     )
 
 

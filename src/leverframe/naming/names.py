@@ -14,7 +14,7 @@ from leverframe.engine.labels import (
 )
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Settings, module_mapping
-from leverframe.wire.modbus_modules import mapped_reading
+from leverframe.wire.modbus_modules import find_reading
 
 
 def own_name(label: str, settings: Settings) -> str:
@@ -60,5 +60,5 @@ def _name_in_module(label: str, settings: Settings) -> str:
     if 0 <= extra < len(settings.onewire_extra):
         names = settings.onewire_extra[extra].names
         return names[mapping.reading] if mapping.reading < len(names) else ""
-    reading = mapped_reading(settings, mapping)
+    reading = find_reading(settings, mapping)
     return reading.name if reading else ""

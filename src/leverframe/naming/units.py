@@ -12,7 +12,7 @@ from leverframe.engine.labels import (
 )
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Settings, module_mapping
-from leverframe.wire.modbus_modules import mapped_reading
+from leverframe.wire.modbus_modules import find_reading
 
 CELSIUS = "°C"
 _FIXED = {
@@ -106,5 +106,5 @@ def _of_module(index: int, settings: Settings) -> str:
     mapping = module_mapping(settings)[index]
     if mapping.slot >= _FIRST_ONEWIRE_SLOT:
         return CELSIUS
-    reading = mapped_reading(settings, mapping)
+    reading = find_reading(settings, mapping)
     return reading.unit if reading else ""

@@ -32,15 +32,15 @@ class ChannelLimits(Struct, frozen=True):
     expires_s: float = 86_400.0
     #: When more wait, the oldest are dropped.
     max_waiting: int = 2_000
-    #: Attempts per second on average, after so many at once.
+    #: Attempts per second on average, after a burst of this size.
     per_s: float = 10.0
     burst: int = 20
     #: How long one attempt may take in all.
     timeout_s: float = 30.0
     #: The pause between two attempts grows up to this.
     longest_pause_s: float = 120.0
-    #: A message whose attempt takes longer steps aside, so that the next one has its turn; so many
-    #: may be aside. Without any, the order is kept whatever it costs.
+    #: A message whose attempt takes longer steps aside, so that the next one has its turn; this
+    #: is the limit. With 0 the order is kept, whatever it costs.
     patience_s: float = 0.0
     max_aside: int = 0
 
@@ -87,7 +87,7 @@ class Channel(Protocol):
     def configuration(self, channels: Channels) -> object:
         """Return the part that delivery depends on.
 
-        When it changes, what waits is tried again at once.
+        When it changes, waiting messages are retried immediately.
         """
 
     async def deliver(self, message: Message, channels: Channels) -> str:

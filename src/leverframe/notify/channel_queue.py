@@ -4,11 +4,11 @@ The first message is tried until it is sent, refused for good or expired; only t
 has its turn. The task lives while something waits, so an idle queue costs nothing. A message is
 tried only when it is on disk, or when the disk has refused it: then trying it is all that is left.
 
-Where the channel says so, a message whose attempt takes long steps aside: it goes on by itself, in
-a task of its own with pauses of its own, and the queue goes on with the next.
+Where the channel says so, a message whose attempt takes long steps aside: it continues in a task of
+its own with pauses of its own, and the queue continues with the next.
 
-Attempts are counted in memory only. After a restart what waits is tried anew; a message whose
-delivery was not yet noted on disk is delivered twice, never not at all.
+Attempts are counted in memory only. After a restart waiting messages are retried; a message whose
+delivery was not yet recorded on disk is delivered twice, but never lost.
 """
 
 import asyncio
@@ -65,21 +65,21 @@ class QueuedMessage(Struct):
 class QueueReports(Protocol):
     """The receiver of a queue's reports."""
 
-    def ended(self, message: Message) -> None:
-        """Take note that a message was sent or has failed for good."""
+    def note_end(self, message: Message) -> None:
+        """Note that a message was sent or has failed for good."""
 
-    def noted(self, message: Message) -> None:
+    def keep_attempt(self, message: Message) -> None:
         """Keep what became of an attempt of a message that still waits."""
 
     def note_fact(self, channel: str, fact: Fact, message: Message | None = None) -> None:
         """Report what happened, for people."""
 
-    def troubled(self, channel: str, problem: str | None) -> None:
+    def note_problem(self, channel: str, problem: str | None) -> None:
         """Note what keeps messages from being delivered; None when nothing does."""
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:
-    """Return the seconds to wait after so many failures: doubled each time, less up to a half.
+    """Return the seconds to wait after a number of failures: doubled each time, less up to a half.
 
     Chance keeps a thousand controllers from knocking in the same second at a server that has just
     come back; it is passed in, so that a run can be repeated.
@@ -134,7 +134,7 @@ class ChannelQueue:
         self._busy = False
         self._has_power = True
         self._task: asyncio.Task[None] | None = None
-        #: Messages that have stepped aside, and the tasks that go on with them.
+        #: Messages that have stepped aside, and the tasks that continue with them.
         self._aside: dict[int, QueuedMessage] = {}
         self._aside_tasks: set[asyncio.Task[None]] = set()
 
@@ -186,20 +186,20 @@ class ChannelQueue:
 
     async def close(self) -> None:
         """Stop trying; what waits stays on disk."""
-        if tasks := self._cancelled():
+        if tasks := self._cancel_tasks():
             await asyncio.wait(tasks)
         await self.channel.close()
 
-    def _cancelled(self) -> "list[asyncio.Task[None]]":
+    def _cancel_tasks(self) -> "list[asyncio.Task[None]]":
         tasks = [*self._aside_tasks, *([self._task] if self._task is not None else [])]
         for task in tasks:
             task.cancel()
         return tasks
 
     def set_power(self, on: bool) -> None:
-        """Cut attempts when the power goes; begin anew with all that waits when it is back."""
+        """Cut attempts when the power goes; retry all waiting messages when it is back."""
         self._has_power = on
-        before = self._cancelled()
+        before = self._cancel_tasks()
         self._task = None
         self._messages.extendleft(reversed(self._aside.values()))
         self._aside.clear()
@@ -215,7 +215,7 @@ class ChannelQueue:
             if self._has_power:
                 await self._work_off()
         except Exception:
-            log.exception("%s: stopped unexpectedly, goes on with the next message", self.name)
+            log.exception("%s: stopped unexpectedly; continuing with the next message", self.name)
         finally:
             if self._task is asyncio.current_task():
                 self._task = None
@@ -280,11 +280,11 @@ class ChannelQueue:
     def _step_aside(self, first: QueuedMessage, attempt: "asyncio.Task[str | None]") -> None:
         self._messages.popleft()
         self._aside[first.message.number] = first
-        task = asyncio.get_running_loop().create_task(self._go_on_aside(first, attempt))
+        task = asyncio.get_running_loop().create_task(self._retry_aside(first, attempt))
         self._aside_tasks.add(task)
         task.add_done_callback(self._aside_tasks.discard)
 
-    async def _go_on_aside(
+    async def _retry_aside(
         self, waiting: QueuedMessage, attempt: "asyncio.Task[str | None]"
     ) -> None:
         # Cancelling this task cancels the attempt, which it waits for.
@@ -307,7 +307,7 @@ class ChannelQueue:
         finally:
             if message.state == WAITING and message.uncertain and not was_uncertain:
                 # Also when the program ends in the middle of it.
-                self._reports.noted(message)
+                self._reports.keep_attempt(message)
 
     async def _one_attempt(self, message: Message) -> str | None:
         timeout_s = self.channel.limits.timeout_s
@@ -318,18 +318,20 @@ class ChannelQueue:
             async with asyncio.timeout(timeout_s):
                 message.answer = await self.channel.deliver(message, self._context.channels())
         except CannotSend as refusal:
-            return self._failed(message, str(refusal), final=refusal.final)
+            return self._note_failure(message, str(refusal), final=refusal.final)
         except TimeoutError:
-            return self._failed(message, f"There was no answer within {timeout_s:g} s.")
+            return self._note_failure(message, f"There was no answer within {timeout_s:g} s.")
         except Exception as error:
             # A fault of ours must neither end the queue nor lose the message.
-            log.exception("%s: an attempt ended unexpectedly", self.name)
+            log.exception("%s: an attempt failed unexpectedly", self.name)
             kind = type(error).__name__
-            return self._failed(message, f"The attempt ended unexpectedly ({kind}); see the log.")
-        self._succeeded(message)
+            return self._note_failure(
+                message, f"The attempt failed unexpectedly ({kind}); see the log."
+            )
+        self._note_success(message)
         return None
 
-    def _succeeded(self, message: Message) -> None:
+    def _note_success(self, message: Message) -> None:
         had_problem = self.problem is not None
         self._failures = 0
         message.problem = None
@@ -337,7 +339,7 @@ class ChannelQueue:
         if had_problem and self.problem is None:
             self._reports.note_fact(self.name, Fact("messages_again"))
 
-    def _failed(self, message: Message, problem: str, *, final: bool = False) -> str | None:
+    def _note_failure(self, message: Message, problem: str, *, final: bool = False) -> str | None:
         message.problem = problem
         if final:
             self._reports.note_fact(self.name, message_fact(message, "message_given_up"), message)
@@ -354,7 +356,7 @@ class ChannelQueue:
         problem = next((one.message.problem for one in turns if one.message.problem), None)
         if problem != self.problem:
             self.problem = problem
-            self._reports.troubled(self.name, problem)
+            self._reports.note_problem(self.name, problem)
 
     def _expire(self, message: Message) -> None:
         age = text_from_seconds(self.channel.limits.expires_s)
@@ -367,7 +369,7 @@ class ChannelQueue:
             self._messages.popleft()
         message.state = state
         message.ended = self._context.clock.read().wall
-        self._reports.ended(message)
+        self._reports.note_end(message)
         self._refresh_problem()
 
     async def _pause(self, waiting: QueuedMessage, failures: int) -> None:

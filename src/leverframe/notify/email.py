@@ -17,12 +17,12 @@ from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Draft
 from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.message import Message
 from leverframe.notify.trust import Trust
-from leverframe.notify.written_mail import HEADERS_OF_TEXT, written
+from leverframe.notify.written_mail import HEADERS_OF_TEXT, write_mail
 from leverframe.outgoing.targets import OutgoingChannel
 
 #: Here TLS begins with the first byte.
 TLS_PORT = 465
-#: A server may use up the deadline of each phase; meanwhile other mails go on.
+#: A server may use up the deadline of each phase; other mails are sent in the meantime.
 LIMITS = ChannelLimits(
     expires_s=3 * 86_400.0,
     per_s=2.0,
@@ -80,7 +80,7 @@ class Mail:
         email = channels.email
         from_the_start = email.tls and email.port == self._tls_port
         context = await self._trust.ready() if email.tls else None
-        mail = written(message, email, self._name)
+        mail = write_mail(message, email, self._name)
         in_doubt = _in_doubt(message)
         return await send(
             mail, email, context, from_the_start, self._deadlines, in_doubt, self._way_out
@@ -88,7 +88,7 @@ class Mail:
 
     def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         email = channels.email
-        mail = written(message, email, self._name)
+        mail = write_mail(message, email, self._name)
         return {
             "server": f"{email.host}:{email.port}",
             "tls": email.tls,

@@ -65,18 +65,18 @@ class HttpCalls:
 
         call = channels.http[self._slot - 1]
         if not call.url:
-            raise CannotSend(f"HTTP{self._slot} has no address any more.", final=True)
+            raise CannotSend(f"HTTP{self._slot} no longer has an address.", final=True)
         server = self._server(split_address(call.url)[0])
         if server_of(message.target) != server_of(call.url):
             raise CannotSend(
-                f"HTTP{self._slot} has another server now; this request was for {message.target}.",
+                f"HTTP{self._slot} has a new server; this request was for {message.target}.",
                 final=True,
             )
         addresses = await self._addresses(server.host, server.port)
         if self._client is None:
             self._client = new_client(await self._trust.ready(), self._answer_s, of_controller=True)
         request = _request(message, call)
-        return _judged(await status_of(self._client, server, addresses, request), str(server))
+        return _judge(await status_of(self._client, server, addresses, request), str(server))
 
     def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         server = self._server(message.target)
@@ -116,7 +116,7 @@ def _request(message: Message, call: HttpClient) -> OutgoingRequest:
     return OutgoingRequest(content["path"], content.get("body"), call.username, call.password)
 
 
-def _judged(status: int, place: str) -> str:
+def _judge(status: int, place: str) -> str:
     """Return the answer in words, or raise `CannotSend` where it is no success."""
     # Imported here, where what sent the request has loaded it.
     from http import HTTPStatus
@@ -129,8 +129,8 @@ def _judged(status: int, place: str) -> str:
         return answer
     if status < 400:
         raise CannotSend(
-            f"{place} answered {answer}: it wants another address. Redirects are not followed; "
-            f"set the address it leads to.",
+            f"{place} answered {answer}: this is a redirect. Redirects are not followed; set the "
+            "address that it names.",
             final=True,
         )
     if status == 401:

@@ -101,14 +101,16 @@ async def answer_of(
             if number == len(addresses):
                 raise CannotSend(sentence(error, server.host, server.port)) from error
         except httpx.TimeoutException as error:
-            raise CannotSend(f"{server} took the request but does not answer.") from error
+            raise CannotSend(f"{server} accepted the request but does not answer.") from error
         except httpx.RemoteProtocolError as error:
-            raise CannotSend(f"{server} did not answer as an HTTP server does.") from error
+            raise CannotSend(f"{server} did not send an HTTP response.") from error
         except httpx.HTTPError as error:
             raise CannotSend(sentence(error, server.host, server.port)) from error
         except httpx.InvalidURL as error:
             # Without the library's words: they quote the path, in which a token may stand.
-            raise CannotSend("What the reading codes made is no path.", final=True) from error
+            raise CannotSend(
+                "The path is not valid after its reading codes were replaced.", final=True
+            ) from error
     raise CannotSend(f"The name {server.host} has no address.")
 
 

@@ -23,28 +23,28 @@ class MessageReport(Struct):
     channel: str
     slot: int
     active: Annotated[bool, Meta(description="Did the condition start or stop being met?")]
-    reason: Annotated[str, Meta(description="Who asked for it, like `rule 3`.")]
+    reason: Annotated[str, Meta(description="What requested it, for example `rule 3`.")]
     target: str
     created: Annotated[float, Meta(description="Seconds since 1970.")] = 0.0
     state: str = WAITING
     attempts: int = 0
     #: Why it has not been delivered, or the last attempt failed.
     problem: str | None = None
-    answer: Annotated[str | None, Meta(description="What the other side answered.")] = None
+    answer: Annotated[str | None, Meta(description="What the server answered.")] = None
     #: When it was sent or given up.
     ended: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     uncertain: Annotated[
         bool,
         Meta(
-            description="Did an attempt end after all was handed over, before the other side said "
-            "whether it took it? Then it may have arrived, perhaps more than once."
+            description="Did an attempt end after everything was sent, but before the server "
+            "confirmed it? Then the message may have arrived, perhaps more than once."
         ),
     ] = False
 
 
 class Message(MessageReport):
-    content: Annotated[dict[str, Any], Meta(description="What it says.")] = {}
-    cause: Annotated[Cause | None, Meta(description="Who asked for it, with what decided.")] = None
+    content: Annotated[dict[str, Any], Meta(description="Text of the message.")] = {}
+    cause: Annotated[Cause | None, Meta(description="What requested it, with the reason.")] = None
 
 
 def cause_of(message: Message) -> Cause:
@@ -54,7 +54,7 @@ def cause_of(message: Message) -> Cause:
     return structs.replace(message.cause, kind="outbox", detail=message.channel)
 
 
-def message_fact(message: Message, what: str) -> Fact:
+def message_fact(message: Message, kind: str) -> Fact:
     """Return what became of a message, for the journal."""
     figures = {
         "channel": message.channel,
@@ -63,7 +63,7 @@ def message_fact(message: Message, what: str) -> Fact:
         "reason": message.reason,
         "problem": message.problem or "",
     }
-    return Fact(what, figures=figures)
+    return Fact(kind, figures=figures)
 
 
 def without_content(message: Message) -> MessageReport:

@@ -2,7 +2,8 @@
 
 Messages wait in the outbox while there is no connection, and go out one after the other, each once
 the broker has acknowledged the one before: nothing is lost and the order is kept. A broker that
-took a message and went before it said so gets it again; `number` tells that it is the same.
+took a message and disconnected before it confirmed that gets it again; `number` shows that it is
+the same.
 """
 
 from typing import Any
@@ -38,7 +39,7 @@ class MqttMessages:
             raise CannotSend(self._link.problem or "There is no connection to the broker yet.")
         if not await self._link.publish(message.target, _payload(message)):
             raise CannotSend(
-                self._link.refusal() or "The connection went before the broker had the message."
+                self._link.refusal() or "The connection was lost before the broker had the message."
             )
         return "acknowledged by the broker"
 
@@ -58,11 +59,11 @@ class MqttMessages:
 
 
 def _payload(message: Message) -> bytes:
-    said = {
+    payload = {
         "number": message.number,
         "reason": message.reason,
         "active": message.active,
         **message.content,
         "time": message.created,
     }
-    return msgspec.json.encode(said)
+    return msgspec.json.encode(payload)

@@ -1,8 +1,8 @@
 """One connection to an MQTT broker, by gmqtt; loaded only when a broker is set up.
 
-The library would connect again by itself and keep messages in memory meanwhile; here a connection
+The library would reconnect automatically and keep messages in memory until then; here a connection
 is used once, and the link makes the next one. What was published and not acknowledged when the
-connection was lost is reported as lost: the outbox keeps messages, and states are published anew.
+connection was lost is reported as lost: the outbox keeps messages, and states are published again.
 MQTT 5 is spoken unless the caller asks for 3.1.1: only with 5 a broker says what it refuses.
 """
 
@@ -149,7 +149,7 @@ class BrokerConnection:
         #: Set when the connection is gone.
         self.lost = asyncio.Event()
         self._on_answer = on_answer
-        self._unacknowledged = Unacknowledged(self._answered)
+        self._unacknowledged = Unacknowledged(self._on_answered)
         #: What waits because the broker lets no more be under way (Receive Maximum).
         self._held: deque[Publish] = deque()
         self._on_message = on_message
@@ -164,9 +164,9 @@ class BrokerConnection:
         # The library drops the reason code of MQTT 5 with which a publish is refused.
         handler = self._client._package_handler
         self._free = handler._handle_puback_packet
-        handler._handle_puback_packet = self._acknowledged
-        self._client.on_message = self._received
-        self._client.on_disconnect = self._disconnected
+        handler._handle_puback_packet = self._on_acknowledgement
+        self._client.on_message = self._on_packet
+        self._client.on_disconnect = self._on_disconnect
 
     async def open(
         self,
@@ -245,11 +245,11 @@ class BrokerConnection:
                 return  # an acknowledgement brings us back
             self._held.popleft()
 
-    def _acknowledged(self, command: int, packet: bytes) -> None:
+    def _on_acknowledgement(self, command: int, packet: bytes) -> None:
         self._unacknowledged.reason = packet[2] if len(packet) > 2 else 0
         self._free(command, packet)
 
-    def _answered(self, topic: str, reason: int) -> None:
+    def _on_answered(self, topic: str, reason: int) -> None:
         self._send_held()
         self._on_answer(topic, reason)
 
@@ -262,14 +262,14 @@ class BrokerConnection:
         with contextlib.suppress(OSError):
             await self._client.disconnect()
 
-    def _received(
+    def _on_packet(
         self, client: object, topic: str, payload: bytes, qos: int, properties: dict[str, object]
     ) -> None:
         # A retained message is an old one: a command in it would run again at every connection.
         if not properties.get("retain"):
             self._on_message(topic, bytes(payload))
 
-    def _disconnected(self, client: object, packet: object, *rest: object) -> None:
+    def _on_disconnect(self, client: object, packet: object, *rest: object) -> None:
         self.lost.set()
         self._lose_all()
 

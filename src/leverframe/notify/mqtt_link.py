@@ -1,6 +1,6 @@
 """The link to the MQTT broker: connected while the settings ask for it, again and again.
 
-It connects with TLS and credentials, leaves a last will, tells when it is up or down, and takes
+It connects with TLS and credentials, leaves a last will, reports when it is up or down, and accepts
 messages while it is up. After a failure it waits longer each time. What is wrong is a sentence in
 `problem`; it never names a password.
 """
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 ONLINE, OFFLINE = "online", "offline"
 ANSWER_S = 15.0
 LONGEST_PAUSE_S = 60.0
-#: How long a broker that is left has for what it is told last.
+#: How long a broker that is left has to accept the last messages.
 FAREWELL_S = 1.0
 #: A connection that was shorter counts as a failure: two clients with one name throw out each
 #: other, and must not do so a hundred times a second.
@@ -119,16 +119,16 @@ class MqttLink:
     def adopt(self, settings: Mqtt) -> None:
         """Connect as these settings say, or not at all."""
         if settings != self._settings:
-            self._begin_anew(settings)
+            self._restart(settings)
 
     def set_power(self, on: bool) -> None:
         """Cut the connection without a word when the power goes; connect again when it is back."""
         self._has_power = on
         if self._connection is not None and not on:
             self._connection.cut()
-        self._begin_anew(self._settings)
+        self._restart(self._settings)
 
-    def _begin_anew(self, settings: Mqtt) -> None:
+    def _restart(self, settings: Mqtt) -> None:
         before, self._task = self._task, None
         if before is not None:
             before.cancel()
@@ -159,7 +159,7 @@ class MqttLink:
                 lasted_s = await self._one_connection(settings)
             except Exception:
                 # A fault of ours must not end the link.
-                log.exception("MQTT: a connection ended unexpectedly")
+                log.exception("MQTT: a connection failed unexpectedly")
                 lasted_s = 0.0
             if is_being_cancelled():
                 return
@@ -170,7 +170,7 @@ class MqttLink:
 
     async def _one_connection(self, settings: Mqtt) -> float:
         """Connect and stay until the connection ends; gives how many seconds it lasted."""
-        connection = await self._connected(settings)
+        connection = await self._connect(settings)
         if connection is None:
             return 0.0
         now = asyncio.get_running_loop().time
@@ -193,10 +193,10 @@ class MqttLink:
             await connection.close()
             self.on_change()
         place = f"{settings.host}:{settings.port}"
-        self._set_problem(f"The broker at {place} closed the connection; trying again.")
+        self._set_problem(f"The broker at {place} closed the connection; retrying.")
         return now() - since
 
-    async def _connected(self, settings: Mqtt) -> "BrokerConnection | None":
+    async def _connect(self, settings: Mqtt) -> "BrokerConnection | None":
         if not settings.host:
             self._set_problem("MQTT has no broker; name its host with mqtt=1*HOST*...")
             return None
@@ -207,7 +207,7 @@ class MqttLink:
 
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await self._opened(settings)
+                return await self._open(settings)
         except ConnectionRefused as refusal:
             place = f"{settings.host}:{settings.port}"
             self._set_problem(
@@ -222,30 +222,30 @@ class MqttLink:
             self._set_problem(sentence(error, settings.host, settings.port))
         return None
 
-    async def _opened(self, settings: Mqtt) -> "BrokerConnection":
+    async def _open(self, settings: Mqtt) -> "BrokerConnection":
         """Connect by MQTT 5, or by 3.1.1 if the broker does not know it."""
         from gmqtt.mqtt.constants import MQTTv50, MQTTv311  # type: ignore[import-untyped]
 
         from leverframe.notify.mqtt_client import UNKNOWN_VERSION, ConnectionRefused
 
         try:
-            return await self._opened_by(settings, MQTTv50)
+            return await self._open_with(settings, MQTTv50)
         except ConnectionRefused as refusal:
             if refusal.code not in UNKNOWN_VERSION:
                 raise
         except ConnectionResetError:
             # Some just close the connection.
             pass
-        return await self._opened_by(settings, MQTTv311)
+        return await self._open_with(settings, MQTTv311)
 
-    async def _opened_by(self, settings: Mqtt, version: int) -> "BrokerConnection":
+    async def _open_with(self, settings: Mqtt, version: int) -> "BrokerConnection":
         from leverframe.notify.mqtt_client import BrokerConnection
 
         connection = BrokerConnection(
             self._client_id,
             (status_topic(settings), OFFLINE),
             lambda topic, payload: self.on_message(topic, payload),
-            self._answered,
+            self._note_answer,
             self._turns,
             self._way_out,
             self._wrap_transport,
@@ -263,7 +263,7 @@ class MqttLink:
             raise
         return connection
 
-    def _answered(self, topic: str, reason: int) -> None:
+    def _note_answer(self, topic: str, reason: int) -> None:
         """Note what the broker said to a publish."""
         before = dict(self.refused)
         if reason >= FIRST_REFUSAL:
@@ -284,9 +284,8 @@ class MqttLink:
         more = f" and {others} other topics" if others else ""
         levels = " and ".join(f"{level}/#" for level in (mqtt.prefix, mqtt.discovery) if level)
         return (
-            f"The broker at {mqtt.host}:{mqtt.port} refuses {topic}{more} "
-            f"({code} {REASONS.get(code, 'for a reason of its own')}); let its access list allow "
-            f"{levels}."
+            f"The broker at {mqtt.host}:{mqtt.port} refuses {topic}{more} ({code} "
+            f"{REASONS.get(code, 'without a known reason')}); let its access list allow {levels}."
         )
 
     def _set_problem(self, problem: str | None) -> None:

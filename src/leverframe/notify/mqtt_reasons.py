@@ -3,7 +3,7 @@
 #: Reason codes of MQTT 5 from here on are refusals; those that a publish can get.
 FIRST_REFUSAL = 128
 REASONS = {
-    131: "for a reason of its own",
+    131: "without a known reason",
     135: "not authorized",
     144: "topic name invalid",
     149: "packet too large",

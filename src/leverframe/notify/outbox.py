@@ -2,8 +2,8 @@
 
 Every message is on disk before it is tried, and its row goes through `waiting` to `sent` or
 `failed`. The last ones of both stay, so that people can see what became of them, also after a
-restart. With `capture` nothing is sent: messages are kept as `captured` for whoever tests with
-them, and a later start without `capture` does not send them either.
+restart. With `capture` nothing is sent: messages are kept as `captured` for tests, and a later
+start without `capture` does not send them either.
 
 Taking an effect never waits: a dead server, a full queue or a slow disk cannot hold up a relay.
 """
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 #: How many messages of each channel stay after their end.
 KEPT = {SENT: 20, FAILED: 50, CAPTURED: 2000}
-#: How the journal tells of a message that has ended well.
+#: How the journal records a message that has ended well.
 _ARRIVED = {SENT: "message_sent", CAPTURED: "message_captured"}
 #: How many waiting messages of each channel are shown; all are counted.
 SHOWN_WAITING = 100
@@ -73,9 +73,7 @@ class ChannelFigures(msgspec.Struct, frozen=True):
     failed: int
     captured: int
     dropped: int
-    problem: Annotated[
-        str | None, Meta(description="What keeps messages from being delivered now.")
-    ]
+    problem: Annotated[str | None, Meta(description="Problem that prevents delivery now.")]
     next_attempt_in: Annotated[float | None, Meta(description="Seconds.")]
 
 
@@ -143,7 +141,7 @@ class Outbox:
             try:
                 message = msgspec.convert(row, Message)
             except msgspec.ValidationError:
-                log.warning("message %d of the store is not understood and left out", number)
+                log.warning("message %d in the store is not valid and is skipped", number)
                 self._write({number: None})
                 continue
             if message.state in (SENT, FAILED) and message.content:
@@ -157,7 +155,7 @@ class Outbox:
 
     def _resume(self, message: Message) -> None:
         if message.channel not in self._channels:
-            self._fail(message, f"Nothing here sends {message.channel} messages.")
+            self._fail(message, f"No channel of this controller sends {message.channel} messages.")
             return
         queue = self._queue(message.channel)
         at = self._clock.read()
@@ -178,7 +176,7 @@ class Outbox:
         if name not in self._channels:
             name = effect.channel
         if name not in self._channels:
-            log.warning("nothing here sends %s messages: one by %s", name, effect.reason)
+            log.warning("no channel sends %s messages; dropped one of %s", name, effect.reason)
             return None
         try:
             drafts = self._channels[name].compose(effect, self._set_up())
@@ -254,10 +252,10 @@ class Outbox:
             full = self._channels[message.channel].in_full(message, self._set_up())
             message.content = {**message.content, **full}
         except CannotSend as refusal:
-            # Whoever tests learns here what an attempt would have met.
+            # Tests see here what an attempt would have met.
             message.problem = str(refusal)
         message.state = CAPTURED
-        self.ended(message)
+        self.note_end(message)
 
     def _put(self, queue: ChannelQueue, waiting: QueuedMessage) -> None:
         dropped = queue.put(waiting)
@@ -268,11 +266,11 @@ class Outbox:
         message.state, message.problem = FAILED, problem
         message.ended = self._clock.read().wall
         self._add_entry(cause_of(message), message_fact(message, "message_refused"))
-        self.ended(message)
+        self.note_end(message)
 
     # --- reports of queues ------------------------------------------------------------------------
 
-    def ended(self, message: Message) -> None:
+    def note_end(self, message: Message) -> None:
         if message.state in _ARRIVED:
             self._add_entry(cause_of(message), message_fact(message, _ARRIVED[message.state]))
         key = (message.channel, message.state)
@@ -286,14 +284,14 @@ class Outbox:
             rows[gone.number] = None
         self._write(rows)
 
-    def noted(self, message: Message) -> None:
+    def keep_attempt(self, message: Message) -> None:
         self._write({message.number: message})
 
     def note_fact(self, channel: str, fact: Fact, message: Message | None = None) -> None:
         log.warning("%s: %s", channel, fact)
         self._add_entry(Cause("outbox", channel) if message is None else cause_of(message), fact)
 
-    def troubled(self, channel: str, problem: str | None) -> None:
+    def note_problem(self, channel: str, problem: str | None) -> None:
         if problem is None:
             self._troubles.pop(channel, None)
         else:
@@ -319,7 +317,7 @@ class Outbox:
             return
         error = future.exception()
         if error is not None and self._is_stored:
-            log.error("the outbox is not on disk: %s", error)
+            log.error("the outbox could not be saved: %s", error)
         self._is_stored = error is None
 
     # --- questions --------------------------------------------------------------------------------
@@ -352,12 +350,12 @@ class Outbox:
             capture=self.capture,
             channels=self.figures(),
             waiting=[without_content(message) for message in _in_order(waiting)],
-            sent=[without_content(message) for message in self._kept(SENT)],
-            failed=[without_content(message) for message in self._kept(FAILED)],
-            captured=self._kept(CAPTURED),
+            sent=[without_content(message) for message in self._list_ended(SENT)],
+            failed=[without_content(message) for message in self._list_ended(FAILED)],
+            captured=self._list_ended(CAPTURED),
         )
 
-    def _kept(self, state: str) -> list[Message]:
+    def _list_ended(self, state: str) -> list[Message]:
         return _in_order(
             [
                 message
@@ -381,10 +379,10 @@ class Outbox:
             return
         ended, counts, self._number, held = state
         self._held = [msgspec.structs.replace(message) for message in held]
-        before = {message.number for message in self._kept(CAPTURED)}
+        before = {message.number for message in self._list_ended(CAPTURED)}
         self._ended = {key: deque(kept) for key, kept in ended.items()}
         self._counts = dict(counts)
-        after = {message.number: message for message in self._kept(CAPTURED)}
+        after = {message.number: message for message in self._list_ended(CAPTURED)}
         rows: dict[int, Message | None] = dict.fromkeys(before - after.keys())
         rows |= {number: after[number] for number in after.keys() - before}
         if rows:
@@ -393,31 +391,31 @@ class Outbox:
     # --- life -------------------------------------------------------------------------------------
 
     def settings_changed(self, old: Channels, new: Channels) -> None:
-        """Try again at once what may have failed because of the settings."""
+        """Retry immediately what may have failed because of the settings."""
         for queue in self._queues.values():
             if queue.channel.configuration(old) != queue.channel.configuration(new):
                 queue.try_again()
 
     def forget_captured(self) -> None:
         """Forget the messages that were kept instead of sent."""
-        captured = self._kept(CAPTURED)
+        captured = self._list_ended(CAPTURED)
         self._ended = {key: kept for key, kept in self._ended.items() if key[1] != CAPTURED}
         if captured:
             self._write(dict.fromkeys(message.number for message in captured))
 
     def try_again(self, name: str) -> None:
-        """Try at once what waits for this channel: it may be deliverable now."""
+        """Try immediately what waits for this channel: it may be deliverable now."""
         queue = self._queues.get(name)
         if queue is not None:
             queue.try_again()
 
     def set_power(self, on: bool) -> None:
-        """Cut what is being sent when the power goes; go on with all that waits when it is back."""
+        """Cut attempts when the power goes; retry all waiting messages when it is back."""
         for queue in self._queues.values():
             queue.set_power(on)
 
     async def close(self) -> None:
-        """Stop sending; what waits is on disk and goes on after the next start."""
+        """Stop sending; waiting messages are on disk and are sent after the next start."""
         self._closed = True
         await close_all(queue.close for queue in self._queues.values())
 

@@ -49,7 +49,7 @@ class OutgoingRequest(Struct, frozen=True):
             "Host": server.host_header,
             "User-Agent": "leverframe",
             "Accept": "*/*",
-            # Nobody reads the answer, or it is short.
+            # The answer is not read, or it is short.
             "Accept-Encoding": "identity",
             "Connection": "keep-alive",
         }

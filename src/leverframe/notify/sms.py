@@ -40,7 +40,7 @@ class Sms:
             await self._modem.send_sms(message.target, message.content["text"])
         except Exception as error:
             raise CannotSend(str(error)) from error
-        return "taken by the network"
+        return "accepted by the network"
 
     def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         return {"recipients": [message.target], "body": message.content["text"]}

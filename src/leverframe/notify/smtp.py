@@ -30,7 +30,7 @@ from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.troubles import sentence
-from leverframe.notify.written_mail import TRANSFER_ENCODING, WrittenMail, cleaned
+from leverframe.notify.written_mail import TRANSFER_ENCODING, WrittenMail, clean_text
 from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
 
 #: Headers that hold an address.
@@ -65,8 +65,8 @@ async def send(
         ) from error
     except aiosmtplib.SMTPRecipientRefused as error:
         raise CannotSend(
-            f"{email.host} does not take mail for {written.recipient} "
-            f"({error.code} {_one_line(error.message)}).",
+            f"{email.host} does not accept mail for {written.recipient} ({error.code} "
+            f"{_one_line(error.message)}).",
             final=error.code >= 500,
         ) from error
     except aiosmtplib.SMTPResponseException as error:
@@ -81,7 +81,7 @@ async def send(
         raise CannotSend(sentence(error, email.host, email.port)) from error
     except aiosmtplib.SMTPException as error:
         raise CannotSend(
-            f"{email.host} cannot do what the settings ask for: {_one_line(error.message)}"
+            f"{email.host} does not support what the settings require: {_one_line(error.message)}"
         ) from error
     finally:
         dialogue.close()
@@ -114,7 +114,7 @@ class _Dialogue:
 
     async def hand_over(self, written: WrittenMail, in_doubt: AbstractContextManager[None]) -> str:
         await self._open()
-        raw = encoded(written)
+        raw = encode_mail(written)
         await self._introduce(written, len(raw))
         data_s = self._deadlines.data_s
         begin = self._smtp.execute_command(b"DATA", timeout=data_s)
@@ -166,7 +166,9 @@ class _Dialogue:
         encoding = "ascii"
         if not _is_plain(written):
             if not self._smtp.supports_extension("smtputf8"):
-                raise aiosmtplib.SMTPNotSupported("it takes no addresses with such letters.")
+                raise aiosmtplib.SMTPNotSupported(
+                    "it does not accept addresses with such characters."
+                )
             options.append("SMTPUTF8")
             encoding = "utf-8"
         sender = self._smtp.mail(written.sender, options=options, encoding=encoding)
@@ -185,17 +187,17 @@ class _Dialogue:
             return await protocol.read_response(timeout=end_s)
         except OSError as error:
             what = (
-                f"did not say within {text_from_seconds(end_s)}"
+                f"did not confirm it within {text_from_seconds(end_s)}"
                 if isinstance(error, TimeoutError)
-                else "closed the connection before it said"
+                else "closed the connection before it confirmed it"
             )
             raise CannotSend(
-                f"It is uncertain whether the mail arrived: {self._place} got all of it and {what} "
-                "whether it takes it. It is sent again with the same Message-ID."
+                f"It is uncertain whether the mail arrived: {self._place} received all of it and "
+                f"{what}. It is sent again with the same Message-ID."
             ) from error
 
     async def _within(self, deadline_s: float, what: str, step: Awaitable[T]) -> T:
-        """Wait for a step to which the library gives this deadline, and tell which one failed."""
+        """Wait for a step that has this deadline in the library, and report which one failed."""
         try:
             return await step
         except TimeoutError as error:
@@ -207,7 +209,7 @@ def _is_plain(written: WrittenMail) -> bool:
     return (written.sender + written.recipient).isascii()
 
 
-def encoded(written: WrittenMail) -> bytes:
+def encode_mail(written: WrittenMail) -> bytes:
     """Return the mail as it is sent: plain UTF-8 where an address needs it."""
     mail = EmailMessage(policy=SMTP)
     for name, text in written.headers.items():
@@ -222,4 +224,4 @@ def _address(text: str) -> Address:
 
 
 def _one_line(text: str) -> str:
-    return cleaned(text)[:200]
+    return clean_text(text)[:200]

@@ -100,7 +100,7 @@ class SnmpTraps:
     async def deliver(self, message: Message, channels: Channels) -> str:
         trap = channels.snmp.receivers[self._receiver]
         if not (trap.enabled and trap.host):
-            raise CannotSend("This receiver was switched off meanwhile.", final=True)
+            raise CannotSend("This receiver has been switched off.", final=True)
         address = await self._address_of(trap)
         if self._taken is None:
             self._taken = self._threads.take()
@@ -132,16 +132,16 @@ class SnmpTraps:
             sender.send(self._origin.identity, snmp, trap, address, content)
 
     def _fields(self, message: Message) -> dict[Oid, str]:
-        said = {trap_field(name): str(message.content[name]) for name in RULE_FIELDS}
-        return said | self._origin.fields()
+        fields = {trap_field(name): str(message.content[name]) for name in RULE_FIELDS}
+        return fields | self._origin.fields()
 
     def in_full(self, message: Message, channels: Channels) -> dict[str, Any]:
         address = self._origin.address()
         fields = self._fields(message) | ({TRAP_ADDRESS: address} if address else {})
         return {
             "version": "2c" if channels.snmp.receivers[self._receiver].community else "3",
-            "trap": _dotted(_kind(message)),
-            "variables": {_dotted(oid): text for oid, text in fields.items()},
+            "trap": _format_oid(_kind(message)),
+            "variables": {_format_oid(oid): text for oid, text in fields.items()},
         }
 
     async def close(self) -> None:
@@ -150,7 +150,7 @@ class SnmpTraps:
             sending = () if self._sending is None else (self._sending,)
             self._ending = self._threads.give_back(sending)
         if self._ending is not None:
-            # Whoever gives up waiting for the end does not keep it from coming.
+            # A caller that stops waiting does not cancel it.
             await asyncio.shield(asyncio.wrap_future(self._ending))
 
 
@@ -158,5 +158,5 @@ def _kind(message: Message) -> Oid:
     return ACTIVATED if message.active else DEACTIVATED
 
 
-def _dotted(oid: Oid) -> str:
+def _format_oid(oid: Oid) -> str:
     return ".".join(map(str, oid))

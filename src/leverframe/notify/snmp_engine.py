@@ -78,7 +78,7 @@ class CommonEngine:
         self._id.syntax = self.library.snmpEngineID = self.id_of(identity)
         self._boots.syntax = self._boots.syntax.clone(identity.boots)
 
-    def speak_for_nobody(self) -> None:
+    def use_common_engine(self) -> None:
         """Switch to the engine that communities, which name no engine, are registered with."""
         self._identity = None
         self._id.syntax = self.library.snmpEngineID = self.own_id

@@ -1,6 +1,6 @@
 """A sender of SNMP traps by pysnmp; used by one thread at a time, beside the event loop.
 
-The library reads and compiles its own files before the first trap to somebody, which takes longer
+The library reads and compiles its own files before the first trap to a receiver, which takes longer
 than a relay may wait. Loaded with the first trap only, by `trap_threads.py`. It sends for any
 controller of the process, and keeps apart what belongs to each: the engine that a receiver knows,
 its user and its keys.
@@ -53,7 +53,7 @@ class AnswersOnly(udp.UdpAsyncioTransport):  # type: ignore[misc]
         try:
             self._callback_function(self, address, datagram)
         except Exception as error:
-            # Told as not acknowledged, once its time is over.
+            # Reported as not acknowledged, once its time is over.
             log.debug("an answer to an inform cannot be read (%s)", type(error).__name__)
 
 
@@ -82,7 +82,7 @@ class TrapSender:
         place = f"{trap.host}:{trap.port}"
         try:
             sender = self._sender_of(identity, snmp, trap)
-            problem = self._runner.run(self._sent(sender, trap, address, content))
+            problem = self._runner.run(self._send(sender, trap, address, content))
         except TimeoutError:
             problem = f"no answer within {SEND_S:g} s"
         except (PySnmpError, OSError) as error:
@@ -97,7 +97,7 @@ class TrapSender:
         if problem:
             raise CannotSend(f"The trap cannot be sent: {problem}.")
 
-    async def _sent(
+    async def _send(
         self, credentials: object, trap: SnmpTrap, address: str, content: TrapContent
     ) -> object:
         """Send a trap and return what the library has to say against it."""
@@ -135,7 +135,7 @@ class TrapSender:
     def _sender_of(self, identity: EngineIdentity, snmp: Snmp, trap: SnmpTrap) -> object:
         """Switch the engine to the sender; return by what the receiver knows it."""
         if trap.community:
-            self._engine.speak_for_nobody()
+            self._engine.use_common_engine()
             number = len(self._communities)
             index = self._communities.setdefault(trap.community, f"trap {number}")
             return snmp_api.CommunityData(index, trap.community.encode(), mpModel=1)  # noqa: S508

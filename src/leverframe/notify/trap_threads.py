@@ -69,7 +69,7 @@ class TrapThreads:
         return self._executor, self._senders
 
     def give_back(self, sending: Iterable[Future[Any]] = ()) -> Future[Any]:
-        """End threads and senders, if nobody else has taken them; return what to wait for.
+        """End threads and senders that no other controller uses; return what to wait for.
 
         It also waits for what is being sent, which cannot be called off.
         """

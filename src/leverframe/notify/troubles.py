@@ -22,7 +22,7 @@ def sentence(error: BaseException, host: str, port: int) -> str:
                     f"name its authority with --ca-file, or correct the server."
                 )
             case ssl.SSLError():
-                why = (cause.reason or "no common ground").replace("_", " ").lower()
+                why = (cause.reason or "no common protocol or cipher").replace("_", " ").lower()
                 return f"TLS with {place} failed ({why}); does that port speak TLS?"
             case ConnectionRefusedError():
                 return f"{place} refuses connections; does the server run on that port?"

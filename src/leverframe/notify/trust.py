@@ -47,21 +47,21 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
     try:
         context.load_verify_locations(ca_file)
     except OSError as error:
-        # The file was there at the start; a certificate may be renewed meanwhile, or a disk lost.
+        # The file was there at the start; a certificate may be renewed since then, or a disk lost.
         raise CannotSend(
-            f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); put it "
-            "in order, or name another as ca_file in the configuration."
+            f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); "
+            "repair it, or set another ca_file in the configuration."
         ) from error
 
 
 def _show(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
     try:
-        # A key with a passphrase is refused: nobody is there who could be asked for it.
+        # A key with a passphrase is refused: no user is there to enter it.
         context.load_cert_chain(certificate, key, password="")
     except OSError as error:
         raise CannotSend(
             f"The certificate {certificate} and its key {key} cannot be used "
-            f"({error.strerror or error}); put them in order."
+            f"({error.strerror or error}); check both files."
         ) from error
 
 

@@ -36,7 +36,7 @@ class WrittenMail(Struct, frozen=True):
     body: str
 
 
-def written(message: Message, email: Email, name: str) -> WrittenMail:
+def write_mail(message: Message, email: Email, name: str) -> WrittenMail:
     """Write a mail; raises `CannotSend` where an address is none."""
     sender = _address(email.sender or email.username, "The sender", "em6")
     # Another recipient in the settings would not change this message any more.
@@ -46,7 +46,7 @@ def written(message: Message, email: Email, name: str) -> WrittenMail:
     headers = {
         "From": sender,
         "To": recipient,
-        "Subject": cleaned(email.subject) or DEFAULT_SUBJECT.format(name=name),
+        "Subject": clean_text(email.subject) or DEFAULT_SUBJECT.format(name=name),
         # The program sets no locale, so the names are the English ones that mail wants.
         "Date": made.strftime("%a, %d %b %Y %H:%M:%S +0000"),
         # The same at every attempt, so that a mail that arrives twice can be recognised.
@@ -56,12 +56,12 @@ def written(message: Message, email: Email, name: str) -> WrittenMail:
     return WrittenMail(sender, recipient, headers, message.content["text"])
 
 
-def _address(text: str, what: str, command: str, *, final: bool = False) -> str:
+def _address(text: str, name: str, command: str, *, final: bool = False) -> str:
     if not re.fullmatch(_ADDRESS, text):
-        problem = f"{what} {text[:80]!r} is not an e-mail address; set one with {command}=..."
+        problem = f"{name} {text[:80]!r} is not an e-mail address; set one with {command}=..."
         raise CannotSend(problem, final=final)
     return text
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     return re.sub(_CONTROL, " ", text).strip()

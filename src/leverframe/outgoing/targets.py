@@ -30,7 +30,7 @@ METADATA = frozenset(
 )
 METADATA_LINK_LOCAL = IPv4Address("169.254.169.254")
 _NAT64 = ip_network("64:ff9b::/96")
-_NO_NAME = "this cannot be the name of a host"
+_NO_NAME = "this is not a valid host name"
 
 Address = IPv4Address | IPv6Address
 
@@ -126,11 +126,11 @@ def forbidden(address: Address, extent: Extent = Extent.NETWORK) -> str | None:
     """Describe an address beyond an extent; None for one within it."""
     if extent is Extent.ANYWHERE:
         return None
-    address = _embedded(address)
+    address = _ipv4_within(address)
     if address in METADATA or address == METADATA_LINK_LOCAL:
         return "a metadata service"
     if address.is_multicast or address == IPv4Address("255.255.255.255"):
-        return "no address of a single server"
+        return "not the address of a single server"
     if extent is Extent.MACHINE:
         return None
     if address.is_link_local:
@@ -140,7 +140,7 @@ def forbidden(address: Address, extent: Extent = Extent.NETWORK) -> str | None:
     return None
 
 
-def _embedded(address: Address) -> Address:
+def _ipv4_within(address: Address) -> Address:
     """Return the IPv4 address that an IPv6 address leads to."""
     if isinstance(address, IPv4Address):
         return address

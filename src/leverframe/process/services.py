@@ -270,8 +270,8 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
 def _connect_modem(controller: Controller, modem: "Modem | AbsentModem", outbox: Outbox) -> None:
     controller.on_modem = modem.command
     outbox.add("sms", Sms(modem))
-    controller.reports["modem"] = modem.status.shown
-    controller.modem_report = modem.status.shown_in_full
+    controller.reports["modem"] = modem.status.report
+    controller.modem_report = modem.status.full_report
 
 
 def connect_firmware_check(

@@ -121,7 +121,7 @@ def _last(history: Path) -> tuple[float, dict[str, Value]]:
     """Return when the last readings were recorded, and what they were."""
     with closing(ChunkStore(history, Bounds().max_bytes)) as chunk_store:
         compactor = Compactor(chunk_store, Bounds())
-        wall = chunk_store.recorded_until()
+        wall = chunk_store.end_of_record()
         if wall is None:
             return time.time(), {}
         span = TimeSpan((), wall - 1.0, wall, 1, wall)

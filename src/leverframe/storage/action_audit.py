@@ -43,11 +43,11 @@ from leverframe.storage.writer import Commit, Writer
 
 log = logging.getLogger(__name__)
 
-#: How long an entry may wait for others to be written with.
+#: How long an entry may wait so that several are written together.
 GATHER_S = 1.0
-#: What cannot be written is tried again after pauses that double, up to this one.
+#: A failed write is retried after pauses that double, up to this one.
 LONGEST_PAUSE_S = 300.0
-#: Entries on disk, outlived ones too; then those that stay are written anew in one row.
+#: Entries on disk, expired ones included; beyond that, those that stay are rewritten in one row.
 MAX_ON_DISK = 2 * MAX_ENTRIES
 
 #: Switching off and on, by label: made once, because nothing is done more often.
@@ -109,7 +109,7 @@ class ActionAudit:
         return await asyncio.to_thread(_newest, rows, waiting)
 
     def write(self) -> None:
-        """Send what is not on disk yet on its way."""
+        """Start writing the entries that are not on disk yet."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -123,7 +123,7 @@ class ActionAudit:
         self._writer.commit(Changes(kept=rows), on_committed)
 
     def end(self) -> None:
-        """Write what is left for the last time, without a retry; thin another time."""
+        """Write the remaining entries without a retry; thinning waits for the next run."""
         self._has_ended = True
         if self._thinning is not None:
             self._thinning.cancel()
@@ -160,22 +160,22 @@ class ActionAudit:
             self._thinning = asyncio.get_running_loop().create_task(self._thin())
 
     async def _thin(self) -> None:
-        """Count what is on disk; where that is too much, write anew what stays, in one row."""
+        """Count the stored entries; if there are too many, rewrite those that stay in one row."""
         try:
             while self._on_disk is None or self._on_disk > MAX_ON_DISK:
-                # What is written meanwhile is counted, and thinned in the next round.
+                # Entries written in the meantime are counted, and thinned in the next round.
                 self._on_disk = 0
                 left = await self._thin_rows()
                 self._on_disk += left
         except ErrorForPeople as error:
             # Tried again with the next entry.
             self._on_disk = None
-            log.warning("the audit trail is not thinned: %s", error)
+            log.warning("the audit trail could not be thinned: %s", error)
 
     async def _thin_rows(self) -> int:
         """Thin what is on disk now, and return the number of entries that are left of it."""
         rows = await self._writer.store.audit(ACTION_PREFIX)
-        count, staying = await asyncio.to_thread(_counted, rows)
+        count, staying = await asyncio.to_thread(_count_entries, rows)
         if count <= MAX_ON_DISK:
             return count
         thinned: dict[str, Any] = dict.fromkeys(rows, DELETED)
@@ -187,7 +187,7 @@ class ActionAudit:
 class EntriesByAccount:
     """The newest entries, of which no account can push out those of the others.
 
-    Where there is no room, whoever has more than their share gives up their oldest. Requests
+    When space runs out, an account with more than its share loses its oldest entries. Requests
     without an account have one share together.
     """
 
@@ -222,22 +222,22 @@ class EntriesByAccount:
         return sorted(newer, key=attrgetter("number"))
 
 
-def stored_actions(rows: Mapping[str, str]) -> list[AuditEntry]:
+def parse_actions(rows: Mapping[str, str]) -> list[AuditEntry]:
     """Return all entries of the stored rows, oldest first."""
     names = sorted(name for name in rows if name.startswith(ACTION_PREFIX))
     each = (msgspec.json.decode(rows[name], type=list[AuditEntry]) for name in names)
     return sorted(chain.from_iterable(each), key=attrgetter("number"))
 
 
-def stored_entries(rows: Mapping[str, str]) -> list[msgspec.Raw]:
+def parse_entries(rows: Mapping[str, str]) -> list[msgspec.Raw]:
     """Return the whole stored audit trail, of settings and of actions."""
     by_number = newest_entries(rows) | _newest(rows, ())
     return [by_number[number] for number in sorted(by_number)]
 
 
-def _counted(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
+def _count_entries(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
     """Count the stored entries; return those that stay, too."""
-    entries = stored_actions(rows)
+    entries = parse_actions(rows)
     staying = EntriesByAccount()
     for entry in entries:
         staying.add(entry)
@@ -246,7 +246,7 @@ def _counted(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
 
 def _newest(rows: Mapping[str, str], waiting: Sequence[AuditEntry]) -> dict[int, msgspec.Raw]:
     newest = EntriesByAccount()
-    by_number = {entry.number: entry for entry in (*stored_actions(rows), *waiting)}
+    by_number = {entry.number: entry for entry in (*parse_actions(rows), *waiting)}
     for entry in by_number.values():
         newest.add(entry)
     return _by_number(newest.since(0))
@@ -277,11 +277,11 @@ def _changes(
             if machine.values[duty] != machine.settings.pwm[action.index].duty:
                 found.append(AuditChange(duty, machine.values[duty], "as set"))
         else:
-            found.append(_done(machine, action, wall))
+            found.append(_change_by(machine, action, wall))
     return tuple(found)
 
 
-def _done(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
+def _change_by(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
     if isinstance(action, actions.SetEnergy):
         label = ENERGIES[action.index]
         return AuditChange(label, machine.values[label], action.value)

@@ -2,7 +2,7 @@
 
 An entry is written in the same step as the change itself, so there is no change without its entry
 and no entry without its change. Secrets are masked. The newest entries are kept; each is one row of
-remembered state and is read from the store when somebody asks: most controllers never do. What is
+remembered state and is read from the store on request, which most controllers never get. What is
 switched without a setting changing is in `action_audit.py`.
 """
 
@@ -19,8 +19,8 @@ from leverframe.engine.tree import MASK, MISSING, is_confidential, mask_secret
 from leverframe.storage.store import AUDIT_PREFIXES
 
 MAX_ENTRIES = 1000
-#: So many that are outlived go at once: each for itself would be a second place on disk to write to
-#: with every change.
+#: Expired entries are removed in groups of this size: one by one, each would cost a second disk
+#: write with every change.
 GO_TOGETHER = 50
 #: Of one request; a restored backup changes nearly everything.
 MAX_CHANGES = 200
@@ -32,7 +32,7 @@ PREFIX, ACTION_PREFIX = AUDIT_PREFIXES
 Leaf = tuple[str, Any, Any]
 
 
-_Value = Annotated[Any, Meta(description="Null where there is none, `***` for a secret.")]
+_Value = Annotated[Any, Meta(description="Null if there is no value, `***` for a secret.")]
 
 
 class AuditChange(msgspec.Struct, frozen=True, gc=False):
@@ -48,7 +48,7 @@ class AuditEntry(msgspec.Struct, frozen=True, gc=False):
     time: Annotated[float, Meta(description="Seconds since 1970.")]
     cause: str
     detail: str
-    account: Annotated[str, Meta(description="Empty where nobody has to sign in.")]
+    account: Annotated[str, Meta(description="Empty where no sign-in is required.")]
     source: Annotated[str, Meta(description="The address that the request came from.")]
     changes: tuple[AuditChange, ...]
     not_listed: Annotated[int, Meta(description="Further changes of the same request.")] = 0
@@ -78,7 +78,7 @@ class AuditTrail:
         #: Of the entries of settings that are in the store or on their way there, oldest first.
         self._numbers = array("q", (number_of(name) for name in rows if name.startswith(PREFIX)))
         self._number = max(map(number_of, rows), default=0)
-        #: Counts entries that can be read since the start, so that others notice new ones.
+        #: Counts entries that can be read since the start, so that readers notice new ones.
         self.entry_count = 0
 
     def next_number(self) -> int:
@@ -139,7 +139,7 @@ def _text(entry: AuditEntry) -> str:
 def _change(path: str, old: Any, new: Any) -> AuditChange:
     if is_confidential(path):
         return AuditChange(path, _hidden(path, old), _hidden(path, new))
-    return AuditChange(path, _shown(old), _shown(new))
+    return AuditChange(path, _trail_value(old), _trail_value(new))
 
 
 def _upload(name: str, body: bytes | None) -> AuditChange:
@@ -155,7 +155,7 @@ def _hidden(path: str, value: Any) -> str | None:
     return mask_secret(value)
 
 
-def _shown(value: Any) -> Any:
+def _trail_value(value: Any) -> Any:
     """Return a leaf's value for the trail; null for an absent leaf."""
     kind = type(value)
     if len(value) < _SHORT_LETTERS if kind is str else kind in _SHORT:

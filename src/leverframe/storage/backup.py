@@ -2,9 +2,9 @@
 
 The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are sealed
 with a key made from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file names those
-that were set. So are addresses and bodies of HTTP1-HTTP4, in which tokens stand; files of
-earlier versions hold them openly. The checksum is over the content, so a cut or changed file is
-known as such. Keys to the content may be added; whoever does not know them leaves them alone.
+that were set. So are addresses and bodies of HTTP1-HTTP4, in which tokens stand; files of earlier
+versions hold them openly. The checksum is over the content, so a cut or changed file is known as
+such. Keys to the content may be added; programs ignore keys that they do not know.
 """
 
 import secrets
@@ -38,7 +38,7 @@ _PURPOSE = b"leverframe backup secrets 1"
 
 
 class BackupRefused(ErrorForPeople):
-    """The file or the passphrase will not do: one sentence."""
+    """The file or the passphrase is unusable: one sentence."""
 
 
 class Sealed(msgspec.Struct):
@@ -63,10 +63,10 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
     edition: int = 1
 
     @classmethod
-    def written_now(
+    def create(
         cls, profile: Profile, settings: dict[str, Any], left_out: tuple[str, ...] = ()
     ) -> "BackupFile":
-        """Make a backup of settings by path, which mean what this program takes them to mean."""
+        """Create a backup of settings by path, in the edition of this program."""
         return cls(profile.hw, profile.sw, settings, left_out, edition=EDITION)
 
     @property
@@ -132,8 +132,8 @@ def _check_count(*parts: Collection[str]) -> None:
     """Refuse what no controller can have made: going through it would take seconds."""
     if (count := sum(map(len, parts))) > MAX_ENTRIES:
         raise BackupRefused(
-            f"The backup has {count} settings; at most {MAX_ENTRIES} are taken. No controller has"
-            " as many: it was tampered with."
+            f"The backup has {count} settings; at most {MAX_ENTRIES} are accepted. No controller "
+            "has that many: the file was tampered with."
         )
 
 
@@ -147,7 +147,7 @@ def unpack(data: bytes) -> BackupFile:
     if len(data) > MAX_BACKUP_BYTES:
         raise BackupRefused(f"The file has {len(data)} bytes; no backup is that large.")
     if not data.startswith(MAGIC):
-        raise BackupRefused("The file is not a settings backup: it does not begin like one.")
+        raise BackupRefused("The file is not a settings backup: its header is wrong.")
     if len(data) < _HEAD_BYTES + _CHECKSUM_BYTES:
         raise BackupRefused("The backup is cut short; download it again.")
     if data[len(MAGIC)] != FORMAT:
@@ -157,19 +157,19 @@ def unpack(data: bytes) -> BackupFile:
     content = data[_HEAD_BYTES + _CHECKSUM_BYTES :]
     if sha256(content).digest() != data[_HEAD_BYTES : _HEAD_BYTES + _CHECKSUM_BYTES]:
         raise BackupRefused(
-            "The backup is damaged or cut short: its checksum does not fit; download it again."
+            "The backup is damaged or cut short: its checksum does not match. Download it again."
         )
     try:
         return msgspec.json.decode(content, type=BackupFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise BackupRefused("The backup does not hold settings in a form known here.") from None
+        raise BackupRefused("The backup contains settings in an unknown format.") from None
 
 
 def _seal(hidden: dict[str, Any], passphrase: str) -> Sealed:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     salt, nonce = secrets.token_bytes(_SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
-    cipher = ChaCha20Poly1305(_key(_checked(passphrase), salt))
+    cipher = ChaCha20Poly1305(_key(_check_passphrase(passphrase), salt))
     data = cipher.encrypt(nonce, msgspec.json.encode(hidden), _PURPOSE)
     return Sealed(*(b64encode(part).decode() for part in (salt, nonce, data)))
 
@@ -191,13 +191,13 @@ def _open(sealed: Sealed, passphrase: str) -> dict[str, Any]:
         hidden = msgspec.json.decode(text, type=dict[str, Any])
     except (InvalidTag, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BackupRefused(
-            "The passphrase does not open this backup. Give the right one, or none to restore "
-            "everything but the passwords."
+            "The passphrase does not open this backup. Enter the right passphrase, or none to "
+            "restore everything except the passwords."
         ) from None
     return {path: value for path, value in hidden.items() if is_confidential(path)}
 
 
-def _checked(passphrase: str) -> str:
+def _check_passphrase(passphrase: str) -> str:
     if len(passphrase) < MIN_PASSPHRASE_LETTERS:
         raise BackupRefused(
             f"The passphrase has {len(passphrase)} characters; it must have at least "

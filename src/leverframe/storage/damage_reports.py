@@ -65,14 +65,14 @@ def keep_report(aside: Path, sentence: str) -> None:
         write_private(aside / _REPORT, sentence.encode())
 
 
-def kept_reports(data_folder: Path) -> list[str]:
+def read_reports(data_folder: Path) -> list[str]:
     """Read the reports of all damaged files that are still there, newest first."""
     folders = sorted(data_folder.glob("damaged-*"), key=_number, reverse=True)
     reports = []
     for folder in folders:
         with suppress(OSError):
             text = (folder / _REPORT).read_text(encoding="utf-8", errors="replace")
-            reports.append(f"{text} Remove {folder} to end this message at the next start.")
+            reports.append(f"{text} Remove {folder} to clear this message at the next startup.")
     hidden = len(reports) - _SHOWN
     shown = reports[:_SHOWN]
     if hidden > 0:

@@ -1,15 +1,15 @@
 """The folder that belongs to one running controller: who may use it, and where things lie in it.
 
 The right to use the folder is an exclusive lock on the file `lock`. On a disk that cannot be
-written it is taken all the same, if the file is there. The kernel drops the lock when the
-process ends, however it ends, so a lock is never stale. The file holds the process number, so that
-the refusal can name it; one that is still there tells that its process was not stopped in order.
+written it is taken all the same, if the file is there. The kernel drops the lock when the process
+ends, however it ends, so a lock is never stale. The file holds the process number, so that the
+refusal can name it; a number that is still there shows that its process was not shut down properly.
 The file is never removed: a process that waits for the name of a removed file would lock something
-nobody else sees.
+that no other process sees.
 
 A new folder is for its owner alone (0700). A folder that was there before keeps its mode, since it
 may be shared with something else; what is written into it is for the owner alone anyway. But where
-everybody could put a store of their own into it, with an administrator of their own, it is refused.
+all users could put a store of their own into it, with an administrator of their own, it is refused.
 """
 
 import errno
@@ -49,7 +49,7 @@ class FolderUnusable(ErrorForPeople):
 
 
 class FolderOpenToOthers(ErrorForPeople):
-    """Others may write what a controller trusts: one sentence."""
+    """Other users can write what a controller trusts: one sentence."""
 
 
 class NoFolder(ErrorForPeople):
@@ -71,7 +71,7 @@ class FolderOfController(ErrorForPeople):
 class DataFolder:
     """A data folder, held from construction to `close`.
 
-    Whoever can do with reading says so; there must be a store to read then.
+    A caller that only reads says so; then there must be a store to read.
     """
 
     def __init__(self, path: Path, *, reading_will_do: bool = False) -> None:
@@ -79,14 +79,14 @@ class DataFolder:
         self.refuse_what_is_of_others()
         if sys.platform == "win32":
             raise FolderUnusable(
-                f"The data folder {path} cannot be used: Windows locks and protects no folder as "
-                f"this needs it. Use Linux or macOS; a twin within a test needs no folder."
+                f"The data folder {path} cannot be used: Windows lacks the locks and permissions "
+                "that it needs. Use Linux or macOS; a twin in a test needs no folder."
             )
         try:
             _create(path)
             _check_others(path)
             self._lock_fd = _open_lock(path, reading_will_do and self.store_path.exists())
-            #: Whether the last one who held the folder could give it back.
+            #: Whether the previous process released the folder.
             self.was_given_back = self._lock_fd < 0 or not _number(self._lock_fd)
             self._has_same_boot = self._lock_fd >= 0 and _is_of_this_boot(self._lock_fd)
             if self._lock_fd >= 0 and not _keeps_sums(self._lock_fd):
@@ -152,7 +152,9 @@ def existing_folder(path: Path) -> DataFolder:
 def refuse_missing(path: Path) -> None:
     """Raise NoFolder where there is no folder."""
     if not path.is_dir():
-        raise NoFolder(f"There is no folder {path}; name the folder with --data, or make it first.")
+        raise NoFolder(
+            f"The folder {path} does not exist. Create it, or name another folder with --data."
+        )
 
 
 def is_of_node(path: Path) -> bool:
@@ -206,14 +208,14 @@ def _create(path: Path) -> None:
 
 
 def _check_others(path: Path) -> None:
-    """Refuse a folder in which others may write or replace the store; warn of one for everybody."""
+    """Refuse a folder in which other users can replace the store; warn if all may add files."""
     folder = path.stat()
     for_everybody = folder.st_mode & stat.S_IWOTH
     # In a sticky folder, as the one for temporary files is, only its owner removes a file.
     if for_everybody and not folder.st_mode & stat.S_ISVTX:
         raise FolderOpenToOthers(
-            f"Everybody on this machine may replace the files in the data folder {path}; take that "
-            f"away with `chmod o-w {path}`, or choose another folder with --data."
+            f"All users of this machine can replace files in the data folder {path}. Remove that "
+            f"permission with `chmod o-w {path}`, or choose another folder with --data."
         )
     trusted = {os.geteuid(), folder.st_uid, 0}
     for name in (STORE_NAME, KEY_NAME):
@@ -222,14 +224,14 @@ def _check_others(path: Path) -> None:
             within_reach = file.st_mode & stat.S_IWOTH and folder.st_mode & stat.S_IXOTH
             if within_reach or (for_everybody and file.st_uid not in trusted):
                 raise FolderOpenToOthers(
-                    f"Others may write {path / name}, or have put it there. Look at it before you "
-                    f"trust it, make it your own with `chown` and `chmod 600`, or choose another "
-                    f"folder with --data."
+                    f"Other users can write {path / name}, or one of them created it. Check it "
+                    "before you trust it, take ownership with `chown` and `chmod 600`, or "
+                    "choose another folder with --data."
                 )
     if for_everybody:
         log.warning(
-            "Everybody on this machine may write to the data folder %s; take that away with "
-            "`chmod o-w %s`.",
+            "All users of this machine can write to the data folder %s; remove that permission "
+            "with `chmod o-w %s`.",
             path,
             path,
         )
@@ -281,7 +283,7 @@ def _number(lock_fd: int) -> str:
 
 
 def _keeps_sums(lock_fd: int) -> bool:
-    """Return whether the last one who held the folder kept the sums of the store up to date."""
+    """Return whether the previous process kept the checksums of the store up to date."""
     content = os.pread(lock_fd, 20, 0)
     return content == _SUMS_MARK or content.endswith(b"\n" + _SUMS_MARK)
 

@@ -67,29 +67,29 @@ class EncryptingStore(Store):
         self._sealer = Sealer(KeyFile(key_path))
         if isinstance(store, SqliteStore):
             # It seals in the thread that writes.
-            store.seal = self._sealer.sealed
+            store.seal = self._sealer.seal
             self.shared_queue = store.shared_queue
 
     def load(self) -> Stored:
-        return self.opened(self._store.load())
+        return self.open_secrets(self._store.load())
 
-    def opened(self, stored: Stored) -> Stored:
+    def open_secrets(self, stored: Stored) -> Stored:
         """Open the secrets in what the store beneath holds."""
-        return self._sealer.opened(stored)
+        return self._sealer.open_secrets(stored)
 
     async def audit(self, prefix: str = "") -> dict[str, str]:
         return await self._store.audit(prefix)
 
     async def blob(self, name: str) -> bytes | None:
-        return self._sealer.opened_blob(name, await self._store.blob(name))
+        return self._sealer.open_blob(name, await self._store.blob(name))
 
     def messages(self) -> dict[int, Any]:
-        return self._sealer.opened_messages(self._store.messages())
+        return self._sealer.open_messages(self._store.messages())
 
     async def write(self, rows: Rows) -> None:
         if self.shared_queue is None and needs_sealing(rows):
             # The key may have to be read first, and the library loaded.
-            rows = await asyncio.to_thread(self._sealer.sealed, rows)
+            rows = await asyncio.to_thread(self._sealer.seal, rows)
         await self._store.write(rows)
 
     async def close(self) -> None:
@@ -126,28 +126,28 @@ class Sealer:
         self._controller = controller
         self._cipher: Cipher | None = None
 
-    def sealed(self, rows: Rows) -> Rows:
+    def seal(self, rows: Rows) -> Rows:
         """Return rows with what is confidential sealed; not on the event loop: it reads a file."""
         if not needs_sealing(rows):
             return rows
-        texts = {path: self._sealed_text(path, text) for path, text in _secrets_in(rows).items()}
+        texts = {path: self._seal_text(path, text) for path, text in _secrets_in(rows).items()}
         blobs = {
-            name: _MARK.encode() + self._sealed(_blob_path(name), data)
+            name: _MARK.encode() + self._seal(_blob_path(name), data)
             for name, data in _blobs_in(rows).items()
         }
         return replace(
             rows,
             settings=rows.settings | texts,
-            messages=self._sealed_messages(rows),
+            messages=self._seal_messages(rows),
             blobs=rows.blobs | blobs,
         )
 
-    def _sealed_messages(self, rows: Rows) -> dict[str, str | None]:
+    def _seal_messages(self, rows: Rows) -> dict[str, str | None]:
         """Seal messages; without a key they are not stored, and hold up nothing else."""
         found = _messages_in(rows)
         try:
             sealed = {
-                number: self._sealed_text(_message_path(number), text)
+                number: self._seal_text(_message_path(number), text)
                 for number, text in found.items()
             }
         except KeyUnusable as error:
@@ -155,7 +155,7 @@ class Sealer:
             sealed = {}
         return {number: None for number in rows.messages if number not in found} | sealed
 
-    def opened(self, stored: Stored) -> Stored:
+    def open_secrets(self, stored: Stored) -> Stored:
         """Open the settings among what is stored; those that it cannot open count as not set."""
         for path, value in list(stored.settings.items()):
             if not _is_sealed(path) or value in _EMPTY:
@@ -164,7 +164,7 @@ class Sealer:
                 stored.unsealed = {**stored.unsealed, path: value}
                 continue
             try:
-                stored.settings[path] = msgspec.json.decode(self._opened_text(path, value))
+                stored.settings[path] = msgspec.json.decode(self._open_text(path, value))
             except KeyUnusable as error:
                 del stored.settings[path]
                 stored.unreadable.append(path)
@@ -173,7 +173,7 @@ class Sealer:
             log.error("%s", unreadable_sentence(stored.unreadable, stored.why_unreadable))
         return stored
 
-    def opened_messages(self, messages: dict[int, Any]) -> dict[int, Any]:
+    def open_messages(self, messages: dict[int, Any]) -> dict[int, Any]:
         """Open messages of the outbox; leave those out that it cannot open."""
         found: dict[int, Any] = {}
         for number, value in messages.items():
@@ -182,37 +182,37 @@ class Sealer:
                 continue
             path = _message_path(number)
             try:
-                found[number] = msgspec.json.decode(self._opened_text(path, value))
+                found[number] = msgspec.json.decode(self._open_text(path, value))
             except KeyUnusable as error:
-                log.warning("%s cannot be opened and is left out: %s", path, error)
+                log.warning("%s cannot be decrypted and is skipped: %s", path, error)
         return found
 
-    def opened_blob(self, name: str, data: bytes | None) -> bytes | None:
+    def open_blob(self, name: str, data: bytes | None) -> bytes | None:
         if name not in _SEALED_BLOBS or data is None or not data.startswith(_MARK.encode()):
             return data
         path = _blob_path(name)
         try:
-            return self._opened(path, data.removeprefix(_MARK.encode()))
+            return self._open_sealed(path, data.removeprefix(_MARK.encode()))
         except KeyUnusable as error:
-            log.warning("%s cannot be opened and is left out: %s", path, error)
+            log.warning("%s cannot be decrypted and is skipped: %s", path, error)
             return None
 
-    def _sealed_text(self, path: str, text: str) -> str:
-        sealed = b64encode(self._sealed(path, text.encode())).decode()
+    def _seal_text(self, path: str, text: str) -> str:
+        sealed = b64encode(self._seal(path, text.encode())).decode()
         return msgspec.json.encode(_MARK + sealed).decode()
 
-    def _sealed(self, path: str, data: bytes) -> bytes:
+    def _seal(self, path: str, data: bytes) -> bytes:
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._with_key().encrypt(nonce, data, path.encode())
 
-    def _opened_text(self, path: str, value: str) -> bytes:
+    def _open_text(self, path: str, value: str) -> bytes:
         try:
             packed = b64decode(value.removeprefix(_MARK), validate=True)
         except ValueError:
             packed = b""
-        return self._opened(path, packed)
+        return self._open_sealed(path, packed)
 
-    def _opened(self, path: str, packed: bytes) -> bytes:
+    def _open_sealed(self, path: str, packed: bytes) -> bytes:
         """Open what is sealed; raise KeyUnusable where the key does not."""
         from cryptography.exceptions import InvalidTag
 
@@ -221,7 +221,7 @@ class Sealer:
         try:
             return cipher.decrypt(nonce, data, path.encode())
         except (ValueError, InvalidTag):
-            raise KeyUnusable(f"The key {self._key_file.path} does not open them.") from None
+            raise KeyUnusable(f"The key {self._key_file.path} does not decrypt them.") from None
 
     def _with_key(self, *, must_exist: bool = False) -> Cipher:
         if self._cipher is None:
@@ -281,7 +281,7 @@ def unreadable_sentence(paths: Sequence[str], why: str) -> str:
     """Say which secrets are not there, why, and what to do."""
     named = ", ".join(paths[:_NAMED]) + (" and more" if len(paths) > _NAMED else "")
     return (
-        f"{why} Stored secrets count as not set: {named}. Put the right key back and restart, or "
+        f"{why} Stored secrets count as not set: {named}. Restore the right key and restart, or "
         "set them again."
     )
 
@@ -296,7 +296,7 @@ def _read_or_made(path: Path, *, must_exist: bool) -> bytes:
     except OSError as error:
         raise KeyUnusable(f"The key {path} cannot be used: {error.strerror}.") from error
     if len(key) != _KEY_BYTES:
-        remedy = "" if must_exist else " Put the right key back, or remove it."
+        remedy = "" if must_exist else " Restore the right key, or remove this one."
         raise KeyUnusable(
             f"The key {path} is damaged: it does not have {_KEY_BYTES} bytes.{remedy}"
         )

@@ -1,8 +1,8 @@
-"""Group commit: what several want written goes to the disk together.
+"""Group commit: what several callers write goes to the disk together.
 
 What is queued in rounds of the event loop that follow each other, and while a batch is being
-written, goes into the next transaction, so that the cost of reaching the disk is shared by
-everybody who waits. One task writes, and lives while there is something to write.
+written, goes into the next transaction, so that the cost of reaching the disk is shared by all
+waiting callers. One task writes, and runs while there is something to write.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from leverframe.storage.store import BatchPart, Rows, StoreUnavailable, WriteQue
 
 log = logging.getLogger(__name__)
 
-CLOSED = "The store is closed: the program stops."
+CLOSED = "The store is closed: the program is stopping."
 
-#: So many commits are worth a transaction, whatever else may come.
+#: This number of commits is worth a transaction, whatever else may come.
 BATCH_SIZE = 64
 
 Faults = dict[int, BaseException]
@@ -54,7 +54,7 @@ class GroupCommit(WriteQueue):
     def __init__(
         self, write: WriteBatch, batch_size: int = BATCH_SIZE, thread: Executor | None = None
     ) -> None:
-        """Write when so many wait, whatever else may come; in a thread, where there is one."""
+        """Write when this number of commits waits; in a thread, where there is one."""
         self.write_batch: Callable[..., Any] = write
         self._batch_size = batch_size
         self._thread = thread
@@ -74,7 +74,7 @@ class GroupCommit(WriteQueue):
         self.add(OneWrite(number, rows, done))
         await done
 
-    async def settled(self) -> None:
+    async def flush(self) -> None:
         """Wait until nothing waits any more."""
         while self.task is not None and not self.task.done():
             await asyncio.wait([self.task])
@@ -96,7 +96,7 @@ class GroupCommit(WriteQueue):
                     writing = asyncio.ensure_future(self.write_batch(rows))
                 faults = {} if writing is None else await see_through(writing)
             except GeneratorExit:
-                # The loop has gone, and with it everybody who waited.
+                # The loop has gone, and with it all waiting callers.
                 raise
             except BaseException as error:
                 batch = batch or self._next(len(self._waiting))
@@ -105,7 +105,7 @@ class GroupCommit(WriteQueue):
                 try:
                     part.settle(faults.get(part.number))
                 except BaseException:
-                    # Interrupted before it began: whoever waits must hear of it all the same.
+                    # Interrupted before it began: waiting callers must still get a result.
                     part.settle(faults.get(part.number))
 
     async def _collect(self) -> None:
@@ -117,7 +117,7 @@ class GroupCommit(WriteQueue):
 
     def _next(self, count: int) -> list[BatchPart]:
         parts = list(dict.fromkeys(self._waiting[:count]))
-        # The last step: whatever failed before it, everybody still waits.
+        # The last step: whatever failed before it, all callers still wait.
         self._waiting = self._waiting[count:]
         return parts
 
@@ -128,10 +128,10 @@ async def see_through(writing: asyncio.Future[Faults]) -> Faults:
         try:
             await asyncio.wait([writing])
         except GeneratorExit:
-            # The loop has gone: to wait without one fails at once, again and again.
+            # The loop has gone: waiting without one fails immediately, again and again.
             raise
         except BaseException:
-            log.warning("the writer was interrupted and sees a write through")
+            log.warning("the writer was interrupted and waits for the current write to finish")
     return writing.result()
 
 
@@ -149,7 +149,7 @@ async def _faults_after(
     return {part.number: error for part in batch}
 
 
-def merged(several: Iterable[Rows]) -> Rows:
+def merge(several: Iterable[Rows]) -> Rows:
     """Merge rows into those that result from writing them in order."""
     rows = Rows()
     for later in several:
@@ -164,5 +164,5 @@ def _take_rows(batch: Iterable[BatchPart]) -> dict[int, Rows]:
         rows = part.take()
         if rows is not None:
             former = by_number.get(part.number)
-            by_number[part.number] = rows if former is None else merged((former, rows))
+            by_number[part.number] = rows if former is None else merge((former, rows))
     return by_number

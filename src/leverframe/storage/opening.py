@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from leverframe.storage.damage_reports import kept_reports
+from leverframe.storage.damage_reports import read_reports
 from leverframe.storage.page_sums import read_sums
 from leverframe.storage.read_only import ReadOnlyStore, open_read_only
 from leverframe.storage.snapshots import recover
@@ -28,7 +28,7 @@ def open_store(
     """Open a store; replace a damaged one by a snapshot, and only read an unwritable one.
 
     A store that was not closed in order has a log beside it. If that is gone, there is no way to
-    know what was in it, but people are told.
+    know what was in it, but it is reported.
 
     Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
     """
@@ -47,12 +47,12 @@ def prepare(path: Path, *, was_closed: bool, killed_history: Path | None = None)
     The history beside it is looked at, too, if it is known that only its writer was killed.
     """
     _refuse_unwritable(path)
-    lost_log = None if was_closed else _lost_log(path)
+    lost_log = None if was_closed else _find_lost_log(path)
     with sentences(path):
         found = secure(path)
         values = None if killed_history is None else secure_history(killed_history)
     now = [sentence for sentence in (recover(path), found, lost_log, values) if sentence]
-    kept = kept_reports(path.parent)
+    kept = read_reports(path.parent)
     # Those that could not be kept, because the disk is full, are shown all the same.
     return " ".join([*(one for one in now if not _is_kept(one, kept)), *kept]) or None
 
@@ -73,12 +73,12 @@ def _refuse_unwritable(path: Path) -> None:
         raise StoreUnavailable(f"The data folder {path.parent} may not be written.")
 
 
-def _lost_log(path: Path) -> str | None:
+def _find_lost_log(path: Path) -> str | None:
     log = log_path(path)
     # Where there are sums, they and the index say more (`unclean_stop.py`).
     if log.exists() or not path.exists() or read_sums(path) is not None:
         return None
     return (
-        f"The controller was not stopped in order, and the store's log {log} is missing: changes "
-        "made after the last snapshot may be missing, too."
+        f"The controller was not shut down properly, and the store's log {log} is missing. "
+        "Changes made after the last snapshot may be lost."
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from leverframe.storage.private_file import open_private
-from leverframe.storage.sqlite_log import committed_pages, log_path, read_salts
+from leverframe.storage.sqlite_log import log_path, read_committed_pages, read_salts
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class PageSums:
             self.set(page, content)
 
     def covers(self, salts: bytes, frames: int) -> bool:
-        """Return whether so many frames of a log are in the sums, and thus in the main file."""
+        """Return whether this number of frames is in the sums, and thus in the main file."""
         return self.salts == salts and frames <= self.frames
 
     def encode(self) -> bytes:
@@ -162,16 +162,16 @@ class LiveSums:
                 write_sums(self._store_path, self._sums)
 
     def note_folded(self, frames: int) -> None:
-        """Take note that so many frames were folded into the main file."""
+        """Record that this number of frames was folded into the main file."""
         if self._sums is None:
             return
         try:
             salts = read_salts(self._log_path)
             if salts is None or self._sums.covers(salts, frames):
                 return
-            self._sums.add_pages(committed_pages(self._log_path, frames))
+            self._sums.add_pages(read_committed_pages(self._log_path, frames))
         except OSError as error:
-            log.warning("the checksums of %s are given up: %s", self._store_path, error)
+            log.warning("the checksums of %s are no longer kept: %s", self._store_path, error)
             self.give_up()
             return
         self._sums.salts, self._sums.frames = salts, frames

@@ -18,7 +18,7 @@ def write_private(path: Path, content: bytes) -> None:
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
     descriptor = create_private(beside)
-    # A system call may write less than it is given; a file object goes on until all is written.
+    # A system call may write less than it is given; a file object continues until all is written.
     with open(descriptor, "wb") as file:
         file.write(content)
         file.flush()
@@ -50,13 +50,13 @@ def open_private(path: Path) -> int:
     try:
         return create_private(path)
     except FileExistsError:
-        # Whoever may write to the folder must not choose by a link what root writes to.
+        # A user who can write to the folder must not choose by a link what root writes to.
         safely = os.O_NOFOLLOW if _folder_owner(path) is not None else os.O_CREAT
         return os.open(path, os.O_RDWR | safely, 0o600)
 
 
 def ensure_private(path: Path) -> None:
-    """Create a file where it is missing; take one that is there from everybody but its owner."""
+    """Create a missing file; restrict an existing one to its owner."""
     descriptor = open_private(path)
     try:
         os.fchmod(descriptor, 0o600)
@@ -72,7 +72,7 @@ def hand_to_folder_owner(path: Path) -> None:
 
 
 def _folder_owner(path: Path) -> tuple[int, int] | None:
-    """Return user and group of the folder if we are root and it is somebody else's."""
+    """Return user and group of the folder if we are root and another user owns it."""
     if sys.platform == "win32" or os.geteuid() != 0:
         return None
     folder = path.parent.stat()

@@ -1,8 +1,9 @@
 """A store on a disk that cannot be written when the controller starts.
 
 What is stored is read once, the last changes in the log included, and then answered from memory.
-Nothing can be saved until the next start, and every attempt is told why. SQLite cannot use a log
-where it may not write, so what is read is a copy in a private folder that is gone afterwards.
+Nothing can be saved until the next start, and every attempt is refused with the reason. SQLite
+cannot use a log where it may not write, so what is read is a copy in a private folder that is gone
+afterwards.
 """
 
 from collections.abc import Iterator
@@ -56,9 +57,7 @@ def open_read_only(store_path: Path, refusal: StoreUnavailable) -> ReadOnlyStore
 def _sentence(refusal: StoreUnavailable, snapshot: Path | None, damage: list[str]) -> str:
     used = f" The last good snapshot ({snapshot.name}) is in use." if snapshot else ""
     why = " ".join([*damage, str(refusal)])
-    return (
-        f"{why}{used} Nothing can be saved until this is put right and the controller is restarted."
-    )
+    return f"{why}{used} Nothing can be saved until this is fixed and the controller is restarted."
 
 
 def rows_in(path: Path, damage: list[str]) -> Rows | None:

@@ -1,8 +1,8 @@
-"""Snapshots of the store at the start, every few hours, and at once when secrets change.
+"""Snapshots of the store at the start, every few hours, and immediately when secrets change.
 
 Secrets that were erased must not live on in older snapshots, so a change of a secret replaces them
-all. A failure is shown under `/health`; the controller goes on, and the next change that reaches
-the disk is the occasion for another try.
+all. A failure is shown under `/health`; the controller keeps running, and the next change that
+reaches the disk triggers another attempt.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class SnapshotService:
         try:
             if self._must_forget:
                 await asyncio.to_thread(self._snapshots.renew)
-                # Changes made meanwhile need another one.
+                # Changes made in the meantime need another one.
                 self._must_forget = self._wanted.is_set()
             else:
                 await asyncio.to_thread(self._snapshots.take)
@@ -74,8 +74,10 @@ class SnapshotService:
             self._note_trouble(str(error))
         except Exception as fault:
             # A fault of ours must not end the taking of snapshots.
-            log.exception("a snapshot ended unexpectedly")
-            self._note_trouble(f"No snapshot could be made ({type(fault).__name__}); see the log.")
+            log.exception("a snapshot failed unexpectedly")
+            self._note_trouble(
+                f"No snapshot could be created ({type(fault).__name__}); see the log."
+            )
         else:
             self._troubles.pop(TROUBLE, None)
 

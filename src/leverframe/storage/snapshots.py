@@ -2,8 +2,8 @@
 
 A snapshot is made by SQLite itself while the store is in use, checked, and only then put in its
 place. The newest is number 1; a few older ones are kept, since damage may be noticed late. A
-damaged store is never thrown away: it is set aside in a folder of its own, for whoever wants to
-look for more in it than the last snapshot has.
+damaged store is never thrown away: it is set aside in a folder of its own, for users who look for
+more in it than the last snapshot has.
 """
 
 import os
@@ -24,19 +24,19 @@ KEPT = 3
 _COMPANIONS = ("", "-wal", "-shm", "-sums")
 
 
-def _nobody_writes() -> None:
+def _do_nothing() -> None:
     """Do nothing: the store is not in use."""
 
 
 class Snapshots:
     """The snapshots of the store in a data folder.
 
-    `settle` is called before each copy by whoever has the store in use. It folds the log into the
-    store, so that a log that gets lost never takes along what a snapshot has, and raises
-    StoreUnavailable where the store must not be copied.
+    A process that uses the store calls `settle` before each copy. It folds the log into the store,
+    so that a log that gets lost never takes along what a snapshot has, and raises StoreUnavailable
+    where the store must not be copied.
     """
 
-    def __init__(self, store_path: Path, settle: Callable[[], None] = _nobody_writes) -> None:
+    def __init__(self, store_path: Path, settle: Callable[[], None] = _do_nothing) -> None:
         self._store_path = store_path
         self._folder = store_path.parent
         self._settle = settle
@@ -47,7 +47,7 @@ class Snapshots:
     def take(self) -> None:
         """Copy the store, check the copy, and make it number 1. Raises StoreUnavailable."""
         new = self._folder / "snapshot.new"
-        with _reported_as("No snapshot could be made"):
+        with _report_as("No snapshot could be created"):
             self._settle()
             _remove(new)
             os.close(create_private(new))
@@ -70,7 +70,7 @@ class Snapshots:
         Raises StoreUnavailable.
         """
         self.take()
-        with _reported_as("Older snapshots hold secrets that were erased and could not be removed"):
+        with _report_as("Older snapshots hold secrets that were erased and could not be removed"):
             for number in range(2, KEPT + 1):
                 _remove(self.path(number))
 
@@ -84,11 +84,11 @@ class Snapshots:
 
 
 @contextmanager
-def _reported_as(what: str) -> Iterator[None]:
+def _report_as(problem: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, StoreDamaged) as error:
-        raise StoreUnavailable(f"{what}: {reason(error)}.") from error
+        raise StoreUnavailable(f"{problem}: {reason(error)}.") from error
 
 
 def set_aside(store_path: Path) -> Path:
@@ -128,8 +128,8 @@ def recover(store_path: Path) -> str | None:
         return None
     if sound is None:
         raise StoreDamaged(
-            f"{damage} There is no sound snapshot of it. `leverframe data repair` saves what can "
-            "be read; or choose another folder with --data."
+            f"{damage} There is no intact snapshot of it. Save what can be read with `leverframe "
+            "data repair`, or choose another folder with --data."
         )
     what = "It" if store_path.exists() else "What is left of it"
     try:

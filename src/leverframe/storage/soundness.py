@@ -64,10 +64,10 @@ def _is_of_many(connection: sqlite3.Connection) -> bool:
     return ("controller",) in columns.fetchall()
 
 
-def _check_settings(path: Path, settings: dict[str, object], kept: dict[str, object]) -> None:
+def _check_settings(path: Path, settings: dict[str, object], values: dict[str, object]) -> None:
     try:
         profile = Profile(
-            str(kept.get("profile.hw", _NEWEST.hw)), str(kept.get("profile.sw", _NEWEST.sw))
+            str(values.get("profile.hw", _NEWEST.hw)), str(values.get("profile.sw", _NEWEST.sw))
         )
         settings_from_leaves(profile, settings)
     except (UnfitSettings, UnknownProfile) as error:

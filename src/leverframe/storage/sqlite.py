@@ -35,7 +35,7 @@ class SqliteStore(Store):
         self.shared_queue = self._queue
         #: Seals what is confidential in rows, in the store's thread.
         self.seal: Callable[[Rows], Rows] | None = None
-        # Behind the transaction in the same thread, and so after its outcome was told.
+        # Behind the transaction in the same thread, and so after its outcome was reported.
         self._file = WatchedFile(path, MIGRATIONS, do_later=self._thread.submit)
 
     @property
@@ -123,6 +123,6 @@ def _texts(connection: sqlite3.Connection, query: str, *values: str) -> dict[str
 def not_saved(error: Exception) -> StoreUnavailable:
     """Describe for people why nothing was written."""
     return StoreUnavailable(
-        f"The change could not be saved: {reason(error)}. "
-        f"Nothing was changed; try again when this is put right."
+        f"The change could not be saved: {reason(error)}. Nothing was changed; try again when "
+        "this is fixed."
     )

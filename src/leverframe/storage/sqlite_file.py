@@ -39,7 +39,7 @@ REASONS = {
     sqlite3.SQLITE_PERM: "the store is not accessible",
     sqlite3.SQLITE_CANTOPEN: "the store cannot be opened",
     sqlite3.SQLITE_IOERR: "the disk reported an error",
-    sqlite3.SQLITE_BUSY: "another program holds the store",
+    sqlite3.SQLITE_BUSY: "another program has locked the store",
     # What opening a store meets first where nothing is left.
     sqlite3.SQLITE_IOERR_SHMSIZE: "the disk is full",
 }
@@ -61,7 +61,7 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
         # Before SQLite recovers what it can of the log.
         secure(path)
         connection = connect(path)
-        scripts = shipped_migrations(migrations)
+        scripts = read_migrations(migrations)
         try:
             _refuse_newer(connection, path, len(scripts))
             _refuse_damaged(connection, path)
@@ -71,7 +71,7 @@ def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
             # What a statement would restore if it failed; as a file it takes a fifth of a batch's
             # time and holds old values.
             connection.execute("PRAGMA temp_store = MEMORY")
-            # Whoever writes folds the log into the main file and knows when that changes it.
+            # The writer folds the log into the main file and knows when that changes it.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
             copy_before_migration(connection, path, len(scripts))
@@ -103,7 +103,7 @@ def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreDamaged(damage_sentence(path, findings[0]))
 
 
-def shipped_migrations(folder: Path = MIGRATIONS) -> list[str]:
+def read_migrations(folder: Path = MIGRATIONS) -> list[str]:
     """Return the scripts from an empty file to the present format, one per version."""
     scripts = sorted(folder.iterdir(), key=lambda script: script.name)
     return [script.read_text(encoding="utf-8") for script in scripts]
@@ -184,14 +184,14 @@ def reason(error: Exception) -> str:
     """Return the reason of an error as the end of a sentence."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return REASONS.get(_extended_code(error)) or REASONS.get(_code(error), str(error))
+    return REASONS.get(_error_code(error)) or REASONS.get(_code(error), str(error))
 
 
 def _code(error: Exception) -> int:
     """Return SQLite's primary error code, without the details that it adds in the upper bits."""
-    return _extended_code(error) & 0xFF
+    return _error_code(error) & 0xFF
 
 
-def _extended_code(error: Exception) -> int:
+def _error_code(error: Exception) -> int:
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
     return code

@@ -79,7 +79,7 @@ class SqliteLog(Struct, frozen=True):
     has_lost_commit: bool
 
     def frame_end(self, frames: int) -> int:
-        """Return the size of the file with so many frames."""
+        """Return the size of the file with this number of frames."""
         return HEADER_BYTES + frames * (FRAME_HEADER_BYTES + self.page_size)
 
 
@@ -140,7 +140,7 @@ def read_log(store_path: Path) -> SqliteLog | None:
         header = _read_header(file)
         if header is None:
             return None
-        frames = recovered_frames(store_path, header)
+        frames = count_recoverable_frames(store_path, header)
         page_count, pages = 0, {}
         for number in range(frames):
             page, page_count, *_ = _frame_header(file, header, number)
@@ -149,7 +149,7 @@ def read_log(store_path: Path) -> SqliteLog | None:
     return SqliteLog(header.salts, header.page_size, frames, page_count, pages, has_lost_commit)
 
 
-def recovered_frames(store_path: Path, header: LogHeader) -> int:
+def count_recoverable_frames(store_path: Path, header: LogHeader) -> int:
     """Return the number of frames that SQLite would recover."""
     # Imported here: a store that was closed in order has no log.
     import shutil
@@ -191,8 +191,8 @@ def recoverable_frames(file: BinaryIO) -> int:
     return frames
 
 
-def committed_pages(path: Path, frames: int) -> list[tuple[int, bytes]]:
-    """Return number and content of the pages in so many frames; raise OSError if some are missing.
+def read_committed_pages(path: Path, frames: int) -> list[tuple[int, bytes]]:
+    """Return number and content of the pages in the first frames; raise OSError if incomplete.
 
     The last of several contents of a page is the valid one. The process that wrote the frames need
     not check them.
@@ -247,7 +247,7 @@ def _frame_header(file: BinaryIO, header: LogHeader, number: int) -> tuple[int, 
 
 
 def _has_commit_behind(file: BinaryIO, header: LogHeader, frames: int) -> bool:
-    """Return whether a transaction behind so many frames was on the disk before another one began.
+    """Return whether a transaction after these frames was on the disk before another one began.
 
     The very last one may not have been: a power cut leaves any of its frames. Frames that were
     written before a transaction was rolled back or killed are no transaction.

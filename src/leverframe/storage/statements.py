@@ -1,6 +1,6 @@
 """Rows as SQL: one statement per table and batch, the rows packed into one JSON text.
 
-Every statement gives up the interpreter lock and has to win it back from a busy event loop, so a
+Every statement gives up the interpreter lock and has to get it back from a busy event loop, so a
 statement per row would cost a batch more than the disk does.
 """
 

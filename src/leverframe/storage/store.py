@@ -22,7 +22,8 @@ class _Mark(Enum):
     DELETED = "deleted"
 
 
-#: Rows of remembered state whose names begin so are the audit trail (`audit.py`).
+#: Rows of remembered state whose names begin with these are the audit trail: of settings
+#: (`audit.py`) and of actions (`action_audit.py`). Stores on disk have these names, so they stay.
 AUDIT_PREFIXES: Final = ("audit.", "deed.")
 
 #: Stands in `Changes` for "remove this row".
@@ -45,7 +46,7 @@ class Changes(msgspec.Struct):
 
 
 class Stored(msgspec.Struct):
-    """Everything a controller needs to go on where it stopped."""
+    """Everything a controller needs to resume where it stopped."""
 
     settings: dict[str, Any]
     #: Without the audit trail.
@@ -61,15 +62,15 @@ class Stored(msgspec.Struct):
 
 
 class StoreUnavailable(ErrorForPeople):
-    """Nothing can be written now. Carries a sentence for people."""
+    """Nothing can be written now. Carries a sentence for users."""
 
     #: Whether what was being written is stored is not known.
     is_in_doubt = False
     #: Another node has taken over, and nothing was written.
     is_taken_over = False
-    #: Nobody is served any more until somebody has looked: what was acknowledged is gone.
+    #: Nothing is served until an operator has looked: acknowledged changes are gone.
     is_over = False
-    #: The sentence for who only reads, where it is another one.
+    #: The sentence for readers, where it differs.
     for_reader: str | None = None
 
 
@@ -97,16 +98,16 @@ class Rows(msgspec.Struct, omit_defaults=True):
 
 
 class BatchPart(Protocol):
-    """One of those whose changes share a transaction."""
+    """One of several writers whose changes share a transaction."""
 
     #: Of the controller.
     number: int
 
     def take(self) -> Rows | None:
-        """Hand over what waits; None where nothing does any more."""
+        """Hand over what waits; None if nothing does."""
 
     def settle(self, error: BaseException | None) -> None:
-        """Hear that what was taken is durable, or what went wrong."""
+        """Receive the outcome: what was collected is durable, or the error."""
 
 
 class WriteQueue(Protocol):
@@ -141,7 +142,7 @@ class Store(Protocol):
         """Release all resources."""
 
     async def commit(self, changes: Changes) -> None:
-        """Make changes durable, all or none, where nobody else writes at the same time."""
+        """Make changes durable, all or none, where nothing else writes at the same time."""
         await self.write(rows_from_changes(changes))
 
 
@@ -150,7 +151,7 @@ def rows_from_changes(changes: Changes) -> Rows:
     rows = Rows(texts_of(changes.settings), texts_of(changes.kept) | changes.audit)
     rows.replace_settings = changes.replace_settings
     if changes.blobs:
-        rows.blobs = {_checked(name): data for name, data in changes.blobs.items()}
+        rows.blobs = {_check_name(name): data for name, data in changes.blobs.items()}
     if changes.messages:
         texts = {str(number): value for number, value in changes.messages.items()}
         rows.messages = texts_of(texts)
@@ -183,14 +184,14 @@ def texts_of(values: Mapping[str, Any]) -> dict[str, str | None]:
         name: None if value is DELETED else encode(value).decode() for name, value in values.items()
     }
     if not "".join(texts).isprintable():
-        all(map(_checked, texts))
+        all(map(_check_name, texts))
     return texts
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     # SQLite reads names out of one JSON text per batch and would cut them at a NUL.
     if not name.isprintable():
-        raise ValueError(f"{name!r} cannot name a stored value: only printable text can.")
+        raise ValueError(f"{name!r} cannot name a stored value: use printable characters only.")
     return name
 
 

@@ -1,7 +1,7 @@
-"""The watch over the store's files: whether somebody else writes to them while they are in use.
+"""The watch over the store's files: whether another program writes to them while they are in use.
 
-SQLite trusts that nobody does: it goes on with pages that it remembers, and acknowledges changes
-into a file that no start could read again. So the files are compared with how we left them before
+SQLite trusts that none does: it keeps using pages that it remembers, and acknowledges changes into
+a file that no start could read again. So the files are compared with how we left them before
 anything is written. If they differ, the store is read whole first. A log that is sound but was
 written by others is emptied before anything is added to it: the running SQLite does not look at its
 checksums, but a start would, and would drop all that follows the first wrong one.
@@ -20,8 +20,8 @@ from leverframe.storage.store import StoreUnavailable
 _State = tuple[int, ...]
 
 _WHILE_RUNNING = (
-    "while the controller was running: changes can no longer be saved, outputs go on. Restart the "
-    "controller: it then uses"
+    "while the controller was running: changes can no longer be saved, outputs keep working. "
+    "Restart the controller: it then uses"
 )
 _SNAPSHOT = "the last good snapshot."
 
@@ -61,7 +61,7 @@ class StoreWatch:
             self._log = _state(self._log_name)
 
     def is_untouched(self) -> bool:
-        """Return whether nobody else has written to the main file since we did."""
+        """Return whether no other program has written to the main file since we did."""
         with suppress(OSError):
             return _state(self._store_name) == self._store
         return False
@@ -112,8 +112,8 @@ class StoreWatch:
         log = _state(self._log_name)
         if log is None or log[2]:
             raise StoreUnavailable(
-                f"Another program holds the store's log {self._log_name}. Nothing was changed; try "
-                "again when it has ended."
+                f"Another program has locked the store's log {self._log_name}. Nothing was "
+                "changed; try again when it has ended."
             )
         self._log = log
 
@@ -121,13 +121,13 @@ class StoreWatch:
         """Refuse all further writes: the store was found damaged."""
         return self._lose(StoreLost, f"{damage} This happened", _SNAPSHOT)
 
-    def _lose(self, kind: type[StoreLost], what: str, then_used: str) -> StoreLost:
-        self.lost = f"{what} {_WHILE_RUNNING} {then_used}"
+    def _lose(self, kind: type[StoreLost], damage: str, then_used: str) -> StoreLost:
+        self.lost = f"{damage} {_WHILE_RUNNING} {then_used}"
         return kind(self.lost)
 
 
 def _state(name: str) -> _State | None:
-    """Read what differs after somebody has written there, whatever they do about its time."""
+    """Read what differs after another program has written, even if it reset the time."""
     try:
         found = os.stat(name)
     except FileNotFoundError:

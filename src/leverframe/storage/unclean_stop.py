@@ -1,7 +1,7 @@
 """The look at a store's files before SQLite opens them: is everything there that was acknowledged?
 
-SQLite recovers what it can of a log and drops the rest without a word. So the log is compared with
-its index and the pages with their sums first. What is wrong is reported, and the damaged files are
+SQLite recovers what it can of a log and drops the rest silently. So the log is compared with its
+index and the pages with their sums first. What is wrong is reported, and the damaged files are
 copied to a folder `damaged-N`, with the report. It is shown under `/health` until that folder is
 removed, so that no restart hides it. Then the files are made such that a second look finds nothing.
 
@@ -27,10 +27,10 @@ from leverframe.storage.sqlite_log import (
     HEADER_BYTES,
     LogIndex,
     SqliteLog,
-    committed_pages,
     index_path,
     is_later_log,
     log_path,
+    read_committed_pages,
     read_index,
     read_log,
 )
@@ -57,7 +57,7 @@ class StoreState(Struct, frozen=True):
     verdict: LogVerdict
     #: Of the pages as they are, with what SQLite may recover.
     sums: PageSums
-    #: How many pages are not as they were written.
+    #: The number of pages that have changed since they were written.
     wrong_pages: int
 
     @property
@@ -75,7 +75,7 @@ def secure(store_path: Path) -> str | None:
         return None
     report = None
     if state.is_damaged:
-        aside = keep_copies(store_path.parent, _damaged_files(store_path, state))
+        aside = keep_copies(store_path.parent, _list_damaged_files(store_path, state))
         report = report_damage(_describe(store_path, state), aside)
     _leave_sound(store_path, state)
     return report
@@ -96,9 +96,9 @@ def secure_history(history_path: Path) -> str | None:
     if verdict.is_damaged:
         aside = keep_copies(history_path.parent, [log_file, index_path(history_path)])
         report = report_damage(
-            f"The program was not stopped in order, and the log {log_file} of the history is "
-            "damaged or missing: values and journal entries that were recorded last are missing. "
-            "The settings are not affected.",
+            f"The program was not shut down properly, and the history log {log_file} is damaged "
+            "or missing. The latest values and journal entries are lost; the settings are not "
+            "affected.",
             aside,
         )
     _leave_sound_log(history_path, found, verdict)
@@ -188,7 +188,7 @@ def _is_of_another_time(sums: PageSums, found: SqliteLog | None, index: LogIndex
 def _compare_pages(
     store_path: Path, used: SqliteLog | None, known: PageSums | None
 ) -> tuple[PageSums, int]:
-    """Return the sums of the pages as they are, and how many are not as they were written."""
+    """Return the sums of the pages, and the number of pages that changed after their write."""
     page_size = used.page_size if used else known.page_size if known else PAGE_BYTES
     in_log = used.frame_of_page if used else {}
     actual, wrong = PageSums(page_size), 0
@@ -207,11 +207,11 @@ def _compare_pages(
         cut_off = range(page + 1, count + 1)
         wrong += sum(known.of(number) != UNKNOWN and number not in in_log for number in cut_off)
     if used is not None and used.frames:
-        actual.add_pages(committed_pages(log_path(store_path), used.frames))
+        actual.add_pages(read_committed_pages(log_path(store_path), used.frames))
     return actual, wrong
 
 
-def _damaged_files(store_path: Path, state: StoreState) -> list[Path]:
+def _list_damaged_files(store_path: Path, state: StoreState) -> list[Path]:
     files = [store_path, sums_path(store_path)] if state.wrong_pages else []
     if state.verdict.is_damaged:
         files += [log_path(store_path), index_path(store_path)]
@@ -223,13 +223,14 @@ def _describe(store_path: Path, state: StoreState) -> str:
     parts = []
     if state.verdict.is_damaged:
         parts.append(
-            f"The program was not stopped in order, and the log {log_path(store_path)} is "
-            "damaged or missing: changes that were saved last are missing."
+            f"The program was not shut down properly, and the log {log_path(store_path)} is "
+            "damaged or missing. The latest changes are lost."
         )
     if state.wrong_pages:
         parts.append(
-            f"The store {store_path} is damaged: {state.wrong_pages} of its pages are not as they "
-            "were written. It is readable and in use, but settings may be wrong or missing."
+            f"The store {store_path} is damaged: {state.wrong_pages} of its pages have changed "
+            "since they were written. It is readable and in use, but settings may be wrong or "
+            "missing."
         )
     return f"{' '.join(parts)} Check the settings, or restore a backup."
 

@@ -26,7 +26,7 @@ def changes_of_version(
     """
     if old == new:
         return Changes(), 0
-    changed = _changed(present, old, new, earlier)
+    changed = _change_version(present, old, new, earlier)
     for lost in changed.not_carried_over:
         log.warning("not carried over to %s: %s: %s", new, lost.path, lost.reason)
     settings = {path: value for path, _, value in difference(defaults(new), changed.settings)}
@@ -36,11 +36,13 @@ def changes_of_version(
     return changes, len(changed.not_carried_over)
 
 
-def _changed(present: Settings, old: Profile, new: Profile, earlier: bytes | None) -> VersionChange:
+def _change_version(
+    present: Settings, old: Profile, new: Profile, earlier: bytes | None
+) -> VersionChange:
     try:
         return change_version(present, old, new, earlier)
     except Refusal as refusal:
         # A controller starts whatever its store holds.
         settings, _ = settings_from_leaves(new, dict(leaves(present)))
-        reason = f"The settings could not be converted and are as they were: {refusal.detail}"
+        reason = f"The settings could not be converted and are unchanged: {refusal.detail}"
         return VersionChange(settings, (NotCarriedOver("settings", None, reason),), earlier)

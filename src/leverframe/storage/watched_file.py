@@ -1,10 +1,10 @@
 """An SQLite file in use: one connection that writes, one that reads, and a watch over its files.
 
-Reads use a connection of their own and never wait for a write (write-ahead log). Whoever touches
+Reads use a connection of their own and never wait for a write (write-ahead log). Code that touches
 the writing connection between opening and closing holds `_in_use`.
 
 Before each transaction the files must be as the last one left them (`store_watch.py`). Once SQLite
-has committed, nothing that follows makes a failure of it: whoever asked hears that it is durable.
+has committed, nothing that follows makes a failure of it: the caller learns that it is durable.
 """
 
 import contextlib
@@ -29,8 +29,8 @@ from leverframe.storage.store_watch import LogLost, StoreWatch
 
 log = logging.getLogger(__name__)
 
-#: When about so many pages (4 MB) are in the log it is folded into the main file. That costs more
-#: than a commit, but writes a page that changed often only once.
+#: At about this number of pages (4 MB) the log is folded into the main file. That costs more than a
+#: commit, but writes a page that changed often only once.
 _CHECKPOINT_PAGES = 1000
 
 _BEGIN: Statement = ("BEGIN IMMEDIATE", ())
@@ -81,7 +81,7 @@ class WatchedFile:
         """Write in one transaction, which may last; raise where nothing was written.
 
         What it `erases` is in no file any more then. What it `moves` is overwritten in its old
-        place, but stays in the log. So many `scattered` rows lie on a page each, however small.
+        place, but stays in the log. The `scattered` rows lie on a page each, however small.
         """
         with self._in_use:
             self._check_files()
@@ -99,7 +99,7 @@ class WatchedFile:
                     self._pragma("secure_delete = FAST")
                 self._tidy_up(statements, erases, scattered)
             except BaseException:
-                log.exception("the store could not be tidied up after a transaction")
+                log.exception("the store could not be cleaned up after a transaction")
                 # We caused the present state of the files.
                 self._watch = StoreWatch(self._path)
 
@@ -143,7 +143,7 @@ class WatchedFile:
         try:
             is_foreign = self._watch.check_unchanged()
         except LogLost:
-            # Nobody but us can reach it any more.
+            # Only this process can still reach it.
             self._sums.give_up()
             self._checkpoint("PASSIVE")
             raise

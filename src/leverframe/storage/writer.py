@@ -5,7 +5,7 @@ with what other controllers want where they share a lane.
 
 A batch is written whole or not at all. When it fails, everything queued behind it fails with it,
 because that was computed on top of what is now missing; what is queued afterwards is tried afresh.
-Whoever queued a commit is told in the order of the queue, before anybody who waits goes on.
+Callbacks of commits run in the order of the queue, before waiting callers continue.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.storage.group_commit import Faults, GroupCommit, merged
+from leverframe.storage.group_commit import Faults, GroupCommit, merge
 from leverframe.storage.store import (
     BatchPart,
     Changes,
@@ -70,7 +70,7 @@ class Writer(BatchPart):
     ) -> asyncio.Future[None]:
         """Queue changes; the future is done when they are durable, or holds StoreUnavailable.
 
-        Whoever waits for the future may give up: that does not take the changes back.
+        A caller may stop waiting for the future: the changes are still written.
         """
         return self.queue(rows_from_changes(changes), on_committed, subject)
 
@@ -84,7 +84,7 @@ class Writer(BatchPart):
         self._queue.append(Commit(rows, done, on_committed, subject))
         return done
 
-    async def settled(self) -> None:
+    async def flush(self) -> None:
         """Wait until everything that was queued is durable, or refused."""
         while not self.is_idle:
             self._waiting.append(asyncio.get_running_loop().create_future())
@@ -92,7 +92,7 @@ class Writer(BatchPart):
 
     async def close(self) -> None:
         """Write what is queued, then close the store."""
-        await self.settled()
+        await self.flush()
         await self.store.close()
 
     async def _write_alone(self, parts: Mapping[int, Rows]) -> Faults:
@@ -104,7 +104,7 @@ class Writer(BatchPart):
             return None
         batch, self._queue = self._queue, []
         self._being_written = batch
-        return batch[0].rows if len(batch) == 1 else merged(commit.rows for commit in batch)
+        return batch[0].rows if len(batch) == 1 else merge(commit.rows for commit in batch)
 
     def settle(self, error: BaseException | None) -> None:
         batch, refusal = self._being_written, None
@@ -119,7 +119,7 @@ class Writer(BatchPart):
             self._report_outcome(batch, refusal)
             _resolve(batch, refusal)
         except BaseException as fault:
-            log.exception("what follows a commit failed")
+            log.exception("a callback after a commit failed")
             _resolve(batch, refusal or error or fault)
         self._being_written = []
         if self._waiting and self.is_idle:
@@ -129,18 +129,18 @@ class Writer(BatchPart):
                     waiter.set_result(None)
 
     def _refusal(self, error: BaseException) -> StoreUnavailable:
-        """Return what is told to who waits, and log it: the same once a minute."""
+        """Return the error for waiting callers, and log it: the same once a minute."""
         if isinstance(error, StoreUnavailable):
             now = time.monotonic()
             sentence, until = self._logged
             if sentence != str(error) or now >= until:
                 self._logged = (str(error), now + LOG_AGAIN_S)
-                log.error("a change is not on disk: %s", error)
+                log.error("a change was not saved: %s", error)
             return error
-        log.error("a change is not on disk", exc_info=error)
+        log.error("a change was not saved", exc_info=error)
         refusal = StoreUnavailable(
-            f"The change could not be saved ({type(error).__name__}; the log says more). "
-            "Nothing was changed."
+            f"The change could not be saved ({type(error).__name__}; see the log). Nothing was "
+            "changed."
         )
         refusal.__cause__ = error
         return refusal
@@ -154,7 +154,7 @@ class Writer(BatchPart):
             try:
                 on_committed(commits, refusal)
             except Exception as fault:
-                log.exception("what follows a commit failed")
+                log.exception("a callback after a commit failed")
                 _resolve(commits, refusal or fault)
 
 

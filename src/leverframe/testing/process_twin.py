@@ -266,7 +266,7 @@ class OwnProcess(HttpTransport):
         account = accounts[0] if accounts else self.account
         self.account = account if self._asks_for_login() else None
         if beginning.leaves:
-            file = BackupFile.written_now(beginning.profile, beginning.leaves)
+            file = BackupFile.create(beginning.profile, beginning.leaves)
             self.operate("/post.cgi?settingsupload", "POST", pack(file))
         commands = [*self._commands]
         if accounts:

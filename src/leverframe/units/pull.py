@@ -115,7 +115,7 @@ def written(pulled: PulledUnit, out: Path) -> list[str]:
     if out.suffix == ".json":
         left_out = [path for path in changed if is_confidential(path)]
         plain = {path: value for path, value in changed.items() if path not in left_out}
-        write(out, BackupFile.written_now(pulled.profile, plain, tuple(left_out)))
+        write(out, BackupFile.create(pulled.profile, plain, tuple(left_out)))
         return [key_of(path) for path in left_out]
     opening = f"Read from {who(pulled)}."
     unread = {whole_list(path) for path in pulled.unread}

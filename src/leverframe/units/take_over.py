@@ -63,7 +63,7 @@ class TakenOver(Struct, frozen=True):
 
     def tree(self, key: Path) -> Settings:
         """Return what the controller began with; the key is that of its data folder."""
-        opened = EncryptingStore(MemoryStore(), key).opened(Stored(dict(self.settings), {}))
+        opened = EncryptingStore(MemoryStore(), key).open_secrets(Stored(dict(self.settings), {}))
         settings, _ = settings_from_leaves(self.profile, opened.settings)
         return settings
 

@@ -48,7 +48,7 @@ class Firmware(Struct, frozen=True):
 def build_image(hw: Sequence[str], sw: str, site: bytes | None = None) -> bytes:
     """Build an image without a signature; raise `BadUpload` or `UnknownProfile`."""
     if not hw:
-        raise BadUpload(f"Say which hardware the image is for: {', '.join(HARDWARE)}.")
+        raise BadUpload(f"Name the hardware that the image is for: {', '.join(HARDWARE)}.")
     for one in hw:
         existing(one, sw)
     if site is not None:
@@ -59,7 +59,7 @@ def build_image(hw: Sequence[str], sw: str, site: bytes | None = None) -> bytes:
 
 
 def read_image(image: bytes) -> Firmware:
-    """Read an image whoever made it; raise `BadUpload`."""
+    """Read an image without checking its signature; raise `BadUpload`."""
     description, end = _description(image)
     firmware = _firmware(description, image, end)
     if firmware.site is not None:
@@ -70,7 +70,7 @@ def read_image(image: bytes) -> Firmware:
 def sign_image(image: bytes, private_key: bytes) -> bytes:
     """Return the image signed with this key (PEM); replace a signature that it had."""
     read_image(image)
-    signed = _signed_part(image)
+    signed = _cut_signed_part(image)
     return signed + _private_key(private_key).sign(signed)
 
 
@@ -122,9 +122,11 @@ def check_public_key(pem: bytes) -> None:
 def _description(image: bytes) -> tuple[Description, int]:
     """Return the description, and the position at which the signature begins."""
     if not image.startswith(MAGIC):
-        raise BadUpload("This is no firmware image; make one with `leverframe firmware build`.")
+        raise BadUpload(
+            "This is not a firmware image; create one with `leverframe firmware build`."
+        )
     if image[len(MAGIC) : len(MAGIC) + 1] != bytes([FORMAT]):
-        raise BadUpload("The image has a format that this program does not know.")
+        raise BadUpload("The image has a format that this program does not support.")
     length = int.from_bytes(image[len(MAGIC) + 1 : _HEAD], "big")
     try:
         description = msgspec.json.decode(image[_HEAD : _HEAD + length], type=Description)
@@ -142,11 +144,11 @@ def _firmware(description: Description, image: bytes, end: int) -> Firmware:
         for hw in description.hw:
             existing(hw, description.sw)
     except UnknownProfile as error:
-        raise BadUpload(f"The image is of no use here. {error}") from error
+        raise BadUpload(f"The image cannot be used here. {error}") from error
     return Firmware(description.hw, description.sw, site, is_signed=len(image) > end)
 
 
-def _signed_part(image: bytes) -> bytes:
+def _cut_signed_part(image: bytes) -> bytes:
     return image[: _description(image)[1]]
 
 
@@ -159,7 +161,7 @@ def _private_key(pem: bytes) -> "Ed25519PrivateKey":
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise BadUpload("This is no private key; make one with `leverframe firmware keygen`.")
+        raise BadUpload("This is not a private key; create one with `leverframe firmware keygen`.")
     return key
 
 
@@ -173,6 +175,7 @@ def _public_key(pem: bytes) -> "Ed25519PublicKey":
         key = None
     if not isinstance(key, Ed25519PublicKey):
         raise BadUpload(
-            "This is no public key for firmware; make a pair with `leverframe firmware keygen`."
+            "This is not a public key for firmware; create a pair with `leverframe firmware "
+            "keygen`."
         )
     return key

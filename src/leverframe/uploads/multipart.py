@@ -30,7 +30,7 @@ class _Part(NamedTuple):
     rest: bytes
 
 
-def uploaded_file(body: bytes, content_type: str) -> bytes:
+def read_upload(body: bytes, content_type: str) -> bytes:
     """Return the file that a request holds: its body, or the only part of its form."""
     if _media_type(content_type) != MEDIA_TYPE:
         return body
@@ -41,7 +41,7 @@ def uploaded_file(body: bytes, content_type: str) -> bytes:
     if not part.rest.startswith(b"--"):
         _refuse("it has several parts, and only one file is accepted")
     if part.rest[2:].strip():
-        _refuse("something follows its end")
+        _refuse("there is data after its end")
     _check_part(part.headers)
     return part.content
 
@@ -49,7 +49,7 @@ def uploaded_file(body: bytes, content_type: str) -> bytes:
 def _first_part(body: bytes, delimiter: bytes) -> _Part:
     """Take apart what follows the first boundary."""
     if body.startswith(b"--"):
-        _refuse("it holds no file")
+        _refuse("it contains no file")
     start = _after_line(body)
     header_end = body.find(_HEADER_END, start, start + MAX_HEADER_BYTES)
     if header_end < 0:
@@ -86,11 +86,11 @@ def _headers(text: bytes) -> dict[str, str]:
 
 def _check_part(headers: dict[str, str]) -> None:
     if _media_type(headers.get("content-disposition", "")) != "form-data":
-        _refuse("its part is no field of a form")
+        _refuse("its part is not a form field")
     if headers.get("content-transfer-encoding", "").lower() not in _AS_IT_IS:
         _refuse("its file is encoded for mail; send it as it is")
     if _media_type(headers.get("content-type", "")).startswith("multipart/"):
-        _refuse("its part holds several files, and only one is accepted")
+        _refuse("its part contains several files, and only one is accepted")
 
 
 def _boundary(content_type: str) -> bytes:

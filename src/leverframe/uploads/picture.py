@@ -1,4 +1,4 @@
-"""The picture of the Status for user page: recognised by its content and drawn anew.
+"""The picture of the Status for user page: recognised by its content and drawn again.
 
 A picture is decoded and encoded again, so that neither what a camera wrote into it (place, time,
 owner) nor anything hidden behind it is stored or served. Sizes are checked before decoding: a small
@@ -24,22 +24,22 @@ ALLOWED = "PNG, JPEG, GIF or WebP"
 _MARKS = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
 
 
-def checked_picture(file: bytes) -> bytes:
+def check_picture(file: bytes) -> bytes:
     """Return the picture and nothing else of the file; raise `BadUpload`."""
     if len(file) > MAX_BYTES:
         raise BadUpload(
-            f"The picture has {len(file)} bytes; at most {MAX_BYTES} are taken. Make it smaller."
+            f"The picture has {len(file)} bytes; at most {MAX_BYTES} are accepted. Make it smaller."
         )
     try:
-        return _drawn_anew(file)
+        return _redraw(file)
     except (BadUpload, ImportError, MemoryError):
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             # Not the picture but this machine is in trouble.
             raise
-        # The decoders raise all sorts of errors for files that somebody has tampered with.
-        raise BadUpload(f"The picture cannot be read: it is damaged or no {ALLOWED}.") from error
+        # The decoders raise all sorts of errors for files that were tampered with.
+        raise BadUpload(f"The picture cannot be read: it is damaged or not {ALLOWED}.") from error
 
 
 def load() -> None:
@@ -54,7 +54,7 @@ def content_type(picture: bytes) -> str | None:
     return next((kind for mark, kind in _MARKS if picture.startswith(mark)), None)
 
 
-def _drawn_anew(file: bytes) -> bytes:
+def _redraw(file: bytes) -> bytes:
     # Imported here: a controller without a picture needs no decoders.
     from PIL import Image, ImageOps
 
@@ -69,10 +69,10 @@ def _drawn_anew(file: bytes) -> bytes:
         kind = BECOMES[picture.format or ""]
         if picture.width * picture.height > MAX_DOTS or max(picture.size) > LONGEST_SIDE:
             raise _too_large()
-        return _encoded(ImageOps.exif_transpose(picture), kind)
+        return _encode(ImageOps.exif_transpose(picture), kind)
 
 
-def _encoded(picture: "Image", kind: str) -> bytes:
+def _encode(picture: "Image", kind: str) -> bytes:
     has_holes = kind != "JPEG" and picture.has_transparency_data
     plain = picture.convert("RGBA" if has_holes else "RGB")
     plain.info.clear()
@@ -83,6 +83,6 @@ def _encoded(picture: "Image", kind: str) -> bytes:
 
 def _too_large() -> BadUpload:
     return BadUpload(
-        f"The picture has too many dots; at most {MAX_DOTS} in all and {LONGEST_SIDE} on a side "
-        "are taken. Make it smaller."
+        f"The picture has too many pixels; at most {MAX_DOTS} in total and {LONGEST_SIDE} on a "
+        "side are accepted. Make it smaller."
     )

@@ -1,9 +1,8 @@
 """A web site as one file: magic, format version, checksum, and a ZIP archive of the pages.
 
 `leverframe site build` makes it, `/post.cgi?wwwfileupload` and firmware images bring it. The
-checksum tells a cut or damaged file; everything behind it is checked as if somebody had made it by
-hand: names that lead out of the site, links, and archives that are small only as long as they are
-packed.
+checksum detects a cut or damaged file; everything behind it is checked as if it was made by hand:
+names that lead out of the site, links, and archives that are small only as long as they are packed.
 """
 
 import codecs
@@ -30,7 +29,7 @@ _HEAD = len(MAGIC) + 1 + sha256().digest_size
 _ENCRYPTED = 0x1
 #: Folders and file names; none begins with a dot, so none is `..` or hidden.
 _NAME = re.compile(r"(?=.{1,200}\Z)[\w~-][\w.~-]*(/[\w~-][\w.~-]*)*", re.ASCII)
-_MAKE_ONE = "make one with `leverframe site build FOLDER`"
+_MAKE_ONE = "create one with `leverframe site build FOLDER`"
 #: The last bytes of an archive, which say how large its directory is. We write no comment behind
 #: them, and nothing in front of them that says the same with larger numbers.
 _END = struct.Struct("<4s4H2LH")
@@ -69,9 +68,9 @@ def unpack_site(file: bytes) -> dict[str, bytes]:
 
 def _content(file: bytes) -> bytes:
     if not file.startswith(MAGIC):
-        raise BadUpload(f"This is no site archive; {_MAKE_ONE}.")
+        raise BadUpload(f"This is not a site archive; {_MAKE_ONE}.")
     if file[len(MAGIC) : len(MAGIC) + 1] != bytes([FORMAT]):
-        raise BadUpload(f"The site archive has a format that is not known here; {_MAKE_ONE}.")
+        raise BadUpload(f"The site archive has an unknown format; {_MAKE_ONE}.")
     content = file[_HEAD:]
     if sha256(content).digest() != file[len(MAGIC) + 1 : _HEAD]:
         raise BadUpload("The site archive is damaged or cut off; send it again.")
@@ -104,9 +103,9 @@ def _read(archive: ZipFile, info: ZipInfo) -> bytes:
 def _check_kind(info: ZipInfo) -> None:
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG) or info.is_dir():
-        raise BadUpload(f"{info.filename[:80]!r} is a link or no file; a site has only files.")
+        raise BadUpload(f"{info.filename[:80]!r} is not a regular file; a site has only files.")
     if info.flag_bits & _ENCRYPTED or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        raise BadUpload(f"{info.filename[:80]!r} is packed in a way that is not taken.")
+        raise BadUpload(f"{info.filename[:80]!r} uses an unsupported compression method.")
 
 
 def _check_names(names: Iterable[str]) -> None:
@@ -114,22 +113,22 @@ def _check_names(names: Iterable[str]) -> None:
     for name in names:
         if not _NAME.fullmatch(name):
             raise BadUpload(
-                f"{name[:80]!r} is not a safe name; use letters, digits, `.`, `-`, `_`, `~` and `/`"
-                " between folders, none of them with a dot in front."
+                f"{name[:80]!r} is not a safe name; use letters, digits, `.`, `-`, `_`, `~` and "
+                "`/` between folders, none of which starts with a dot."
             )
         if name in seen:
             raise BadUpload(f"{name[:80]!r} is there twice.")
         seen.add(name)
     if FRONT_PAGE not in seen:
-        raise BadUpload(f"The site has no {FRONT_PAGE}; that is its first page.")
+        raise BadUpload(f"The site has no {FRONT_PAGE}; this file is its first page.")
 
 
 def _check_sizes(sizes: list[int]) -> None:
     if len(sizes) > MAX_FILES:
         raise _too_many(len(sizes))
     if sum(sizes) > MAX_BYTES:
-        raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MAX_BYTES} are taken.")
+        raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MAX_BYTES} are accepted.")
 
 
 def _too_many(files: int) -> BadUpload:
-    return BadUpload(f"The site has {files} files; at most {MAX_FILES} are taken.")
+    return BadUpload(f"The site has {files} files; at most {MAX_FILES} are accepted.")

@@ -1,8 +1,8 @@
-"""The AT dialogue with a GSM modem: bytes become answers, prompts and things nobody asked for.
+"""The AT dialogue with a GSM modem: bytes become answers, prompts and unsolicited lines.
 
 One command is outstanding at a time. Its answer is every line up to a final result (`OK`, `ERROR`,
 `+CME ERROR: ...`); some lines come unasked even in between. A modem that starts says so (`RDY`), or
-is found out because it echoes commands again after it was told not to: both are `Restarted`.
+is found out because it echoes commands again after echo was switched off: both are `Restarted`.
 """
 
 import re
@@ -25,7 +25,7 @@ _ALWAYS_UNASKED = (
     *("+CMTI:", "+CLIP:", "+CUSD:", "RING"),
     *("Call Ready", "SMS Ready", "UNDER-VOLTAGE", "OVER-VOLTAGE"),
 )
-#: Come by themselves at the start, unless a command of that name is outstanding.
+#: Sent unsolicited at the start, unless a command of that name is outstanding.
 _UNASKED_UNLESS_ASKED = ("+CPIN:", "+CFUN:")
 _STARTED = "RDY"
 _STOPPED = "POWER DOWN"
@@ -56,7 +56,7 @@ class Unasked(Struct, frozen=True):
 
 
 class Restarted(Struct, frozen=True):
-    """The modem has forgotten what it was told; the outstanding command gets no answer."""
+    """The modem has lost its setup; the outstanding command gets no answer."""
 
 
 Heard = AtAnswer | Prompt | Unasked | Restarted
@@ -85,25 +85,25 @@ class AtDialogue:
 
     def feed(self, data: bytes) -> list[Heard]:
         *lines, self._pending = _LINE_ENDS.split(self._pending + data)
-        heard = [item for line in lines if (item := self._hear(_words(line))) is not None]
+        events = [item for line in lines if (item := self._hear(_words(line))) is not None]
         if self._pending == _PROMPT and self._command is not None:
             self._pending = b""
-            heard.append(Prompt())
+            events.append(Prompt())
         if len(self._pending) > _MAX_PENDING:
             self._pending = b""
-        return heard
+        return events
 
     def _hear(self, line: str) -> Heard | None:
         if not line:
             return None
         if line == _STARTED or line.endswith(_STOPPED):
-            return self._restarted()
+            return self._reset()
         if line == self._command:
-            return None if self._echo else self._restarted()
+            return None if self._echo else self._reset()
         if self._command is None or self._is_unasked(line):
             return Unasked(line)
         if line in _GOOD or line in _BAD or line.startswith(_BAD_WITH_REASON):
-            return self._answered(line)
+            return self._finish(line)
         self._lines.append(line)
         return None
 
@@ -113,14 +113,14 @@ class AtDialogue:
         name = line.partition(":")[0]
         return line.startswith(_UNASKED_UNLESS_ASKED) and name not in (self._command or "")
 
-    def _answered(self, result: str) -> AtAnswer:
+    def _finish(self, result: str) -> AtAnswer:
         answer = AtAnswer(tuple(self._lines), result)
         if self._command == ECHO_OFF and answer.good:
             self._echo = False
         self._command = None
         return answer
 
-    def _restarted(self) -> Restarted:
+    def _reset(self) -> Restarted:
         self._command = None
         self._echo = True
         return Restarted()

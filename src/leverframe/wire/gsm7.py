@@ -57,7 +57,7 @@ def text_of(septets: bytes) -> str:
     return "".join(letters).replace("\x1b", " ")
 
 
-def packed(septets: bytes, header: bytes) -> tuple[bytes, int]:
+def pack(septets: bytes, header: bytes) -> tuple[bytes, int]:
     """Pack septets behind a header; return the bytes and the number of septets in all."""
     places = -(-len(header) * 8 // 7)
     bits = int.from_bytes(header, "little")
@@ -67,7 +67,7 @@ def packed(septets: bytes, header: bytes) -> tuple[bytes, int]:
     return bits.to_bytes(-(-count * 7 // 8), "little"), count
 
 
-def unpacked(data: bytes, count: int) -> bytes:
-    """Unpack so many septets of the data, or as many as there are."""
+def unpack(data: bytes, count: int) -> bytes:
+    """Unpack up to this number of septets of the data."""
     bits = int.from_bytes(data, "little")
     return bytes(bits >> 7 * index & 0x7F for index in range(min(count, len(data) * 8 // 7)))

@@ -90,7 +90,7 @@ class Write(Struct, frozen=True):
         if self.function in (WRITE_COIL, WRITE_REGISTER):
             return self.confirmation()
         data = (
-            packed_bits(list(self.values))
+            pack_bits(list(self.values))
             if self.function == WRITE_COILS
             else struct.pack(f">{len(self.values)}H", *self.values)
         )
@@ -182,7 +182,7 @@ def bits_from(data: bytes, count: int) -> tuple[int, ...]:
     return tuple(data[index // 8] >> index % 8 & 1 for index in range(count))
 
 
-def packed_bits(bits: list[int]) -> bytes:
+def pack_bits(bits: list[int]) -> bytes:
     number = 0
     for index, bit in enumerate(bits):
         number |= bit << index

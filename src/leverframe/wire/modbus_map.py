@@ -88,7 +88,7 @@ def whole_register(value: float | None, scale: int) -> bytes:
     """Encode a reading as one register; too great is the greatest number, absent the least."""
     if value is None:
         return _WHOLE.pack(ABSENT_WHOLE)
-    return _WHOLE.pack(_limited(value * scale, GREATEST_WHOLE))
+    return _WHOLE.pack(_limit(value * scale, GREATEST_WHOLE))
 
 
 def whole_from(register: int) -> int:
@@ -102,8 +102,8 @@ def long_registers(value: float | None) -> bytes:
     """Encode a reading as two registers, as `whole_register` does."""
     if value is None:
         return _LONG.pack(ABSENT_LONG)
-    return _LONG.pack(_limited(value * LONG_SCALE, GREATEST_LONG))
+    return _LONG.pack(_limit(value * LONG_SCALE, GREATEST_LONG))
 
 
-def _limited(value: float, greatest: int) -> int:
+def _limit(value: float, greatest: int) -> int:
     return round(max(-greatest, min(greatest, value)))

@@ -322,7 +322,7 @@ def _module_in_slot(settings: Settings, slot: int) -> Module | None:
     return module
 
 
-def mapped_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading | None:
+def find_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading | None:
     """Return the reading that one of m1-m30 stands for; None if no module in a slot has it."""
     if not 0 < mapping.slot <= len(settings.modbus_slots):
         return None

@@ -19,7 +19,7 @@ _FORMATS = {
     "float64": Struct(">d"),
 }
 _FLOATS = ("float", "float64")
-#: Any decimal number of six digits survives as four-byte float; nine tell all such floats apart.
+#: Any decimal number of six digits survives as four-byte float; nine distinguish all such floats.
 MIN_DIGITS, MAX_DIGITS = 6, 9
 
 

@@ -39,7 +39,7 @@ def crc16(data: bytes) -> int:
     return remainder
 
 
-def framed(slave: int, pdu: bytes) -> bytes:
+def build_frame(slave: int, pdu: bytes) -> bytes:
     frame = bytes((slave,)) + pdu
     return frame + crc16(frame).to_bytes(_CHECKSUM_BYTES, "little")
 
@@ -75,7 +75,7 @@ class AnswerReader:
     """A finder of the answer to one request in the bytes of a line."""
 
     def __init__(self, slave: int, request: Read | Write) -> None:
-        self.request = framed(slave, request.pdu())
+        self.request = build_frame(slave, request.pdu())
         self._data_head = bytes((slave,)) + request.answer_head()
         self._data_frame_bytes = answer_frame_bytes(request)
         self._exception_head = bytes((slave, request.function | EXCEPTION_BIT))
@@ -89,10 +89,10 @@ class AnswerReader:
         pending += data
         del pending[:-MAX_PENDING]
         self._drop_echo()
-        frame = self._found(self._data_head, self._data_frame_bytes)
+        frame = self._find_frame(self._data_head, self._data_frame_bytes)
         if frame is not None:
             return Data(frame[len(self._data_head) : -_CHECKSUM_BYTES])
-        frame = self._found(self._exception_head, _EXCEPTION_FRAME_BYTES)
+        frame = self._find_frame(self._exception_head, _EXCEPTION_FRAME_BYTES)
         return ExceptionReply(frame[2]) if frame is not None else None
 
     def no_answer(self) -> NoAnswer:
@@ -106,7 +106,7 @@ class AnswerReader:
         if self._has_echo and start >= 0:
             del self._pending[: start + len(self.request)]
 
-    def _found(self, head: bytes, length: int) -> bytes | None:
+    def _find_frame(self, head: bytes, length: int) -> bytes | None:
         pending = self._pending
         start = pending.find(head)
         while start >= 0 and start + length <= len(pending):

@@ -3,7 +3,7 @@
 from leverframe.wire.modbus import EXCEPTION_BIT, NotModbus, Read, TcpFrames, TcpRequest, Write
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer
 
-#: The numbers of requests begin anew after so many.
+#: The numbers of requests start again after this one.
 TRANSACTIONS = 0x10000
 DEFAULT_PORT = 502
 _EXCEPTION_BYTES = 2
@@ -18,7 +18,7 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 class TcpAnswerReader:
-    """A finder of the answer to one request; answers to earlier ones are passed over."""
+    """A finder of the answer to one request; answers to earlier ones are ignored."""
 
     def __init__(self, transaction: int, unit: int, request: Read | Write) -> None:
         self._transaction = transaction

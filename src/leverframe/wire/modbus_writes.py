@@ -19,7 +19,7 @@ def is_coil(effect: WriteModbus) -> bool:
     return effect.type == "coil"
 
 
-def written_data(effect: WriteModbus) -> bytes:
+def encode_written(effect: WriteModbus) -> bytes:
     """Return what a read gives afterwards; raise `ValueError` where the type cannot hold it."""
     if is_coil(effect):
         return bytes((1 if effect.value else 0,))
@@ -28,7 +28,7 @@ def written_data(effect: WriteModbus) -> bytes:
 
 def writes_of(effect: WriteModbus) -> tuple[Write, ...]:
     """Return the requests that do it, the usual one first: some devices know only the other."""
-    data, at = written_data(effect), effect.register
+    data, at = encode_written(effect), effect.register
     if is_coil(effect):
         return Write(WRITE_COIL, at, (data[0],)), Write(WRITE_COILS, at, (data[0],))
     several = Write(WRITE_REGISTERS, at, registers_from(data))
@@ -41,7 +41,7 @@ def read_of(effect: WriteModbus) -> Read:
     """Return the request that reads back."""
     if is_coil(effect):
         return Read(READ_COILS, effect.register, 1)
-    return Read(READ_HOLDING_REGISTERS, effect.register, len(written_data(effect)) // 2)
+    return Read(READ_HOLDING_REGISTERS, effect.register, len(encode_written(effect)) // 2)
 
 
 def value_in(effect: WriteModbus, data: bytes) -> float | None:
@@ -54,4 +54,4 @@ def value_in(effect: WriteModbus, data: bytes) -> float | None:
 def is_written(effect: WriteModbus, data: bytes) -> bool:
     if is_coil(effect):
         return value_in(effect, data) == float(bool(effect.value))
-    return data == written_data(effect)
+    return data == encode_written(effect)

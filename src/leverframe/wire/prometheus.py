@@ -31,7 +31,7 @@ def prometheus_text(families: Iterable[Family]) -> bytes:
     lines: list[str] = []
     for family in families:
         samples = [
-            f"{family.name}{_written(labels)} {value}"
+            f"{family.name}{_format_labels(labels)} {value}"
             for labels, value in family.samples
             if value is not None
         ]
@@ -42,11 +42,11 @@ def prometheus_text(families: Iterable[Family]) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _written(labels: Labels) -> str:
+def _format_labels(labels: Labels) -> str:
     if not labels:
         return ""
-    return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items()) + "}"
+    return "{" + ",".join(f'{name}="{_escape(text)}"' for name, text in labels.items()) + "}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,9 +1,9 @@
-"""The particulate sensor SDS011: reports by itself once a second at 9600 bit/s.
+"""The particulate sensor SDS011: reports unprompted once a second at 9600 bit/s.
 
     AA C0 | PM2.5 low, high | PM10 low, high | ID, ID | sum | AB
 
-Values are tenths of µg/m3; the sum is that of the six bytes before it. A sensor that somebody put
-to sleep, or told to speak only when asked, is woken by `WAKE`.
+Values are tenths of µg/m3; the sum is that of the six bytes before it. A sensor that was put to
+sleep, or set to report only on request, is woken by `WAKE`.
 """
 
 from leverframe.wire.serial_decoder import FixedFrames, Found

@@ -6,7 +6,7 @@ Parts may come in any order, and some never come: only the newest few unfinished
 import re
 from collections.abc import Iterator, Sequence
 
-from leverframe.wire.sms_pdu import BadPdu, Received, delivered
+from leverframe.wire.sms_pdu import BadPdu, Received, decode_delivery
 
 MAX_UNFINISHED = 8
 _STORED = re.compile(r"\+CMGL: ?(\d+),")
@@ -14,7 +14,7 @@ _STORED = re.compile(r"\+CMGL: ?(\d+),")
 _Key = tuple[str, tuple[int, int]]
 
 
-def stored_messages(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+def list_stored_messages(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """List index and PDU of each message in the answer to `AT+CMGL`."""
     for head, digits in zip(lines, lines[1:], strict=False):
         if found := _STORED.match(head):
@@ -28,7 +28,7 @@ class Inbox:
     def take(self, digits: str) -> Received | None:
         """Return the whole message that this PDU is or completes; None also for what is no text."""
         try:
-            received = delivered(digits)
+            received = decode_delivery(digits)
         except BadPdu:
             return None
         if received.message is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from leverframe.wire.gsm7 import packed, septets_of, text_of, unpacked
+from leverframe.wire.gsm7 import pack, septets_of, text_of, unpack
 
 MAX_PARTS = 255
 #: How many septets, or UTF-16 units, a message holds alone and as a part of several.
@@ -54,7 +54,7 @@ class Received(Struct, frozen=True):
 
 
 def submits(number: str, text: str, reference: int) -> list[Submit]:
-    """Encode a text as PDUs; `reference` (0-255) tells its parts from those of others.
+    """Encode a text as PDUs; `reference` (0-255) marks the parts of one message.
 
     Raises ValueError for a text of more parts than a message can have.
     """
@@ -65,7 +65,9 @@ def submits(number: str, text: str, reference: int) -> list[Submit]:
     else:
         chunks = [septets] if len(septets) <= GSM7_ALONE else list(_gsm7_chunks(septets))
     if len(chunks) > MAX_PARTS:
-        raise ValueError(f"The text needs {len(chunks)} messages; {MAX_PARTS} can be joined.")
+        raise ValueError(
+            f"The text needs {len(chunks)} messages; at most {MAX_PARTS} can be joined."
+        )
     headers = [b""]
     if len(chunks) > 1:
         headers = [
@@ -83,7 +85,7 @@ def _submit(number: str, dcs: int, header: bytes, chunk: bytes) -> Submit:
         data = header + chunk
         length = len(data)
     else:
-        data, length = packed(chunk, header)
+        data, length = pack(chunk, header)
     tpdu = bytes((_SUBMIT | (_HEADER_FLAG if header else 0), 0)) + _address(number)
     tpdu += bytes((0, dcs, length)) + data
     # The leading 00 takes the message centre that the SIM card knows.
@@ -120,15 +122,15 @@ def _address(number: str) -> bytes:
     return bytes((len(digits), kind, *(low | high << 4 for low, high in pairs)))
 
 
-def delivered(digits: str) -> Received:
+def decode_delivery(digits: str) -> Received:
     """Decode a received PDU; raises BadPdu for anything else."""
     try:
-        return _delivered(bytes.fromhex(digits))
+        return _decode(bytes.fromhex(digits))
     except (ValueError, IndexError) as error:
-        raise BadPdu(f"this is no SMS that can be read: {error}") from None
+        raise BadPdu(f"this SMS cannot be read: {error}") from None
 
 
-def _delivered(pdu: bytes) -> Received:
+def _decode(pdu: bytes) -> Received:
     at = 1 + pdu[0]
     flags = pdu[at]
     if flags & _MESSAGE_TYPE != _DELIVER:
@@ -148,7 +150,7 @@ def _sender(pdu: bytes, at: int) -> tuple[str, int]:
     end = at + 2 + (count + 1) // 2
     field = pdu[at + 2 : end]
     if kind & _NUMBER_KIND == _ALPHANUMERIC:
-        return text_of(unpacked(field, count * 4 // 7)), end
+        return text_of(unpack(field, count * 4 // 7)), end
     halves = [half for byte in field for half in (byte & 0xF, byte >> 4)][:count]
     digits = "".join(_DIGITS[half] for half in halves)
     return ("+" if kind & _NUMBER_KIND == _INTERNATIONAL & _NUMBER_KIND else "") + digits, end
@@ -158,10 +160,10 @@ def _text(dcs: int, length: int, data: bytes, header: bytes) -> str:
     alphabet = _alphabet(dcs)
     if alphabet == _DCS_GSM7:
         skipped = -(-len(header) * 8 // 7)
-        return text_of(unpacked(data, length)[skipped:])
+        return text_of(unpack(data, length)[skipped:])
     if alphabet == _DCS_UCS2:
         return data[len(header) : length].decode("utf-16-be", "replace")
-    raise BadPdu("it holds data and no text")
+    raise BadPdu("it contains data instead of text")
 
 
 def _alphabet(dcs: int) -> int:
@@ -174,7 +176,7 @@ def _alphabet(dcs: int) -> int:
         return _DCS_UCS2
     if dcs >> 4 == 0xF and not dcs & 0x04:
         return _DCS_GSM7
-    raise BadPdu("its letters are compressed or unknown")
+    raise BadPdu("its characters are compressed or unknown")
 
 
 def _place(header: bytes) -> tuple[tuple[int, int] | None, int]:

@@ -41,8 +41,8 @@ leverframe MODULE-IDENTITY
 _TRAP_TEXTS = {
     "source": "The label of the reading or state that the rule looked at.",
     "value": "Its value at that moment, as text.",
-    "text": "A sentence for people.",
-    "reason": "Which rule it was.",
+    "text": "A sentence for users.",
+    "reason": "The rule that sent the trap.",
     "mac": "The MAC address of the controller, such as 02:1B:44:11:3A:B7.",
 }
 _SENDER = "sysName.0 and snmpTrapAddress.0 follow: the name and the address of the controller."
@@ -119,8 +119,8 @@ def _conformance() -> Iterator[str]:
     yield _group("NOTIFICATION", groups[-1], list(_TRAPS), "All traps.", len(groups))
     yield (
         "compliance MODULE-COMPLIANCE\n    STATUS current\n"
-        '    DESCRIPTION "A controller has all of them."\n    MODULE\n'
-        f"        MANDATORY-GROUPS {{ {_listed(groups)} }}\n"
+        '    DESCRIPTION "A controller provides all of these groups."\n    MODULE\n'
+        f"        MANDATORY-GROUPS {{ {_join_names(groups)} }}\n"
         f"    ::= {{ conformance {len(groups) + 1} }}\n"
     )
 
@@ -132,12 +132,12 @@ def _members(branch: int) -> list[str]:
 
 def _group(kind: str, name: str, members: list[str], words: str, number: int) -> str:
     return (
-        f"{name} {kind}-GROUP\n    {kind}S {{ {_listed(members)} }}\n    STATUS current\n"
+        f"{name} {kind}-GROUP\n    {kind}S {{ {_join_names(members)} }}\n    STATUS current\n"
         f'    DESCRIPTION "{words}"\n    ::= {{ conformance {number} }}\n'
     )
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ",\n        ".join(names)
 
 

@@ -1,7 +1,7 @@
 """The opening of an SNMP message: its version, and by which name its sender asks.
 
-A few bytes tell both, whatever follows them. Whoever has no name here is not read any further: a
-whole message takes thousands of times as long.
+A few bytes show both, whatever follows them. A message of an unknown sender is not read any
+further: a whole message takes thousands of times as long.
 """
 
 from typing import NamedTuple
@@ -30,12 +30,12 @@ class Opening(NamedTuple):
     is_secured: bool = False
     #: Version 3: the message is authenticated, perhaps also private.
     is_authenticated: bool = False
-    #: Version 3: the engine whose user it is; empty where somebody asks for it.
+    #: Version 3: the engine whose user it is; empty in a discovery request.
     engine_id: bytes = b""
 
     @property
     def is_discovery(self) -> bool:
-        """Version 3: somebody asks who is there, to be able to ask as a user."""
+        """Version 3: a discovery request, sent before requests of a user."""
         return self.version == V3 and not self.name and not self.is_secured
 
 
@@ -101,4 +101,4 @@ class _Fields:
 
     def end(self) -> None:
         if self._at != len(self._data):
-            raise NotSnmp("something follows")
+            raise NotSnmp("data after the end")

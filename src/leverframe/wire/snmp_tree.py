@@ -51,7 +51,7 @@ BRANCHES = {
     4: ("sensors", "Temperature, weather and air."),
     5: ("meters", "Power and energy."),
     6: ("modules", "Readings of Modbus modules."),
-    7: ("trapFields", "What traps carry."),
+    7: ("trapFields", "Values that traps carry."),
 }
 
 
@@ -157,7 +157,7 @@ def trap_field(name: str) -> Oid:
 
 
 def ticks(seconds: float) -> int:
-    """Count hundredths of a second as SNMP does: after 497 days they begin anew."""
+    """Count hundredths of a second as SNMP does: after 497 days they wrap around."""
     return int(seconds * 100) % 2**32
 
 

@@ -55,7 +55,7 @@ class Sps30Decoder:
 
 
 def _read(between: bytes) -> Found | None:
-    content = _unstuffed(between)
+    content = _unstuff(between)
     if len(content) < 5 or (~sum(content[:-1]) & 0xFF) != content[-1]:
         return None
     _, command, state, length = content[:4]
@@ -69,7 +69,7 @@ def _read(between: bytes) -> Found | None:
     }
 
 
-def _unstuffed(between: bytes) -> bytes:
+def _unstuff(between: bytes) -> bytes:
     content = bytearray()
     flip = 0
     for byte in between:

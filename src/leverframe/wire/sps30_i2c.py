@@ -1,7 +1,7 @@
 """SPS30 on the I2C bus: commands of two bytes, answers in words of two bytes and a check byte.
 
-The sensor measures once a second after it was told to start. Its answer holds ten numbers; the
-first four are the masses of particles up to 1.0, 2.5, 4.0 and 10 µm in µg/m3.
+The sensor measures once a second after the start command. Its answer holds ten numbers; the first
+four are the masses of particles up to 1.0, 2.5, 4.0 and 10 µm in µg/m3.
 """
 
 from math import isfinite
@@ -47,7 +47,7 @@ def start_command() -> bytes:
 
 
 def decode_ready(answer: bytes) -> bool:
-    """Return whether there is a measurement that nobody has fetched yet."""
+    """Return whether there is a measurement that was not fetched yet."""
     data = decode_words(answer)
     return data is not None and len(data) == 2 and data[1] == 1
 

@@ -3,8 +3,8 @@
 `Receiver` is the whole protocol without a socket: a datagram with its sender and the time go in, an
 answer comes out, and at the end the file. Everything happens on one port, so that it also works
 through address translation. Each block is acknowledged once; what comes again is acknowledged
-again. The last block is not acknowledged before somebody has said what became of the file, so a
-client that was told "done" can rely on it.
+again. The last block is not acknowledged before the outcome of the file is known, so a client that
+received "done" can rely on it.
 """
 
 from collections.abc import Mapping
@@ -71,9 +71,11 @@ class Receiver:
         if kind == WRITE:
             return self._begin(packet[2:], sender, now)
         if kind == READ:
-            return _refused(ACCESS, "Nothing can be read here; write a firmware image.")
+            return _refuse(ACCESS, "Reading is not supported; write a firmware image.")
         if sender != self._sender:
-            return NOTHING if kind == ERROR else _refused(UNKNOWN_SENDER, "No transfer is known.")
+            return (
+                NOTHING if kind == ERROR else _refuse(UNKNOWN_SENDER, "No transfer is in progress.")
+            )
         self._heard_at = now
         if kind == DATA and len(packet) >= 4:
             return self._take(int.from_bytes(packet[2:4], "big"), packet[4:])
@@ -81,7 +83,7 @@ class Receiver:
             self._give_up()
             return NOTHING
         self._give_up()
-        return _refused(ILLEGAL, "Only data packets can follow a write request.")
+        return _refuse(ILLEGAL, "Only data packets can follow a write request.")
 
     def finish(self, refusal: str | None) -> bytes:
         """Answer the sender about its file: taken, or why not."""
@@ -97,7 +99,7 @@ class Receiver:
 
     def _begin(self, request: bytes, sender: Sender, now: float) -> TransferAnswer:
         if self._is_shut:
-            return _refused(ACCESS, self._refusal or "The bootloader is over.")
+            return _refuse(ACCESS, self._refusal or "The bootloader has ended.")
         if self._refusal is not None:
             return TransferAnswer(error_packet(ACCESS, self._refusal), is_refused=True)
         if self.is_receiving and sender == self._sender and not self._blocks:
@@ -105,10 +107,10 @@ class Receiver:
             return TransferAnswer(self._last)
         is_busy = self._is_judged or (self.is_receiving and now - self._heard_at < SILENCE_S)
         if is_busy and sender != self._sender:
-            return _refused(UNDEFINED, "Another transfer is under way.")
+            return _refuse(UNDEFINED, "Another transfer is under way.")
         _, mode, options = _request(request)
         if mode != "octet":
-            return _refused(ILLEGAL, "Send the image in binary (octet) mode.")
+            return _refuse(ILLEGAL, "Send the image in binary (octet) mode.")
         return self._accept(options, sender, now)
 
     def _accept(self, options: Mapping[str, str], sender: Sender, now: float) -> TransferAnswer:
@@ -116,7 +118,7 @@ class Receiver:
         size, block = _number(options.get("tsize")), _number(options.get("blksize"))
         if size is not None:
             if size > self._most_bytes:
-                return _refused(FULL, f"An image has at most {self._most_bytes} bytes.")
+                return _refuse(FULL, f"An image has at most {self._most_bytes} bytes.")
             agreed["tsize"] = str(size)
         if block is not None and block >= MIN_BLOCK:
             block = min(block, MAX_BLOCK)
@@ -143,13 +145,13 @@ class Receiver:
             return NOTHING
         if self._is_shut:
             self._give_up()
-            return _refused(ACCESS, "The bootloader is over.")
+            return _refuse(ACCESS, "The bootloader has ended.")
         if len(data) > self._block_bytes:
             self._give_up()
-            return _refused(ILLEGAL, f"A block has at most {self._block_bytes} bytes.")
+            return _refuse(ILLEGAL, f"A block has at most {self._block_bytes} bytes.")
         if len(self._data) + len(data) > self._most_bytes:
             self._give_up()
-            return _refused(FULL, f"An image has at most {self._most_bytes} bytes.")
+            return _refuse(FULL, f"An image has at most {self._most_bytes} bytes.")
         self._blocks += 1
         self._data += data
         if len(data) < self._block_bytes:
@@ -163,7 +165,7 @@ def is_write_request(packet: bytes) -> bool:
     return int.from_bytes(packet[:2], "big") == WRITE
 
 
-def _refused(code: int, text: str) -> TransferAnswer:
+def _refuse(code: int, text: str) -> TransferAnswer:
     return TransferAnswer(error_packet(code, text))
 
 

@@ -1,14 +1,14 @@
 """1-Wire sensors as the Linux kernel shows them: their names, and the text of `w1_slave`.
 
 The kernel names a sensor by family and serial number, most significant byte first
-(`28-0317611d64ff`); everybody else writes the eight bytes in the order in which they come over the
+(`28-0317611d64ff`); other programs write the eight bytes in the order in which they come over the
 wire, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
 
 `w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the verdict of the kernel
-about their checksum, and the temperature in thousandths of a degree. The scratchpad tells what is
-no reading: zeros come from a wire that is shorted, and their checksum is right; ones come from a
-wire on which nobody speaks; a sensor that has just got power and has not measured yet shows 85 °C
-with a byte that no measurement leaves there.
+about their checksum, and the temperature in thousandths of a degree. The scratchpad shows what is
+no reading: zeros come from a wire that is shorted, and their checksum is right; ones come from an
+idle wire; a sensor that has just got power and has not measured yet shows 85 °C with a byte that no
+measurement leaves there.
 """
 
 import re
@@ -27,13 +27,13 @@ _STATE_BYTE, _STATE_AT_POWER_ON = 6, 0x0C
 
 
 SILENT = "does not answer; check its wires and its supply."
-SHORTED = "gives only zeros; its data wire is shorted to ground, check the wires."
+SHORTED = "returns only zeros; its data wire is shorted to ground, check the wires."
 DAMAGED = (
     "answers with wrong checksums; the line is disturbed: check the length of the cable, its"
     " joints and the pull-up resistor."
 )
-IMPOSSIBLE = "gives a temperature that it cannot measure; check its supply, or replace it."
-NOT_MEASURED = "has got power but has not measured; check its supply."
+IMPOSSIBLE = "returns a temperature that it cannot measure; check its supply, or replace it."
+NOT_MEASURED = "was reset and has not measured since; check its supply."
 
 
 class NoTemperature(ErrorForPeople):

@@ -24,7 +24,7 @@ from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
 from leverframe.profile import Profile
 from leverframe.storage.encrypting import KeyFile
-from leverframe.storage.fleet.postgres_schema import opened
+from leverframe.storage.fleet.postgres_schema import open_database
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.store import StoreUnavailable
 from tests.fleet.loop_node import LoopNode
@@ -137,7 +137,7 @@ def new(*names: str) -> list[NewController]:
 
 
 def _declare_dead(database: str, name: str) -> None:
-    with opened(database) as connection:
+    with open_database(database) as connection:
         seen = next(one for one in membership.seen_nodes(connection) if one.name == name)
         while not membership.declare_dead(connection, seen):
             seen = next(one for one in membership.seen_nodes(connection) if one.name == name)

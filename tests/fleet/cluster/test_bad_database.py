@@ -66,7 +66,7 @@ def refusal(address: str, key_path: Path) -> str:
         ),
         ("host=/nowhere", 'No such file or directory (at socket "/nowhere/.s.PGSQL.5432")'),
         ("hots=db", 'invalid connection option "hots"'),
-        ("host=db..example", "the host in its address cannot be the name of one."),
+        ("host=db..example", "its address does not contain a valid host name."),
         # A password with a blank is not repeated.
         ("host=db password=my secret", 'missing "=" after ... in connection info string'),
     ],

@@ -12,7 +12,7 @@ from leverframe.fleet.cluster.membership import seen_nodes
 from leverframe.fleet.node_passwd import change_password
 from leverframe.process.administrator import PasswordRefused
 from leverframe.storage.datafolder import FolderInUse
-from leverframe.storage.fleet.postgres_schema import opened
+from leverframe.storage.fleet.postgres_schema import open_database
 from tests.fleet.test_node_passwords import CELLAR, EVERYWHERE, NEW, running
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
@@ -69,7 +69,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
         sources = Sources(None, {}, {"data": str(data)})
         with pytest.raises(PasswordRefused, match="The node south runs; stop it first"):
             await change_password(sources, None, True, None, database, "south")
-        with opened(database) as connection:
+        with open_database(database) as connection:
             assert {one.name: one.is_alive for one in seen_nodes(connection)} == {
                 "north": False,
                 "south": True,

@@ -21,7 +21,7 @@ from leverframe.fleet.cluster.live_saver import LiveSaver
 from leverframe.servers.http.messages import Request
 from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
-from leverframe.storage.fleet.postgres_schema import opened
+from leverframe.storage.fleet.postgres_schema import open_database
 from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on, new
 from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
@@ -65,7 +65,7 @@ def left_s(controller: Controller) -> float:
 
 
 def query(cluster: Cluster, text: str) -> list[Any]:
-    with opened(cluster.database) as connection:
+    with open_database(cluster.database) as connection:
         return connection.execute(text).fetchall()  # type: ignore[arg-type]
 
 
@@ -117,7 +117,7 @@ async def test_a_node_that_is_updated_alone_finds_its_controllers_as_they_were_o
     await cluster.join("a")
     assert runs_on(controller_of(cluster, "a"))
     await cluster.leave("a")
-    with opened(cluster.database) as connection:
+    with open_database(cluster.database) as connection:
         other = zlib.compress(b'{"format":77}')
         connection.execute("UPDATE live SET data = %s", (other,))
     with caplog.at_level(logging.WARNING):
@@ -131,7 +131,7 @@ async def dies(cluster: Cluster, name: str) -> None:
     """Let a node stand still as if it had been killed, and the others notice."""
     for task in cluster.members[name]._tasks:
         task.cancel()
-    with opened(cluster.database) as connection:
+    with open_database(cluster.database) as connection:
 
         def is_declared_dead() -> bool:
             # The last beat may still be on its way.
@@ -171,7 +171,7 @@ async def test_what_has_changed_is_saved_by_whoever_has_it_and_now_and_then_the_
     assert await saver.save() == 2
     await cluster.nodes["a"].remove([cluster.nodes["a"].members["two"]])
     assert len(query(cluster, SAVED)) == 1
-    with opened(cluster.database) as connection:
+    with open_database(cluster.database) as connection:
         taken_in_turn(connection, cluster.nodes["a"].members["one"].number)
     controller_of(cluster, "a").lose_power()
     await saver.save()

@@ -174,7 +174,7 @@ async def test_a_wish_that_the_database_refuses_is_told_as_not_done(cluster: Clu
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on".encode())
     why = "cannot execute UPDATE in a read-only transaction"
     assert await cluster.asked["a"].refused(507, "drain", node="a") == (
-        f"The database has refused it: {why}. Nothing was changed."
+        f"The database rejected the change: {why}. Nothing was changed."
     )
 
 
@@ -304,7 +304,7 @@ async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_
     answer: Any = web.handle(request, requester=UNRESTRICTED)
     # What the node writes by itself may have met the fence before.
     refused = answer if isinstance(answer, Reply) else await answer
-    assert (refused.status, b"another one has taken over" in refused.body) == (421, True)
+    assert (refused.status, b"another node has taken over" in refused.body) == (421, True)
 
 
 async def test_a_lease_is_kept_while_looking_at_others_waits(cluster: Cluster) -> None:

@@ -53,8 +53,8 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
 async def notices(cluster: Cluster, name: str) -> None:
     node, member = cluster.nodes[name], cluster.members[name]
     await until(lambda: TOLD in node.troubles)
-    assert "gone back in time" in node.troubles[TOLD]
-    assert "gone back in time" in (member.why_not() or "")
+    assert "was rolled back" in node.troubles[TOLD]
+    assert "was rolled back" in (member.why_not() or "")
     assert member.figures.fenced == 0
 
 
@@ -178,7 +178,7 @@ async def test_the_change_that_notices_it_is_refused_as_all_after_it(
         told.append((refused.status, refused.body))
         await until(lambda: TOLD in cluster.nodes["a"].troubles)
     assert told[0][0] == 503
-    assert b"gone back in time" in told[0][1]
+    assert b"was rolled back" in told[0][1]
     assert told[0] == told[1]
 
 

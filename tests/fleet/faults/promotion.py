@@ -11,7 +11,7 @@ from tests.patience import PATIENCE_S
 from tests.postgres_standby import follow, promote
 from tests.soak.controller import Gone
 
-_WENT_BACK = "gone back in time"
+_WENT_BACK = "was rolled back"
 
 
 async def promoted(scene: FaultScene) -> None:

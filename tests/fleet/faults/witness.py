@@ -120,7 +120,7 @@ def _opened(fleet: FaultedFleet, rows: list[SeenRow]) -> list[SeenRow]:
     opened = []
     for row in rows:
         number = int(row.key)
-        found = sealers[row.name].opened_messages({number: json.decode(row.value or "null")})
+        found = sealers[row.name].open_messages({number: json.decode(row.value or "null")})
         opened.append(replace(row, value=json.encode(found.get(number)).decode()))
     return opened
 

@@ -36,9 +36,9 @@ class HistoryDatabase:
             with connection.cursor() as cursor:
                 query = "INSERT INTO controller (number, name, record) VALUES (%s, %s, %s)"
                 cursor.executemany(query, rows)
-        self.claim = self.given_to("a")
+        self.claim = self.give_all_to("a")
 
-    def given_to(self, node: str) -> Claim:
+    def give_all_to(self, node: str) -> Claim:
         """Begin a life of a node and let it have all controllers."""
         with connect(self.address) as connection:
             claim = membership.register(connection, node, "", 1)
@@ -61,7 +61,7 @@ class HistoryDatabase:
 
     @contextmanager
     def away(self) -> Iterator[None]:
-        """Let nobody in, and those out who are."""
+        """Refuse new connections and end the open ones."""
         name = conninfo_to_dict(self.address)["dbname"]
         with psycopg.connect(shared_server().address(), autocommit=True) as connection:
             connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")

@@ -29,7 +29,7 @@ BURSTS = st.lists(
 )
 
 
-def opened(path: Path) -> SqliteLane:
+def open_lane(path: Path) -> SqliteLane:
     return SqliteLane(path, path.with_name("fleet.key"))
 
 
@@ -38,7 +38,7 @@ def log_of(path: Path) -> Path:
 
 
 async def assert_holds(path: Path, models: dict[int, Model]) -> None:
-    lane = opened(path)
+    lane = open_lane(path)
     for controller, model in models.items():
         await model.assert_equals(lane.store(controller))
     await lane.close()
@@ -54,7 +54,7 @@ def test_a_crash_after_any_batch_loses_nothing_of_any_controller(
     folder = tmp_path_factory.mktemp("lane")
 
     async def live_and_crash() -> None:
-        lane = opened(folder / "fleet.db")
+        lane = open_lane(folder / "fleet.db")
         writers = {controller: Writer(lane.store(controller)) for controller in CONTROLLERS}
         models = {controller: Model() for controller in CONTROLLERS}
         for number, burst in enumerate(bursts):
@@ -75,7 +75,7 @@ def test_a_crash_after_any_batch_loses_nothing_of_any_controller(
 
 
 async def test_a_log_cut_anywhere_leaves_whole_batches_of_all_controllers(tmp_path: Path) -> None:
-    lane = opened(tmp_path / "fleet.db")
+    lane = open_lane(tmp_path / "fleet.db")
     states: list[dict[int, Any]] = [{}]
     for number in range(1, 6):
         changes = Changes({f"s.{number}": "x" * 2000, "n": number}, {"n": number})
@@ -92,7 +92,7 @@ async def test_a_log_cut_anywhere_leaves_whole_batches_of_all_controllers(tmp_pa
         restart.parent.mkdir()
         restart.write_bytes(main)
         log_of(restart).write_bytes(log[:length])
-        again = opened(restart)
+        again = open_lane(restart)
         fetched = await again.fetch(CONTROLLERS)
         found.append(states.index(fetched if any(one.kept for one in fetched.values()) else {}))
         await again.close()
@@ -108,7 +108,7 @@ def one_row_each(number: int) -> dict[int, Rows]:
 
 def test_the_log_stays_small_though_rows_of_controllers_lie_apart(tmp_path: Path) -> None:
     path = tmp_path / "fleet.db"
-    lane, sizes = opened(path), list[int]()
+    lane, sizes = open_lane(path), list[int]()
     for number in range(60):
         lane.write_parts(one_row_each(number))
         lane.fill_tables()
@@ -119,7 +119,7 @@ def test_the_log_stays_small_though_rows_of_controllers_lie_apart(tmp_path: Path
 
 def test_a_batch_changes_fewer_pages_than_it_has_controllers(tmp_path: Path) -> None:
     path = tmp_path / "fleet.db"
-    lane = opened(path)
+    lane = open_lane(path)
     for number in range(30):
         lane.write_parts(one_row_each(number))
     # The rows of each controller fill pages of their own now.

@@ -1,11 +1,11 @@
-"""What a lane tells of its batches: how many changes, and what became of each."""
+"""What a lane reports of its batches: the number of changes, and their outcomes."""
 
 from leverframe.storage.fleet.lane_figures import LARGEST, LaneFigures
 from leverframe.storage.fleet.postgres_lane import InDoubt
 from leverframe.storage.store import StoreUnavailable
 
 
-def test_changes_are_counted_by_what_was_told_of_them_and_batches_by_their_size() -> None:
+def test_lane_figures_count_changes_by_outcome_and_batches_by_size() -> None:
     figures = LaneFigures()
     for changes in (1, 2, 8, 64, 65, 512):
         figures.count(changes, [])

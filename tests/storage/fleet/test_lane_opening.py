@@ -10,7 +10,7 @@ from leverframe.storage.datafolder import FolderInUse
 from leverframe.storage.fleet.opening import FleetFolder, open_lane
 from leverframe.storage.fleet.sqlite_lane import MIGRATIONS
 from leverframe.storage.snapshots import Snapshots
-from leverframe.storage.sqlite_file import StoreDamaged, migrate, shipped_migrations
+from leverframe.storage.sqlite_file import StoreDamaged, migrate, read_migrations
 from leverframe.storage.store import Changes, StoreUnavailable
 
 
@@ -41,10 +41,10 @@ async def test_a_sound_file_is_opened_as_it_is(tmp_path: Path) -> None:
         await opened.lane.close()
 
 
-async def test_a_file_of_the_first_format_goes_on_with_all_it_held(tmp_path: Path) -> None:
+async def test_lane_file_of_first_format_keeps_all_its_content(tmp_path: Path) -> None:
     with FleetFolder(tmp_path / "node") as folder:
         connection = sqlite3.connect(folder.store_path)
-        migrate(connection, shipped_migrations(MIGRATIONS)[:1])
+        migrate(connection, read_migrations(MIGRATIONS)[:1])
         connection.execute("INSERT INTO setting VALUES (1, 'a', '1'), (2, 'a', '2')")
         connection.commit()
         connection.close()
@@ -68,10 +68,10 @@ async def test_a_batch_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
         await opened.lane.close()
 
 
-async def test_damage_without_a_snapshot_is_told(tmp_path: Path) -> None:
+async def test_lane_damage_without_snapshot_is_reported(tmp_path: Path) -> None:
     with FleetFolder(tmp_path / "node") as folder:
         folder.store_path.write_bytes(b"rubbish" * 5000)
-        with pytest.raises(StoreDamaged, match="no sound snapshot"):
+        with pytest.raises(StoreDamaged, match="no intact snapshot"):
             open_lane(folder)
 
 

@@ -75,7 +75,7 @@ async def test_controllers_do_not_see_each_other(lane: Lane) -> None:
     assert lane.store(4).load().settings == {}
 
 
-async def test_many_are_fetched_at_once(lane: Lane) -> None:
+async def test_lane_fetches_many_controllers_in_one_transaction(lane: Lane) -> None:
     await asyncio.gather(*(lane.store(n).commit(everything(n)) for n in range(1, 21)))
     fetched = await lane.fetch(range(5, 25))
     assert list(fetched) == list(range(5, 25))
@@ -202,7 +202,7 @@ async def test_readers_see_whole_batches_while_these_go_into_the_tables(
 
     reading = asyncio.create_task(read())
     for number in range(1, 60):
-        # Now and then something is removed, which goes into the tables at once.
+        # Now and then something is removed, which goes into the tables immediately.
         removed = {"c": DELETED} if number % 7 == 0 else {"c": number}
         await store.commit(Changes({"a": number} | removed, {"b": number}))
         written[0] = number
@@ -220,7 +220,7 @@ async def test_who_reads_one_controller_does_not_look_through_batches_of_others(
     assert on_disk._recent.of([1, 2, 3]) == []
 
 
-def written_to_file(folder: Path) -> bytes:
+def read_files(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.glob("fleet.db*"))
 
 
@@ -229,13 +229,13 @@ async def test_nothing_forgotten_is_left_in_the_file(on_disk: SqliteLane, tmp_pa
     for number in range(10):
         rows = Rows({"a": '"canary"'}, {f"audit.{number:012d}": '"canary"' * 20})
         on_disk.write_parts(dict.fromkeys(controllers, rows))
-    assert b"canary" in written_to_file(tmp_path)
+    assert b"canary" in read_files(tmp_path)
     on_disk.fill_tables()
     await on_disk.forget(controllers)
-    assert b"canary" not in written_to_file(tmp_path)
+    assert b"canary" not in read_files(tmp_path)
 
 
-def written_to_database(folder: Path) -> bytes:
+def read_database_log(folder: Path) -> bytes:
     """Return the newest part of its log: whatever enters a database stands there first."""
     server = shared_server()
     with connect(server.fleet_of(folder)) as connection:
@@ -244,7 +244,7 @@ def written_to_database(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("kind", "written"), [("sqlite", written_to_file), ("postgres", written_to_database)]
+    ("kind", "written"), [("sqlite", read_files), ("postgres", read_database_log)]
 )
 async def test_secrets_are_sealed_for_their_controller_alone(
     tmp_path: Path, kind: str, written: Callable[[Path], bytes]
@@ -268,8 +268,8 @@ async def test_secrets_are_sealed_for_their_controller_alone(
     assert "canary" not in str(sealed)
     # A row that is put into another controller's part opens nothing.
     moved = lane.read([1])[1]
-    assert "email.password" not in lane.store(2).opened(moved).settings
-    assert lane.store(1).opened(sealed[0]).settings["email.password"] == "canary"
+    assert "email.password" not in lane.store(2).open_secrets(moved).settings
+    assert lane.store(1).open_secrets(sealed[0]).settings["email.password"] == "canary"
     everything = written(tmp_path)
     assert b"in clear" in everything
     assert b"canary" not in everything
@@ -278,7 +278,7 @@ async def test_secrets_are_sealed_for_their_controller_alone(
 
 
 @pytest.mark.parametrize(
-    ("kind", "written"), [("sqlite", written_to_file), ("postgres", written_to_database)]
+    ("kind", "written"), [("sqlite", read_files), ("postgres", read_database_log)]
 )
 async def test_web_hooks_of_an_earlier_program_are_sealed_at_the_next_start(
     tmp_path: Path, kind: str, written: Callable[[Path], bytes]
@@ -311,7 +311,7 @@ async def test_a_closed_lane_says_so(tmp_path: Path) -> None:
     await lane.close()
     await lane.close()
     await task
-    with pytest.raises(StoreUnavailable, match="the program stops"):
+    with pytest.raises(StoreUnavailable, match="the program is stopping"):
         await store.commit(Changes({"a": 1}))
 
 

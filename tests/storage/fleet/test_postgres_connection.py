@@ -87,7 +87,7 @@ async def test_who_is_at_a_connection_that_is_closed_makes_no_new_one(address: s
 _INSERT = "INSERT INTO agreed (name, value) VALUES ('what', 'ever')"
 
 
-def test_what_the_database_takes_from_nobody_is_told_in_words(address: str) -> None:
+def test_database_that_rejects_all_connections_is_reported_in_words(address: str) -> None:
     shared = SharedConnection(address, "SET default_transaction_read_only = on")
     try:
         with pytest.raises(StoreUnavailable) as refused:
@@ -95,7 +95,7 @@ def test_what_the_database_takes_from_nobody_is_told_in_words(address: str) -> N
     finally:
         shared.close()
     why = "cannot execute INSERT in a read-only transaction"
-    assert str(refused.value) == f"The database has refused it: {why}. Nothing was changed."
+    assert str(refused.value) == f"The database rejected the change: {why}. Nothing was changed."
 
 
 def test_what_is_wrong_with_the_work_itself_is_raised_as_it_is(address: str) -> None:

@@ -59,11 +59,11 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     run = HistorySession._run
 
-    def noted(session: HistorySession, query: str, values: Any = ()) -> Any:
+    def record(session: HistorySession, query: str, values: Any = ()) -> Any:
         asked.append(query)
         return run(session, query, values)
 
-    monkeypatch.setattr(HistorySession, "_run", noted)
+    monkeypatch.setattr(HistorySession, "_run", record)
     return asked
 
 
@@ -97,7 +97,7 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
     former.add([sample(n) for n in range(3)])
     with connect(database.address) as connection:
         assert membership.declare_dead(connection, membership.seen_nodes(connection)[0])
-    there = database.session(database.given_to("b"))
+    there = database.session(database.give_all_to("b"))
     latter = Compactor(chunks_in(there), BOUNDS)
     latter.add([sample(10)])
     refused: list[Callable[[ChunksInDatabase], object]] = [
@@ -108,11 +108,11 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
         lambda chunks: (chunks.add_entries([ENTRY]), chunks.commit()),
     ]
     for write in refused:
-        with pytest.raises(StoreUnavailable, match="does not have the controller"):
+        with pytest.raises(StoreUnavailable, match="does not run the controller"):
             write(chunks_in(session))
     session.leave({1: RunEnd(START + 99), 2: RunEnd(START + 99, b"late")})
     assert values_of(Compactor(chunks_in(there), BOUNDS)) == [0, 1, 2, 10]
-    assert chunks_in(there).ended_at() is None
+    assert chunks_in(there).stop_time() is None
     assert all(not database.count(table) for table in ("told", "entry", "last_moments"))
     there.close()
 
@@ -121,8 +121,8 @@ def test_an_earlier_life_of_the_same_node_writes_nothing(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     former = Compactor(chunks_in(session), BOUNDS)
-    database.given_to("a")
-    with pytest.raises(StoreUnavailable, match="does not have the controller"):
+    database.give_all_to("a")
+    with pytest.raises(StoreUnavailable, match="does not run the controller"):
         former.add([sample(1)])
 
 
@@ -176,7 +176,7 @@ def test_a_controller_is_taken_over_when_what_is_being_written_is_written(
         assert connection.execute(take).rowcount == 1
 
 
-async def test_who_goes_on_with_a_controller_has_all_that_was_recorded(
+async def test_next_node_of_a_controller_has_all_recorded_values(
     database: HistoryDatabase,
 ) -> None:
     here = database.history(BOUNDS)
@@ -191,7 +191,7 @@ async def test_who_goes_on_with_a_controller_has_all_that_was_recorded(
     await worker.ask(note)
     await worker.close(START + 5)
     await here.close()
-    there = database.history(BOUNDS, database.given_to("b"))
+    there = database.history(BOUNDS, database.give_all_to("b"))
     other = there.worker(1)
     other.add([sample(9)])
     times, values = await other.ask(lambda it: raw(it, span(0, 9e9), "DS1"))
@@ -221,65 +221,68 @@ class LeftHistory:
         await history.close()
 
     async def leave(self, *samples: Traced, ended: float) -> None:
-        """Run for a moment that nobody has recorded when it is over."""
+        """Run for a moment that is not recorded when it is over."""
         async with self.run(ended) as worker:
             worker.begin_close()
             worker.add(samples)
 
     async def raw(self, label: str = "DS1") -> str:
-        """Open the history and tell its values with their times."""
+        """Open the history and return its values with their times."""
         async with self.run(9e8) as worker:
             times, values = await worker.ask(lambda it: raw(it, span(0, 9e9), label))
         return str([(at - START, value) for at, value in zip(times, values, strict=True)])
 
 
 @pytest.fixture
-def left(database: HistoryDatabase) -> LeftHistory:
+def history_with_ends(database: HistoryDatabase) -> LeftHistory:
     return LeftHistory(database)
 
 
-async def test_what_a_run_leaves_is_put_down_without_opening_and_recorded_by_the_next(
-    database: HistoryDatabase, left: LeftHistory, statements: list[str]
+async def test_last_moments_of_a_run_are_stored_without_opening_and_recorded_by_the_next(
+    database: HistoryDatabase, history_with_ends: LeftHistory, statements: list[str]
 ) -> None:
     reason = (START + 2, CAUSE_TRACES["OUT0"], Cause("command", "left"))
-    await left.leave(sample(1), sample(2), reason, ended=5)
+    await history_with_ends.leave(sample(1), sample(2), reason, ended=5)
     assert len(statements) == 1
     assert (database.count("last_moments"), database.count("chunk")) == (1, 0)
-    await left.leave(sample(7), ended=8)
+    await history_with_ends.leave(sample(7), ended=8)
     assert database.count("last_moments") == 2
-    assert await left.raw() == "[(1.0, 1.0), (2.0, 2.0), (5.0, nan), (7.0, 7.0), (8.0, nan)]"
+    assert (
+        await history_with_ends.raw()
+        == "[(1.0, 1.0), (2.0, 2.0), (5.0, nan), (7.0, 7.0), (8.0, nan)]"
+    )
     assert database.count("last_moments") == 0
     assert database.count("told") == 1
 
 
 async def test_no_gap_is_before_what_is_left_of_a_run_that_has_recorded_something(
-    left: LeftHistory,
+    history_with_ends: LeftHistory,
 ) -> None:
-    async with left.run(9) as worker:
+    async with history_with_ends.run(9) as worker:
         worker.add([sample(1), (START + 1, "DS2", 4.0)])
         await worker.ask(labels_of)
         worker.begin_close()
         worker.add([sample(6)])
-    assert await left.raw() == "[(1.0, 1.0), (6.0, 6.0), (9.0, nan)]"
-    assert await left.raw("DS2") == "[(1.0, 4.0), (9.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (6.0, 6.0), (9.0, nan)]"
+    assert await history_with_ends.raw("DS2") == "[(1.0, 4.0), (9.0, nan)]"
 
 
 async def test_the_gap_after_a_run_that_was_killed_is_before_what_the_next_one_leaves(
-    database: HistoryDatabase, left: LeftHistory
+    database: HistoryDatabase, history_with_ends: LeftHistory
 ) -> None:
     killed = database.history(BOUNDS)
     worker = killed.worker(1)
     worker.add([sample(1)])
     await worker.ask(labels_of)
     await killed.close()
-    await left.leave(sample(6), ended=9)
-    assert await left.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
+    await history_with_ends.leave(sample(6), ended=9)
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
 
 
 async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
-    left: LeftHistory, statements: list[str]
+    history_with_ends: LeftHistory, statements: list[str]
 ) -> None:
-    async with left.run(5) as worker:
+    async with history_with_ends.run(5) as worker:
         is_free = Event()
         blocking = asyncio.get_running_loop().run_in_executor(worker._asked, is_free.wait)
         worker.add([sample(1)])
@@ -288,10 +291,10 @@ async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
         worker.begin_close()
         is_free.set()
         await blocking
-        with pytest.raises(StoreUnavailable, match="stops here"):
+        with pytest.raises(StoreUnavailable, match="is stopping on this node"):
             await asked
     assert len(statements) == 1
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_controllers_that_stop_together_are_written_together(
@@ -314,7 +317,7 @@ async def test_controllers_that_stop_together_are_written_together(
 
 
 async def test_ends_that_were_written_when_the_connection_broke_are_written_once(
-    database: HistoryDatabase, left: LeftHistory, monkeypatch: pytest.MonkeyPatch
+    database: HistoryDatabase, history_with_ends: LeftHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave = HistorySession.leave
     broken: list[int] = []
@@ -327,48 +330,48 @@ async def test_ends_that_were_written_when_the_connection_broke_are_written_once
             raise StoreUnavailable("It broke.")
 
     monkeypatch.setattr(HistorySession, "leave", leave_and_break)
-    await left.leave(sample(1), ended=5)
+    await history_with_ends.leave(sample(1), ended=5)
     assert broken
     assert database.count("last_moments") == 1
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_last_moments_that_cannot_be_recorded_now_are_recorded_later(
-    database: HistoryDatabase, left: LeftHistory, monkeypatch: pytest.MonkeyPatch
+    database: HistoryDatabase, history_with_ends: LeftHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await left.leave(sample(1), ended=5)
+    await history_with_ends.leave(sample(1), ended=5)
     with monkeypatch.context() as patch:
         put = Mock(side_effect=StoreUnavailable("It broke."))
         patch.setattr(HistorySession, "put", put)
-        async with left.run(6) as worker:
+        async with history_with_ends.run(6) as worker:
             with pytest.raises(StoreUnavailable):
                 await worker.ask(values_of)
     assert database.count("last_moments") == 1
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
 async def test_last_moments_that_a_program_of_before_has_left_alone_are_recorded_later(
-    database: HistoryDatabase, left: LeftHistory
+    database: HistoryDatabase, history_with_ends: LeftHistory
 ) -> None:
-    await left.leave(sample(1), ended=5)
+    await history_with_ends.leave(sample(1), ended=5)
     with connect(database.address) as connection:
         hidden = connection.execute("DELETE FROM last_moments RETURNING ended, data").fetchone()
-    async with left.run(9) as worker:
+    async with history_with_ends.run(9) as worker:
         worker.add([sample(7)])
         await worker.ask(labels_of)
     with connect(database.address) as connection:
         query = "INSERT INTO last_moments (controller, ended, data) VALUES (1, %s, %s)"
         connection.execute(query, hidden)
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan), (7.0, 7.0), (9.0, nan)]"
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan), (7.0, 7.0), (9.0, nan)]"
 
 
 async def test_last_moments_that_cannot_be_read_are_let_go(
-    database: HistoryDatabase, left: LeftHistory, caplog: pytest.LogCaptureFixture
+    database: HistoryDatabase, history_with_ends: LeftHistory, caplog: pytest.LogCaptureFixture
 ) -> None:
     with connect(database.address) as connection:
         connection.execute("INSERT INTO last_moments (controller, ended, data) VALUES (1, 0, '?')")
-    await left.leave(sample(1), ended=5)
-    assert await left.raw() == "[(1.0, 1.0), (5.0, nan)]"
+    await history_with_ends.leave(sample(1), ended=5)
+    assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
     assert "cannot be read" in caplog.text
     assert database.count("last_moments") == 0
 
@@ -406,7 +409,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_while_the_database_is_away_values_wait_and_are_told_of(
+async def test_values_wait_and_are_reported_while_the_database_is_away(
     database: HistoryDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     history = database.history(BOUNDS)
@@ -434,7 +437,7 @@ async def test_while_the_database_is_away_values_wait_and_are_told_of(
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_what_has_no_room_while_the_database_is_away_goes_oldest_first_and_is_told(
+async def test_values_without_room_are_dropped_oldest_first_and_reported(
     database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(shared, "OF_ALL", BacklogLimits(10, 10, 6))
@@ -467,7 +470,7 @@ async def test_a_controller_that_stops_while_the_database_is_away_does_not_wait(
         await worker.close(START + 3)
         await history.forget([2])
     assert "waits in memory" in caplog.text
-    assert "still there" in caplog.text
+    assert "could not be deleted" in caplog.text
     await history.close()
 
 
@@ -498,12 +501,12 @@ async def test_what_was_stored_when_the_connection_broke_is_not_stored_twice(
     await history.close()
 
 
-async def test_what_the_database_refuses_is_told_in_its_words(
+async def test_refusal_of_the_database_is_reported_in_its_words(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     with connect(database.address) as connection:
         connection.execute("ALTER TABLE chunk ADD CONSTRAINT single CHECK (points < 2)")
-        with pytest.raises(StoreUnavailable, match="does not take the history: new row"):
+        with pytest.raises(StoreUnavailable, match="rejects the history: new row"):
             Compactor(chunks_in(session), BOUNDS).add([sample(1), sample(2)])
         connection.execute("ALTER TABLE chunk DROP CONSTRAINT single")
     assert chunks_in(session).labels() == []
@@ -518,7 +521,7 @@ async def test_who_asks_a_database_that_does_not_answer_is_refused_in_time(
     monkeypatch.setattr(DatabaseHistory, "answer_within_s", 0.1)
     with connect(database.address) as connection, connection.transaction():
         connection.execute("LOCK TABLE chunk")
-        with pytest.raises(StoreUnavailable, match="does not answer"):
+        with pytest.raises(StoreUnavailable, match="not available now"):
             await worker.ask(values_of)
         # The thread is free again, and stopping a controller does not wait for ever either.
         other.add([sample(1)])
@@ -558,7 +561,7 @@ async def test_a_fresh_controller_takes_four_statements_from_its_start_to_its_en
     assert [database.count(table) for table in ("entry", "told", "mark")] == [2, 2, 1]
     session = database.session()
     chunks = chunks_in(session)
-    assert (chunks.ended_at(), chunks.recorded_until()) == (START + 5, START)
+    assert (chunks.stop_time(), chunks.end_of_record()) == (START + 5, START)
     assert chunks.entries.newest() == 2
     session.close()
 
@@ -586,9 +589,9 @@ def test_what_was_not_committed_is_not_known_any_more(session: HistorySession) -
     chunks.set_recorded_until(START + 1)
     chunks.add_entries([ENTRY._replace(number=2)])
     chunks.reason_number(Cause("command", "late"))
-    assert (chunks.recorded_until(), chunks.entries.newest()) == (START + 1, 2)
+    assert (chunks.end_of_record(), chunks.entries.newest()) == (START + 1, 2)
     chunks.roll_back()
-    assert (chunks.recorded_until(), chunks.entries.newest(), chunks.reason_texts()) == (
+    assert (chunks.end_of_record(), chunks.entries.newest(), chunks.reason_texts()) == (
         START,
         1,
         {},
@@ -618,7 +621,9 @@ def test_a_controller_is_opened_and_written_with_few_statements(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_who_opens_it_again_goes_on_as_in_a_file(seed: int, session: HistorySession) -> None:
+def test_reopened_database_history_continues_like_a_file(
+    seed: int, session: HistorySession
+) -> None:
     random = Random(seed)
     model_chunks = ChunkStore(None, BOUNDS.max_bytes)
     at = START

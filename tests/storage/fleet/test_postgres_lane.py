@@ -16,7 +16,7 @@ from leverframe.storage.fleet.postgres_schema import (
     CannotUseDatabase,
     check_tables,
     migrate,
-    opened,
+    open_database,
 )
 from leverframe.storage.store import Changes, StoreUnavailable
 from tests.fleet.faults.database_proxy import DatabaseProxy
@@ -53,7 +53,7 @@ def short_patience() -> Iterator[None]:
         yield
 
 
-async def test_changes_go_on_after_a_restart_of_the_database(
+async def test_changes_continue_after_a_database_restart(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:
     await lane.store(1).commit(Changes({"a": 1}))
@@ -71,7 +71,7 @@ async def test_while_the_database_is_away_changes_are_refused_and_nothing_is_los
     await lane.store(1).commit(Changes({"a": 1}))
     own_server.stop()
     with short_patience():
-        with pytest.raises(StoreUnavailable, match="Whether it is stored is not known") as caught:
+        with pytest.raises(StoreUnavailable, match="Whether it was stored is not known") as caught:
             await lane.store(1).commit(Changes({"a": 2}))
         assert caught.value.is_in_doubt
         with pytest.raises(StoreUnavailable, match="Nothing was changed"):
@@ -99,7 +99,7 @@ async def until_accepted(lane: PostgresLane, controller: int) -> None:
                 await asyncio.sleep(0.05)
 
 
-async def test_what_a_frozen_database_stores_late_is_told(
+async def test_late_write_of_a_frozen_database_is_reported(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:
     late: list[int] = []
@@ -111,7 +111,7 @@ async def test_what_a_frozen_database_stores_late_is_told(
         with pytest.raises(StoreUnavailable, match="Nothing was changed"):
             await lane.store(2).commit(Changes({"a": 1}))
     await until(lambda: late == [1])
-    with pytest.raises(StoreUnavailable, match="the change before this one"):
+    with pytest.raises(StoreUnavailable, match="the previous change"):
         await lane.store(1).commit(Changes({"a": 3}))
     lane.clear(late)
     assert lane.store(1).load().settings == {"a": 2}
@@ -133,7 +133,7 @@ async def test_what_a_standby_may_not_have_is_not_acknowledged(
         with short_patience():
             writing = asyncio.ensure_future(lane.store(1).commit(Changes({"a": 2})))
             await until(lambda: asks.execute(f"SELECT pid {_WAITS}").fetchone() is not None)
-            # It is stored here from now on, and everybody can read it.
+            # It is stored here from now on, and all connections can read it.
             asks.execute(f"SELECT pg_terminate_backend(pid) {_WAITS}")
             with pytest.raises(InDoubt):
                 await writing
@@ -145,7 +145,7 @@ async def test_what_a_standby_may_not_have_is_not_acknowledged(
 
 
 @pytest.fixture
-async def proxied(
+async def lane_through_proxy(
     own_server: PostgresServer, tmp_path: Path
 ) -> AsyncIterator[tuple[PostgresLane, DatabaseProxy, str]]:
     """A lane whose way to the database can be cut, and the way past that."""
@@ -174,9 +174,9 @@ async def cut_while_writing(lane: PostgresLane, proxy: DatabaseProxy) -> asyncio
 
 
 async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
-    proxied: tuple[PostgresLane, DatabaseProxy, str],
+    lane_through_proxy: tuple[PostgresLane, DatabaseProxy, str],
 ) -> None:
-    lane, proxy, _ = proxied
+    lane, proxy, _ = lane_through_proxy
     with short_patience(), pytest.raises(InDoubt):
         await (await cut_while_writing(lane, proxy))
     proxy.is_refusing = False
@@ -191,9 +191,9 @@ async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
 
 
 async def test_what_a_former_life_was_writing_is_not_written_by_the_next(
-    proxied: tuple[PostgresLane, DatabaseProxy, str],
+    lane_through_proxy: tuple[PostgresLane, DatabaseProxy, str],
 ) -> None:
-    lane, proxy, address = proxied
+    lane, proxy, address = lane_through_proxy
     writing = await cut_while_writing(lane, proxy)
     with connect(address) as connection:
         claim = membership.register(connection, "node", "", 1)
@@ -227,7 +227,7 @@ async def test_a_node_that_was_declared_dead_writes_nothing(
     with connect(lane._address) as connection:
         assert membership.declare_dead(connection, membership.seen_nodes(connection)[0])
     for change in ({"a": 2}, {"a": 3}):
-        with pytest.raises(Fenced, match="another one has taken over"):
+        with pytest.raises(Fenced, match="another node has taken over"):
             await lane.store(1).commit(Changes(change))
     with pytest.raises(Fenced):
         await lane.store(1).commit(Changes({"a": 4}, blobs={"site": b"x"}))
@@ -244,7 +244,7 @@ async def test_a_database_that_went_back_in_time_is_noticed(lane: PostgresLane) 
         await lane.store(1).commit(Changes({"a": number}))
     with connect(lane._address) as connection:
         connection.execute("UPDATE lane SET batch = batch - 1")
-    with pytest.raises(DatabaseWentBack, match="gone back in time"):
+    with pytest.raises(DatabaseWentBack, match="was rolled back"):
         await lane.store(1).commit(Changes({"a": 9}))
     refused = lane.figures.refused
     with pytest.raises(DatabaseWentBack):
@@ -263,27 +263,33 @@ async def test_what_the_database_refuses_takes_along_only_its_own(lane: Postgres
     assert lane.store(2).load().settings == {"a": "\0"}
 
 
-def test_tables_are_made_once_and_missing_ones_told(own_server: PostgresServer) -> None:
+def test_tables_are_created_once_and_missing_tables_reported(own_server: PostgresServer) -> None:
     address = own_server.new_database()
-    with opened(address) as connection, pytest.raises(CannotUseDatabase, match="fleet migrate"):
+    with (
+        open_database(address) as connection,
+        pytest.raises(CannotUseDatabase, match="fleet migrate"),
+    ):
         check_tables(connection)
     assert migrate(address)
     assert migrate(address) == []
-    with opened(address) as connection:
+    with open_database(address) as connection:
         check_tables(connection)
         connection.execute("DELETE FROM migration")
         with pytest.raises(CannotUseDatabase, match="version 0, and this program needs"):
             check_tables(connection)
-    with pytest.raises(CannotUseDatabase, match="does not exist"), opened(f"{address}x"):
+    with pytest.raises(CannotUseDatabase, match="does not exist"), open_database(f"{address}x"):
         pass
 
 
-def test_who_may_not_read_the_tables_is_told(own_server: PostgresServer) -> None:
+def test_role_without_rights_on_the_tables_is_reported(own_server: PostgresServer) -> None:
     address = own_server.new_fleet()
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("CREATE ROLE stranger LOGIN")
     stranger = address.replace("user=postgres", "user=stranger")
-    with opened(stranger) as connection, pytest.raises(CannotUseDatabase, match="lacks rights"):
+    with (
+        open_database(stranger) as connection,
+        pytest.raises(CannotUseDatabase, match="lacks rights"),
+    ):
         check_tables(connection)
     with pytest.raises(CannotUseDatabase, match="Nothing was changed"):
         migrate(stranger)

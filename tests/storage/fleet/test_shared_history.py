@@ -1,4 +1,4 @@
-"""The history of many controllers: what each is told is what it would be told alone."""
+"""The history of many controllers: each gets the answers of a history of its own."""
 
 import asyncio
 import logging
@@ -59,7 +59,7 @@ def samples(seed: int, begin: int, count: int) -> list[Traced]:
     ]
 
 
-def told(compactor: Compactor) -> list[str]:
+def answer_spans(compactor: Compactor) -> list[str]:
     spans = [
         TimeSpan(("DS1", "OUT0"), START, START + 6000, points, START + 6000)
         for points in (2, 60, 100_000)
@@ -67,7 +67,7 @@ def told(compactor: Compactor) -> list[str]:
     return [str(answer(compactor, span)) for span in spans]
 
 
-async def test_each_is_told_what_it_would_be_told_alone(
+async def test_shared_history_answers_like_one_of_its_own(
     history: SharedHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared, "MAX_OPEN", 2)
@@ -81,13 +81,13 @@ async def test_each_is_told_what_it_would_be_told_alone(
             workers[number].add(samples(number, begin, 30))
             alone[number].add(samples(number, begin, 30))
     for number, worker in workers.items():
-        assert await worker.ask(told) == told(alone[number])
+        assert await worker.ask(answer_spans) == answer_spans(alone[number])
         assert await worker.ask(Compactor.labels) == ["DS1", "OUT0"]
         assert worker.figures.points > 0
         await worker.close(START + 6000)
 
 
-async def test_a_restart_goes_on_with_what_each_had(
+async def test_shared_history_keeps_all_values_after_a_restart(
     open_history: Callable[[], SharedHistory],
 ) -> None:
     for begin in (0, 100):
@@ -97,14 +97,14 @@ async def test_a_restart_goes_on_with_what_each_had(
             worker.add(samples(number, begin, 50))
         at = START + 20 * (begin + 50)
         for number, worker in enumerate(workers):
-            rows = await worker.ask(told)
+            rows = await worker.ask(answer_spans)
             assert rows[2].count(str(samples(number, 0, 1)[0][2])) >= 1
             await worker.close(at)
         await history.close()
     # Both have noted that nothing is known of the time between.
     single = open_history()
     worker = single.worker(2)
-    assert "None" in (await worker.ask(told))[2]
+    assert "None" in (await worker.ask(answer_spans))[2]
     await worker.close(START)
     await single.close()
 
@@ -135,12 +135,12 @@ async def test_a_stop_opens_no_history_again(
     workers = [history.worker(number) for number in (1, 2, 3)]
     for number, worker in enumerate(workers):
         worker.add(samples(number, 0, 5))
-        await worker.ask(told)
+        await worker.ask(answer_spans)
 
-    def opened_again(*_: object) -> None:
+    def refuse_to_open(*_: object) -> None:
         raise AssertionError("a history was opened for its end")
 
-    monkeypatch.setattr(shared, "Compactor", opened_again)
+    monkeypatch.setattr(shared, "Compactor", refuse_to_open)
     for worker in workers:
         await worker.close(START + 200)
 
@@ -151,7 +151,7 @@ async def test_there_is_one_thread_for_all(history: SharedHistory) -> None:
     for number, worker in enumerate(workers):
         worker.add(samples(number, 0, 2))
     for worker in workers:
-        await worker.ask(told)
+        await worker.ask(answer_spans)
     assert len(set(threading.enumerate()) - before) == 1
     for worker in workers:
         await worker.close(START + 100)
@@ -169,7 +169,7 @@ async def test_what_is_forgotten_is_gone_and_nothing_else(history: SharedHistory
         await worker.close(START + 300)
 
 
-async def test_a_damaged_file_is_set_aside_for_all_and_told_once(
+async def test_damaged_shared_file_is_set_aside_and_reported_once(
     in_file: SharedHistory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "history.db").write_bytes(b"rubbish" * 3000)
@@ -197,14 +197,14 @@ async def test_a_fault_is_logged_once_and_nothing_is_lost_by_it(
     await until(lambda: len(sentences) == 3 and None not in sentences.values())
     assert caplog.text.count("No space left on device") == 1
     with pytest.raises(StoreUnavailable, match="No space left"):
-        await workers[1].ask(told)
+        await workers[1].ask(answer_spans)
     await in_file.forget([9])
-    assert "still there" in caplog.text
+    assert "could not be deleted" in caplog.text
     monkeypatch.undo()
     caplog.set_level(logging.CRITICAL)
     await until(lambda: set(sentences.values()) == {None})
     for number, worker in workers.items():
-        assert str(samples(number, 0, 1)[0][2]) in (await worker.ask(told))[2]
+        assert str(samples(number, 0, 1)[0][2]) in (await worker.ask(answer_spans))[2]
         await worker.close(START + 300)
 
 

@@ -89,7 +89,7 @@ test("a row tells its worst finding in words, with since and how many more", () 
 test("the trouble of a part is told in the reader's language", async () => {
   words.chooseLanguage("fr");
   await Promise.all([words.fetchWords("server"), words.fetchWords("parts")]);
-  const figures = { part: "Storage", sentence: "The store is closed: the program stops." };
+  const figures = { part: "Storage", sentence: "The store is closed: the program is stopping." };
   const worst = { kind: "trouble", severity: "fault", since: 0, text: "", label: null, figures };
   const rows = [row("a", { health: "fault", findings: 1, worst: { ...worst, page: "system" } })];
   const shown = textOf(list({ node: { tenant: null }, rows }, 1, () => false, () => {}, 10));

@@ -21,7 +21,7 @@ from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
 from leverframe.commands.table.shape import Item
 from leverframe.profile import Profile
 from leverframe.uploads.bad_upload import BadUpload
-from leverframe.uploads.multipart import uploaded_file
+from leverframe.uploads.multipart import read_upload
 
 LIST_BODY_LIMIT = 1 << 20
 #: For what people send who have not signed in yet: it has room of its own.
@@ -156,7 +156,7 @@ class Upload(Struct, frozen=True):
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> bytes:
         try:
-            file = uploaded_file(body, content_type)
+            file = read_upload(body, content_type)
             if not file:
                 raise BadUpload(f"The body is empty; send {self.what}.")
             return self.check(file) if self.check else file

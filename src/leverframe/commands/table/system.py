@@ -40,7 +40,7 @@ from leverframe.engine.factory_settings import defaults, offset_count, visibilit
 from leverframe.engine.labels import EVENT_VARIABLES, PWMS
 from leverframe.profile import ALWAYS
 from leverframe.uploads.picture import ALLOWED as PICTURE_KINDS
-from leverframe.uploads.picture import checked_picture
+from leverframe.uploads.picture import check_picture
 
 #: The upload that lists what the last restore left out.
 RESTORE_REPORT = "restore-report"
@@ -203,7 +203,7 @@ OTHER_ROWS = (
     ),
     row(
         "POST /post.cgi?pictureupload",
-        body=Upload(PICTURE_KINDS, check=checked_picture),
+        body=Upload(PICTURE_KINDS, check=check_picture),
         run=keep_picture,
         doc="Upload the picture of the Status for user page, served at `/picture`. The "
         "picture is re-encoded; everything else in the file is dropped.",

@@ -9,7 +9,7 @@ import psycopg
 
 from leverframe.fleet.cluster import membership
 from leverframe.storage.fleet.postgres_connection import Connection
-from leverframe.storage.fleet.postgres_schema import opened
+from leverframe.storage.fleet.postgres_schema import open_database
 
 Result = TypeVar("Result")
 
@@ -36,7 +36,7 @@ class DatabaseThread:
 
     def _connected(self, work: Callable[[Connection], Result]) -> Result:
         is_new = self._connection is None
-        connection = self._connection = self._connection or opened(self._address)
+        connection = self._connection = self._connection or open_database(self._address)
         try:
             if is_new:
                 membership.name_session(connection)

@@ -44,7 +44,7 @@ from leverframe.storage.fleet.group_commit import LaneUnavailable
 from leverframe.storage.fleet.postgres_connection import (
     PATIENCE_S,
     Connection,
-    connected_until,
+    connect_until,
     first_line,
     is_broken,
     why_refused_for_all,
@@ -270,9 +270,7 @@ class ClusterMember(AskingNode):
 
         def ask() -> Result:
             # Where it is reached is not told to whoever asks a node.
-            with closing(
-                connected_until(self._address, time.monotonic() + PATIENCE_S)
-            ) as connection:
+            with closing(connect_until(self._address, time.monotonic() + PATIENCE_S)) as connection:
                 try:
                     return work(connection)
                 except psycopg.Error as error:

@@ -17,7 +17,7 @@ from leverframe.storage.encrypting import KeyFile
 from leverframe.storage.fleet.opening import FleetFolder
 from leverframe.storage.fleet.postgres_history import DatabaseHistory
 from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
-from leverframe.storage.fleet.postgres_schema import check_key, check_tables, opened
+from leverframe.storage.fleet.postgres_schema import check_key, check_tables, open_database
 from leverframe.storage.history.compactor import Bounds
 
 
@@ -49,7 +49,7 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
     """
 
     def open_all() -> tuple[Claim, PostgresLane]:
-        with opened(address) as connection:
+        with open_database(address) as connection:
             check_tables(connection)
             check_key(connection, KeyFile(key_path))
             claim = begin_life(connection, identity)
@@ -84,7 +84,7 @@ async def short_life(table: ClusterTable, folder: FleetFolder) -> AsyncIterator[
         await cluster.lane.close()
 
         def resign() -> None:
-            with opened(table.database) as connection:
+            with open_database(table.database) as connection:
                 # Whoever runs reads the accounts again when it is told.
                 membership.resign(connection, cluster.claim)
 

@@ -25,7 +25,7 @@ from leverframe.fleet.bulk import DONE, NOT_SAVED, MemberResult, check_that_it_r
 from leverframe.fleet.member import Member, check_that_all_are_here
 from leverframe.fleet.records import Moved, Registry
 from leverframe.fleet.tenants import is_seen, tenant_within
-from leverframe.log_context import finished_within
+from leverframe.log_context import finish_within
 from leverframe.loop_shares import wait_for_turn
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.store import StoreUnavailable
@@ -75,7 +75,7 @@ class MemberSteps:
         key = member.number, step.row
         under_way = self._under_way.get(key)
         if under_way is None:
-            work = finished_within(member.entrance.logged, self._once(member, step, calls))
+            work = finish_within(member.entrance.logged, self._once(member, step, calls))
             under_way = self._under_way[key] = asyncio.ensure_future(work)
             under_way.add_done_callback(partial(self._ended, key))
         return await asyncio.shield(under_way)

@@ -154,7 +154,7 @@ async def export_controllers(context: FleetContext) -> list[ExportedController]:
             return [
                 ExportedController(
                     msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
-                    BackupFile.written_now(profile, changed_settings_of(member)),
+                    BackupFile.create(profile, changed_settings_of(member)),
                 )
                 async for member in counted(members)
                 if (profile := member.controller.profile)

@@ -187,7 +187,7 @@ async def _template(context: FleetContext) -> BackupFile | None:
         raise BadValue("There is a template in the body already.", field="like")
     (member,) = context.select([like])
     profile = member.controller.profile
-    return BackupFile.written_now(profile, changed_settings_of(member))
+    return BackupFile.create(profile, changed_settings_of(member))
 
 
 @operation(

@@ -38,7 +38,7 @@ from leverframe.wire.modbus import (
     Write,
     data_answer,
     exception_answer,
-    packed_bits,
+    pack_bits,
     request_from,
 )
 
@@ -123,7 +123,7 @@ class ModbusRegisters:
         if len(chosen) != request.count:
             raise ModbusException(ILLEGAL_ADDRESS)
         values = self._controller.engine.machine.values
-        return packed_bits(
+        return pack_bits(
             [1 if values[label] and label not in modbus_map.RESET else 0 for label in chosen]
         )
 

@@ -34,8 +34,8 @@ from leverframe.storage.history.reading import (
     TooManyValues,
     answer_pieces,
     csv_pieces,
+    list_recorded_labels,
     raw_pieces,
-    recorded_labels,
     values_to_read,
 )
 from leverframe.storage.store import StoreUnavailable
@@ -257,7 +257,7 @@ def _file_name(span: TimeSpan, style: CsvStyle, controller: str, names: dict[str
 
 def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
     """Select all recorded labels where the query names none."""
-    return span if span.labels else replace(span, labels=recorded_labels(compactor))
+    return span if span.labels else replace(span, labels=list_recorded_labels(compactor))
 
 
 # --- the query ------------------------------------------------------------------------------------

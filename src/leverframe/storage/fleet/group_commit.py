@@ -78,9 +78,9 @@ class GroupCommitLane(Lane):
         return faults
 
     def write(self, parts: Mapping[int, Rows]) -> Faults:
-        """Write parts in one transaction, or else each by itself; return what went wrong."""
+        """Write parts in one transaction, or else each in its own; return the faults."""
         try:
-            self.write_parts({one: self.sealer(one).sealed(rows) for one, rows in parts.items()})
+            self.write_parts({one: self.sealer(one).seal(rows) for one, rows in parts.items()})
         except BaseException as error:
             if len(parts) == 1 or isinstance(error, LaneUnavailable):
                 return dict.fromkeys(parts, _refusal(error))
@@ -102,7 +102,7 @@ class GroupCommitLane(Lane):
     async def close(self) -> None:
         if self.queue.is_closed:
             return
-        await self.queue.settled()
+        await self.queue.flush()
         self.queue.is_closed = True
         await asyncio.to_thread(self._finish)
 
@@ -117,7 +117,7 @@ class GroupCommitLane(Lane):
 
     def _fetch_opened(self, controllers: Sequence[int]) -> dict[int, Stored]:
         stored = self.read(controllers)
-        return {one: self.store(one).opened(stored[one]) for one in controllers}
+        return {one: self.store(one).open_secrets(stored[one]) for one in controllers}
 
 
 class LaneUnavailable(StoreUnavailable):
@@ -134,23 +134,23 @@ class LaneStore(Store):
         self.number = controller
 
     def load(self) -> Stored:
-        return self.opened(self._lane.read([self.number])[self.number])
+        return self.open_secrets(self._lane.read([self.number])[self.number])
 
-    def opened(self, stored: Stored) -> Stored:
+    def open_secrets(self, stored: Stored) -> Stored:
         """Open the secrets in what the lane holds."""
-        return self._sealer.opened(stored)
+        return self._sealer.open_secrets(stored)
 
     async def audit(self, prefix: str = "") -> dict[str, str]:
         return await asyncio.to_thread(self._lane.read_audit, self.number, prefix)
 
     async def blob(self, name: str) -> bytes | None:
-        return await asyncio.to_thread(self._opened_blob, name)
+        return await asyncio.to_thread(self._open_blob, name)
 
-    def _opened_blob(self, name: str) -> bytes | None:
-        return self._sealer.opened_blob(name, self._lane.read_blob(self.number, name))
+    def _open_blob(self, name: str) -> bytes | None:
+        return self._sealer.open_blob(name, self._lane.read_blob(self.number, name))
 
     def messages(self) -> dict[int, Any]:
-        return self._sealer.opened_messages(self._lane.read_messages(self.number))
+        return self._sealer.open_messages(self._lane.read_messages(self.number))
 
     async def write(self, rows: Rows) -> None:
         await self._lane.queue.write_one(self.number, rows)

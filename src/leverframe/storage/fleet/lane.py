@@ -18,7 +18,7 @@ class Lane(Protocol):
         """Return the part of one controller, empty for a new one; closing it closes nothing."""
 
     async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
-        """Read what many controllers need to go on, at once."""
+        """Read what many controllers need to resume, in one query."""
 
     async def forget(self, controllers: Iterable[int]) -> None:
         """Remove all that is stored of controllers."""

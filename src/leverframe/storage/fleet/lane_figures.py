@@ -1,4 +1,4 @@
-"""What a lane has written since the start, for `/metrics` and for whoever looks at a node."""
+"""What a lane has written since startup, for `/metrics` and the report of a node."""
 
 import time
 from collections.abc import Collection
@@ -11,7 +11,7 @@ LARGEST = "65 and more"
 
 
 class LaneFigures(Struct):
-    """Changes by what was told of them, and batches by the words for their sizes."""
+    """Changes by reported outcome, and batches by size class."""
 
     durable: int = 0
     refused: int = 0

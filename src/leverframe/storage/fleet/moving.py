@@ -1,7 +1,7 @@
 """Controllers moved between folders of their own and the file of a node, with all they have.
 
 A move copies everything in one transaction, secrets sealed with the key of where they go, and
-leaves the place that it came from as it is; whoever moves decides what becomes of that.
+leaves the place that it came from as it is; the caller decides what becomes of that.
 """
 
 import sqlite3
@@ -76,7 +76,7 @@ async def move_out(
 ) -> str:
     """Write a controller of a node to an empty folder; return what could not be, in a sentence.
 
-    Where nobody has named it, it is called by itself as it was in the node.
+    A controller without a name of its own gets the name that it had in the node.
     """
     changes = _changes(lane.rows_of(number), lane.sealer(number))
     if not changes.settings.get(_NAME):
@@ -109,13 +109,13 @@ def empty_folder(path: Path) -> DataFolder:
 
 def _changes(rows: Rows, sealer: Sealer) -> Changes:
     """Return all that is stored of a controller, opened."""
-    blobs = {name: sealer.opened_blob(name, data) for name, data in rows.blobs.items()}
+    blobs = {name: sealer.open_blob(name, data) for name, data in rows.blobs.items()}
     return Changes(
-        settings=sealer.opened(Stored(values_from_texts(rows.settings), {})).settings,
+        settings=sealer.open_secrets(Stored(values_from_texts(rows.settings), {})).settings,
         kept=values_from_texts(rows.kept),
         blobs={name: data for name, data in blobs.items() if data is not None},
         replace_settings=True,
-        messages=sealer.opened_messages(messages_from_texts(rows.messages)),
+        messages=sealer.open_messages(messages_from_texts(rows.messages)),
     )
 
 

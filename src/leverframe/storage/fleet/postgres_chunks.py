@@ -39,7 +39,7 @@ class ChunkAhead(NamedTuple):
 
 
 class EntriesInDatabase(EntryTable):
-    """Entries of one controller; whoever adds some commits before anybody asks."""
+    """Entries of one controller; added entries are committed before they are read."""
 
     def __init__(
         self, session: HistorySession, max_bytes: int, controller: int, waiting: HistoryRows
@@ -64,7 +64,8 @@ class ChunksInDatabase(ChunksOfOne):
     """The chunks of one controller in the database.
 
     What is added waits until it is committed or something is asked that it changes, so that most
-    often a single statement is all. Nobody else writes, so what is known need not be asked again.
+    often a single statement is all. There is no other writer, so known values are not queried
+    again.
     """
 
     entries: EntriesInDatabase
@@ -122,7 +123,7 @@ class ChunksInDatabase(ChunksOfOne):
             self._texts = dict(self._session.execute(query, self._which).fetchall())
         return self._texts
 
-    def recorded_until(self) -> float | None:
+    def end_of_record(self) -> float | None:
         return self._recorded_until if self._waiting.until is None else self._waiting.until
 
     def small_chunks(self) -> dict[tuple[Tier, str], int]:
@@ -171,7 +172,7 @@ class ChunksInDatabase(ChunksOfOne):
         earlier = [one.data for one in chunks if one.start < at][-1:]
         return join(readable(earlier, tier), tier.columns)
 
-    def ended_at(self) -> float | None:
+    def stop_time(self) -> float | None:
         return self._ended
 
     # --- changes ----------------------------------------------------------------------------------

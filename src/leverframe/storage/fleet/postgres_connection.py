@@ -1,4 +1,4 @@
-"""Connections to the database server: how they are made, and one that many take turns at."""
+"""Connections to the database server: how they are opened, and one that many threads share."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from leverframe.storage.store import StoreUnavailable
 Connection = psycopg.Connection[Any]
 Result = TypeVar("Result")
 
-#: What somebody asks of the database waits so long while it is away; then it is refused.
+#: How long a request waits while the database is away, before it is refused.
 PATIENCE_S = 3.0
 #: Between two attempts to reach it.
 PAUSE_S = 0.1
@@ -47,11 +47,11 @@ class DatabaseAway(StoreUnavailable):
 
 
 def connect(address: str) -> Connection:
-    """Connect to the database; statements commit by themselves unless they are in a block."""
+    """Connect to the database; statements commit automatically unless they are in a block."""
     return psycopg.connect(address, autocommit=True, **_CONNECT)
 
 
-#: As libpq tells of each place that it has tried: where, and why not.
+#: How libpq reports each place that it has tried: where, and why it failed.
 _TRIED = re.compile(r"connection to server (?:at|on) (.+) failed: (?:FATAL: +)?(.+)")
 #: What may be a part of a password: words of an address that are taken for something else.
 _MAY_BE_SECRET = re.compile(r"""(?<=after )"[^"]*"|(?<=')[^']*@""")
@@ -60,7 +60,7 @@ _MAY_BE_SECRET = re.compile(r"""(?<=after )"[^"]*"|(?<=')[^']*@""")
 def why_not_connected(error: Exception) -> str:
     """Return in one line why each place could not be reached, without anything secret."""
     if isinstance(error, UnicodeError):
-        return "the host in its address cannot be the name of one"
+        return "its address does not contain a valid host name"
     tried = dict.fromkeys(_TRIED.findall(str(error)))
     if tried:
         return "; ".join(f"{why} (at {where})" for where, why in tried)
@@ -72,12 +72,12 @@ def first_line(error: Exception) -> str:
 
 
 def why_refused_for_all(error: psycopg.Error) -> str | None:
-    """Return why the database takes nothing from anybody now; None where it is about this alone."""
+    """Return why the database rejects all writes now; None if only this statement failed."""
     if not (error.sqlstate or "").startswith(_OF_DATABASE):
         return None
     if isinstance(error, psycopg.errors.DiskFull):
         return "The disk of the database is full. Nothing was changed; try again when it has room."
-    return f"The database has refused it: {first_line(error)}. Nothing was changed."
+    return f"The database rejected the change: {first_line(error)}. Nothing was changed."
 
 
 class SharedConnection:
@@ -157,12 +157,12 @@ def is_broken(connection: Connection) -> bool:
 
 
 def hang_up(connection: Connection) -> None:
-    """Wake whoever waits for an answer on a connection in another thread."""
+    """Wake a thread that waits for an answer on a connection."""
     with suppress(OSError, psycopg.Error), socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(SHUT_RDWR)
 
 
-def connected_until(address: str, until: float) -> Connection:
+def connect_until(address: str, until: float) -> Connection:
     """Connect, trying again until then by the monotonic clock, and once in any case."""
     while True:
         try:

@@ -4,8 +4,8 @@ It has a thread and a connection of its own, which does not wait for the disk of
 crash there may cost the last moments of history, and nothing else. Values are gathered for a
 minute; that is what a killed node loses.
 
-Nobody writes who does not have the controller. Each transaction holds the row that says who has
-it, and finds that this is the present life of this node; whoever takes the controller away changes
+Only the node that has the controller writes. Each transaction holds the row that says who has it,
+and finds that this is the present life of this node; a node that takes over the controller changes
 that row, so it waits for the transaction or comes before it. What a node sends that has lost a
 controller is refused whole, however late it comes.
 """
@@ -75,7 +75,7 @@ class DatabaseHistory(SharedHistory):
         self._session.give_up_waiting(self.answer_within_s / 2)
 
     async def write_ends(self) -> None:
-        """Write the ends that were noted, with those of others that have stopped meanwhile."""
+        """Write the recorded ends, with those of controllers that have stopped since."""
         await asyncio.get_running_loop().run_in_executor(self._executor, self._write_ends)
 
     # --- on the thread ----------------------------------------------------------------------------
@@ -132,15 +132,15 @@ class DatabaseHistory(SharedHistory):
         )
         try:
             self.require()
-            # The marks last: they tell what is to be removed.
+            # The marks last: they name what is to be removed.
             for table, key in _TABLES:
                 self._session.remove(f"DELETE FROM {table} WHERE {key} IN {gone}", controllers)  # noqa: S608
         except StoreUnavailable as error:
-            log.warning("the history of removed controllers is still there: %s", error)
+            log.warning("the history of removed controllers could not be deleted: %s", error)
 
 
 class WorkerInDatabase(WorkerOfOne):
-    """The worker of a controller that other nodes may go on with."""
+    """The worker of a controller that other nodes may take over."""
 
     _shared: DatabaseHistory
 
@@ -163,7 +163,7 @@ class WorkerInDatabase(WorkerOfOne):
     async def close(self, at: float) -> None:
         closing = asyncio.ensure_future(self._close(at))
         while not (await asyncio.wait([closing], timeout=self._shared.answer_within_s))[0]:
-            # A database that does not answer must not hold up whoever goes on elsewhere.
+            # A database that does not answer must not delay the node that takes over.
             self._shared.give_up_waiting()
         await closing
 
@@ -183,14 +183,16 @@ class WorkerInDatabase(WorkerOfOne):
 
     def _ask(self, work: Callable[[Compactor], Result]) -> Result:
         if self._is_closed:
-            raise StoreUnavailable("The controller stops here; ask again in a moment.")
+            raise StoreUnavailable(
+                "The controller is stopping on this node; try again in a moment."
+            )
         return super()._ask(work)
 
     def _record_end(self, at: float) -> None:
         unrecorded = None
         if self._unwritten or self._last_entries:
             left = last_moments(at, self._unwritten, self._last_entries, goes_on=self._was_opened)
-            unrecorded = left.packed()
+            unrecorded = left.pack()
         elif not self._was_opened:
             return
         self._shared.note_end_of_run(self._controller, RunEnd(at, unrecorded))
@@ -198,7 +200,7 @@ class WorkerInDatabase(WorkerOfOne):
 
     def _open(self) -> Compactor:
         compactor = super()._open()
-        until = compactor.chunk_store.recorded_until()
+        until = compactor.chunk_store.end_of_record()
         # What was being written when the connection broke may be stored.
         stored = [n for n, one in enumerate(self._unwritten) if round(one[0], 3) == until]
         if stored:
@@ -207,7 +209,7 @@ class WorkerInDatabase(WorkerOfOne):
 
     def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
         assert isinstance(chunks, ChunksInDatabase)
-        left, until = unpacked(chunks.left), chunks.recorded_until()
+        left, until = unpack_last_moments(chunks.left), chunks.end_of_record()
         goes_on = bool(left) and left[0].goes_on and (until is None or left[0].ended >= until)
         if not goes_on:
             super()._record_gap(compactor, chunks)
@@ -220,8 +222,7 @@ class WorkerInDatabase(WorkerOfOne):
 
 # What a history has not recorded when its controller stops is kept as it came for the node that
 # opens it next. To record it takes as long as to open a history and build its intervals, some
-# hundred times what it takes to put it down: a node with thousands of controllers would stop for
-# minutes.
+# hundred times as long as to store it: a node with thousands of controllers would stop for minutes.
 
 #: A sample with a reason as its text.
 _Plain = tuple[float, str, float | int | bool | str | None]
@@ -236,7 +237,7 @@ class LastMoments(Struct, frozen=True, array_like=True):
     samples: list[_Plain]
     entries: list[NewEntries]
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         return zlib.compress(msgspec.msgpack.encode(self), level=1)
 
 
@@ -253,7 +254,7 @@ def last_moments(
     return LastMoments(ended, goes_on, plain, list(entries))
 
 
-def unpacked(found: Sequence[bytes]) -> list[LastMoments]:
+def unpack_last_moments(found: Sequence[bytes]) -> list[LastMoments]:
     """Read the ends of several runs; leave out what cannot be read."""
     runs = []
     for data in found:

@@ -12,9 +12,9 @@ from leverframe.storage.history.chunks import CHUNK_COLUMNS, ChunkRow
 from leverframe.storage.history.entries import ENTRY_COLUMNS, REPLACED, EntryRow
 
 
-# The row of the node first, as whoever ends its life does. Both are locked, so both are looked at
-# again where somebody was changing one of them: also a node that has the controller again in its
-# next life finds that the life of which this is has ended.
+# The row of the node first, in the order of a node that ends its life. Both are locked, so both are
+# looked at again if another transaction was changing one of them: also a node that has the
+# controller again in its next life finds that the life of which this is has ended.
 def _fence(which: str) -> str:
     return (
         "SELECT controller.number FROM node JOIN controller ON controller.node = node.name"  # noqa: S608

@@ -20,13 +20,10 @@ from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.history.connection import Found
 from leverframe.storage.store import StoreUnavailable
 
-#: While the database is away it is tried again after this.
+#: While the database is away, connecting is retried after this.
 PAUSE_S = 1.0
-_AWAY = (
-    "The database cannot be reached, so the history waits in memory. The controller goes on"
-    " without it."
-)
-_NOT_OURS = "This node does not have the controller; its history is recorded by the node that has."
+_AWAY = "The database cannot be reached; the history waits in memory. The controller keeps running."
+_NOT_OURS = "This node does not run the controller; the node that runs it records its history."
 
 
 class NotReached(StoreUnavailable):
@@ -63,7 +60,7 @@ class HistorySession:
 
     def require(self) -> None:
         """Connect where that is due; raise NotReached where the database is away."""
-        # What somebody has begun and not ended came to nothing.
+        # An unfinished transaction was rolled back.
         self.roll_back()
         if self._connection is None:
             self._connect()
@@ -88,14 +85,14 @@ class HistorySession:
             cursor.executemany(query.replace("?", "%s"), rows)
 
     def begin(self, controller: int) -> None:
-        """Begin a transaction in which nobody takes the controller away."""
+        """Begin a transaction in which no other node can take over the controller."""
         self._run("BEGIN")
         if self._run(FENCE, self._fence(controller)).fetchone() is None:
             self.roll_back()
             raise StoreUnavailable(_NOT_OURS)
 
     def put(self, controller: int, rows: HistoryRows) -> None:
-        """Write rows at once; in a transaction where one has begun."""
+        """Write rows immediately, in the open transaction if there is one."""
         values = self._fence(controller) | rows.values()
         (count,) = self._run(rows.statement(), values).fetchone()
         if not count:
@@ -135,7 +132,7 @@ class HistorySession:
                 self.close()
                 raise StoreUnavailable(_AWAY) from error
             raise StoreUnavailable(
-                f"The database does not take the history: {first_line(error)}."
+                f"The database rejects the history: {first_line(error)}."
             ) from error
         finally:
             self._asked_at = None

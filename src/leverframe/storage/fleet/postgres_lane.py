@@ -3,7 +3,7 @@
 Each node writes by a lane of its own, one batch at a time, and each batch has a number. So a commit
 has three outcomes: it is durable; it was refused, by the database or because another node has taken
 over; or it is not known, because the connection broke or the database does not answer. Then the
-number of the last batch that the database holds tells, as soon as it can be asked again. Until then
+number of the last batch in the database decides, as soon as it can be queried again. Until then
 nothing is written for the controllers concerned: what they would write rests on what is not known.
 
 Every exception of the driver counts as "not known", unless the connection still stands: then the
@@ -28,7 +28,7 @@ from leverframe.storage.fleet.postgres_connection import (
     PATIENCE_S,
     Connection,
     SharedConnection,
-    connected_until,
+    connect_until,
     first_line,
     hang_up,
     is_broken,
@@ -55,22 +55,22 @@ from leverframe.storage.store import (
 
 log = logging.getLogger(__name__)
 
-#: While the database is away it is tried again after this.
+#: While the database is away, connecting is retried after this.
 RETRY_S = 0.5
 #: A batch that takes longer than this is not waited for: whether it is stored is not known yet.
 ANSWER_WITHIN_S = PATIENCE_S + 0.5
 IN_DOUBT = (
-    "The database went away while this was being written. Whether it is stored is not known yet;"
-    " look again when the database is back."
+    "The connection to the database was lost during this change. Whether it was stored is not "
+    "known yet; check again when the database is back."
 )
 _UNCLEAR = (
-    "Whether the change before this one is stored is not known yet. Nothing was changed by this"
-    " one; look again when the database is back."
+    "Whether the previous change was stored is not known yet. This change was not applied; check "
+    "again when the database is back."
 )
-FENCED = "This node no longer has the controller: another one has taken over. Ask again."
+FENCED = "This node no longer runs the controller: another node has taken over. Try again."
 _LOST = (
-    "The database has gone back in time: changes that were acknowledged are no longer there."
-    " Restore the right state, or accept what is there by starting this node again."
+    "The database was rolled back: acknowledged changes are missing. Restore the right state, or "
+    "restart this node to accept the present state."
 )
 
 
@@ -93,7 +93,7 @@ class DatabaseWentBack(LaneUnavailable):
 
 
 class Claim(Struct, frozen=True):
-    """The right of a node to write, until somebody else declares it dead."""
+    """The right of a node to write, until another node declares it dead."""
 
     node: str
     epoch: int
@@ -130,14 +130,14 @@ class PostgresLane(GroupCommitLane):
         self._messages: dict[int, dict[int, Any]] = {}
         #: Called, in the lane's thread, when the lane must not be used any more.
         self.on_end: Callable[[LaneUnavailable], None] = lambda error: None
-        #: Called likewise with controllers of which something is stored that was told as in doubt.
+        #: Called likewise with controllers whose change was reported as in doubt but is stored.
         self.on_stored_late: Callable[[Collection[int]], None] = lambda controllers: None
         #: The last batch that is known to be stored.
         self.batch = 0
         try:
             self.batch = self._last_batch(time.monotonic())
         except BaseException:
-            # Nobody else can close it.
+            # Only this process can close it.
             self._finish()
             raise
 
@@ -167,7 +167,7 @@ class PostgresLane(GroupCommitLane):
         self.batch = self._last_batch(time.monotonic() + PATIENCE_S)
 
     def clear(self, controllers: Collection[int]) -> None:
-        """Allow writes again to controllers that have been read anew."""
+        """Allow writes again to controllers that have been reloaded."""
         self._unclear.difference_update(controllers)
 
     async def look_again(self) -> None:
@@ -176,7 +176,7 @@ class PostgresLane(GroupCommitLane):
             await asyncio.get_running_loop().run_in_executor(self._thread, self._settle_quietly)
 
     def note_lost(self) -> None:
-        """End: somebody has seen that the database has gone back in time."""
+        """End: the database was found to be rolled back."""
         if not isinstance(self._ended, DatabaseWentBack):
             with suppress(DatabaseWentBack):
                 self._end(DatabaseWentBack(_LOST))
@@ -211,7 +211,7 @@ class PostgresLane(GroupCommitLane):
         done, _ = await asyncio.wait([writing], timeout=ANSWER_WITHIN_S)
         if done:
             return writing.result()
-        log.warning("the database does not answer; what is being written is in doubt")
+        log.warning("the database does not answer; whether the current write was stored is unknown")
         self._late = writing
         self._unclear.update(parts)
         writing.add_done_callback(lambda late: self._end_of_late(late, tuple(parts)))
@@ -230,7 +230,7 @@ class PostgresLane(GroupCommitLane):
         until = time.monotonic() + PATIENCE_S
         while True:
             number = self.batch + 1
-            connection = self._connected(until)
+            connection = self._connect(until)
             self._require_life()
             try:
                 is_written = self._send(connection, number, parts)
@@ -257,7 +257,7 @@ class PostgresLane(GroupCommitLane):
         fence = self._fence(number)
         batch = Batch.of(parts)
         if not needs_transaction(parts.values()):
-            row = connection.execute(batch.fenced(), fence | batch.arrays).fetchone()
+            row = connection.execute(batch.with_fence(), fence | batch.arrays).fetchone()
             return bool(row and row[0])
         with connection.transaction():
             if connection.execute(FENCE, fence).rowcount == 0:
@@ -265,7 +265,7 @@ class PostgresLane(GroupCommitLane):
             replaced = [one for one, rows in parts.items() if rows.replace_settings]
             connection.execute("DELETE FROM setting WHERE controller = ANY(%s)", (replaced,))
             if batch.rows:
-                connection.execute(batch.unfenced(), batch.arrays)
+                connection.execute(batch.without_fence(), batch.arrays)
             for controller, rows in parts.items():
                 _write_blobs(connection, controller, rows.blobs)
         return True
@@ -291,7 +291,7 @@ class PostgresLane(GroupCommitLane):
         try:
             self._settle_doubt()
         except StoreUnavailable as error:
-            log.debug("still in doubt: %s", error)
+            log.debug("whether a write was stored is still unknown: %s", error)
 
     def _is_stored(self, until: float | None) -> bool:
         """Find out what became of a batch, the one that is being written where there is a time.
@@ -314,7 +314,7 @@ class PostgresLane(GroupCommitLane):
 
     def _last_batch(self, until: float, in_doubt: int | None = None) -> int:
         """Read the number of the last batch; the connection for writing stands afterwards."""
-        connection = self._connected(until)
+        connection = self._connect(until)
         try:
             if in_doubt is not None:
                 connection.execute(SETTLE, self._fence(in_doubt))
@@ -327,7 +327,7 @@ class PostgresLane(GroupCommitLane):
         """Read the number of the last batch; end where this life is over, or is not there yet.
 
         Lives and batches only count up, also through the deaths of a node: what is smaller than
-        what this process knows is a database that has gone back in time.
+        what this process knows is a database that was rolled back.
         """
         row = connection.execute(LAST_BATCH, (self._claim.node,)).fetchone()
         epoch, batch = row or (0, 0)
@@ -342,8 +342,8 @@ class PostgresLane(GroupCommitLane):
         self.on_end(error)
         raise error
 
-    def _connected(self, until: float) -> Connection:
-        """Return the connection for writing; one that is away for long is tried now and then."""
+    def _connect(self, until: float) -> Connection:
+        """Return the connection for writing; after a long absence, retry it only rarely."""
         if self._writing is not None:
             return self._writing
         now = time.monotonic()
@@ -352,7 +352,7 @@ class PostgresLane(GroupCommitLane):
                 raise LaneUnavailable(AWAY)
             until = min(until, self._away_since + PATIENCE_S)
         try:
-            self._writing = connected_until(self._address, until)
+            self._writing = connect_until(self._address, until)
         except StoreUnavailable as error:
             self._away_since = self._away_since or now
             self._try_again_at = time.monotonic() + RETRY_S
@@ -366,7 +366,7 @@ class PostgresLane(GroupCommitLane):
             self._writing = None
 
     def erase(self, controllers: Sequence[int]) -> None:
-        connection = self._connected(time.monotonic() + PATIENCE_S)
+        connection = self._connect(time.monotonic() + PATIENCE_S)
         try:
             with connection.transaction():
                 if connection.execute(ALIVE, self._fence(0)).fetchone() is None:
@@ -410,7 +410,7 @@ class PostgresLane(GroupCommitLane):
 
     async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
         stored = await super().fetch(controllers)
-        # Who starts asks for them on the loop.
+        # A starting controller requests them on the loop.
         self._messages |= await asyncio.to_thread(self._waiting_messages, list(controllers))
         return stored
 
@@ -458,7 +458,7 @@ def _write_blobs(
 
 
 def _raise_for_all(error: psycopg.Error) -> None:
-    """Raise LaneUnavailable where the database takes nothing from anybody now."""
+    """Raise LaneUnavailable if the database rejects all writes now."""
     why = why_refused_for_all(error)
     if why is not None:
         raise LaneUnavailable(why) from error

@@ -25,7 +25,7 @@ from leverframe.storage.store import StoreUnavailable
 MIGRATIONS = Path(__file__).parent / "postgres_migrations"
 #: The main version of PostgreSQL that is tried; older ones may lack what statements use.
 OLDEST = 15
-#: Who migrates holds this lock; any number will do that nobody else uses.
+#: A migration holds this lock; any number works that no other program uses.
 _LOCK = 0x4C656672
 _PRESENT = "SELECT number FROM migration"
 _MADE = re.compile(r"^CREATE (TABLE|SEQUENCE) (\w+)", re.MULTILINE)
@@ -42,7 +42,7 @@ _CLOSED_SCHEMAS = (
     r" AND nspname = ANY(regexp_split_to_array(current_setting('search_path'), '\s*,\s*'))"
     " AND NOT has_schema_privilege(pg_namespace.oid, 'USAGE') HAVING count(*) > 0"
 )
-#: Tells the right key from a wrong one, and nothing else about it.
+#: Distinguishes the right key from a wrong one, and reveals nothing else about it.
 _KEY_CHECK = "key_check"
 
 
@@ -54,7 +54,7 @@ def migrate(address: str) -> list[str]:
     """Bring the tables up to date in one transaction; return the names of what was done."""
     done = []
     try:
-        with opened(address) as connection, connection.transaction():
+        with open_database(address) as connection, connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migration"
@@ -68,12 +68,12 @@ def migrate(address: str) -> list[str]:
                     done.append(path.stem)
     except psycopg.Error as error:
         raise CannotUseDatabase(
-            f"The tables cannot be made: {first_line(error)}. Nothing was changed."
+            f"The tables cannot be created: {first_line(error)}. Nothing was changed."
         ) from error
     return done
 
 
-def opened(address: str) -> Connection:
+def open_database(address: str) -> Connection:
     """Connect, or raise CannotUseDatabase with the reason."""
     try:
         connection = connect(address)
@@ -117,7 +117,7 @@ class _Needed(NamedTuple):
     things: list[str]
 
 
-def _needed() -> list[_Needed]:
+def _list_needed() -> list[_Needed]:
     """List all that a node uses, by the migrations."""
     made = [it for _, path in _migrations() for it in _MADE.findall(path.read_text("utf-8"))]
     return [
@@ -136,7 +136,7 @@ def _not_granted(connection: Connection) -> Iterator[tuple[str, _Needed]]:
     row = connection.execute(_CLOSED_SCHEMAS).fetchone()
     if row is not None:
         yield row[0], _Needed("SCHEMA", ["USAGE"], row[1])
-    for kind, ways, things in _needed():
+    for kind, ways, things in _list_needed():
         query = _NOT_GRANTED.format(kind.lower()).encode()
         row = connection.execute(query, (things, ways)).fetchone()
         if row is not None:
@@ -167,8 +167,8 @@ def check_key(connection: Connection, key_file: KeyFile) -> None:
         row = connection.execute(find, (_KEY_CHECK,)).fetchone()
         if row is not None and not key_file.path.exists():
             raise CannotUseDatabase(
-                f"There is no {key_file.path}, and the nodes of this fleet have a key: copy"
-                " fleet.key from the data folder of a node that runs."
+                f"There is no {key_file.path}, and the nodes of this fleet have a key: copy "
+                "fleet.key from the data folder of a node that is running."
             )
         own = blake2b(b"leverframe fleet", key=key_file.key(), digest_size=16).hexdigest()
         connection.execute(
@@ -180,8 +180,8 @@ def check_key(connection: Connection, key_file: KeyFile) -> None:
         raise CannotUseDatabase(f"The database cannot be used: {first_line(error)}.") from error
     if row is not None and row[0] != own:
         raise CannotUseDatabase(
-            f"{key_file.path} is not the key of this fleet: copy fleet.key from the data folder of"
-            " a node that runs."
+            f"{key_file.path} is not the key of this fleet. Copy fleet.key from the data folder "
+            "of a node that is running."
         )
 
 

@@ -1,8 +1,8 @@
 """A batch of rows of many controllers as one statement of PostgreSQL, behind a fence.
 
 The statement first takes the lane's row to the next batch number, and only if this node still holds
-the lane's epoch and the number before was the last one. Everything else hangs on that: a node that
-was declared dead meanwhile writes nothing, however late its bytes arrive.
+the lane's epoch and the number before was the last one. Everything else depends on that: a node
+that was declared dead writes nothing, however late its bytes arrive.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,8 +36,9 @@ SETTLE = (
 #: The life of a node and the number of its last batch.
 LAST_BATCH = "SELECT epoch, batch FROM lane WHERE node = %s"
 
-#: Finds a node that is still in this life, and lets nobody end that before the transaction ends. It
-#: does not hold up its beats, which change no key; who ends a life locks the row FOR UPDATE.
+#: Finds a node that is still in this life, and keeps that life from being ended before the
+#: transaction. It does not hold up its beats, which change no key; who ends a life locks the row
+#: FOR UPDATE.
 ALIVE = (
     "SELECT name FROM node WHERE name = %(node)s AND epoch = %(epoch)s AND is_alive FOR KEY SHARE"
 )
@@ -106,13 +107,13 @@ class Batch(NamedTuple):
         arrays = {name: array for found in by_rows.values() for name, array in found.items()}
         return cls(tuple(by_rows), arrays)
 
-    def fenced(self) -> str:
+    def with_fence(self) -> str:
         """Return the whole batch as a statement: 1 where it was written, 0 where it was fenced."""
         condition = "EXISTS (SELECT 1 FROM fence)"
         clauses = [f"fence AS ({FENCE} RETURNING 1)", *self._clauses(condition)]
         return f"WITH {', '.join(clauses)} SELECT count(*) FROM fence"  # noqa: S608
 
-    def unfenced(self) -> str:
+    def without_fence(self) -> str:
         """Return the statement for a transaction that has passed the fence."""
         return f"WITH {', '.join(self._clauses('true'))} SELECT 1"
 

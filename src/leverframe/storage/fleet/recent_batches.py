@@ -2,8 +2,8 @@
 
 The rows of many controllers lie apart: in the tables a batch would change a page or two for each of
 them, all of which go to the disk. Behind the last batch it changes a few pages in all. When enough
-has gathered it goes into the tables together, where a page then takes several rows at once, and of
-what changed often only the last value.
+has gathered it goes into the tables together, where a page then takes several rows together, and
+only the last of several values.
 """
 
 import sqlite3
@@ -15,7 +15,7 @@ import msgspec
 from leverframe.storage.statements import Statement
 from leverframe.storage.store import Rows
 
-#: So many letters are enough to go into the tables.
+#: From this number of letters on, batches go into the tables.
 ENOUGH = 512 * 1024
 
 FORGETTING: Statement = ("DELETE FROM recent", ())
@@ -30,7 +30,7 @@ _CHOSEN = (
 
 
 class RecentBatches:
-    """Where the batches are; the lane's thread changes it, and whoever reads asks it first."""
+    """Where the batches are; the lane's thread changes it, and readers look here first."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.size = 0
@@ -45,7 +45,7 @@ class RecentBatches:
         text = msgspec.json.encode(parts).decode()
         return ("INSERT INTO recent (number, parts) VALUES (?, ?)", (self._last_number + 1, text))
 
-    def added(self, parts: Mapping[int, Rows], statement: Statement) -> None:
+    def add(self, parts: Mapping[int, Rows], statement: Statement) -> None:
         """Take note of a batch that is on disk."""
         number, text = statement[1]
         self._note(number, parts, len(text))
@@ -64,7 +64,7 @@ class RecentBatches:
     def of(self, controllers: Iterable[int]) -> list[int]:
         """Return the numbers of the batches that hold something of controllers.
 
-        To be asked before the tables are read: what leaves the batches meanwhile is there.
+        Call it before the tables are read: what leaves the batches after that is in the tables.
         """
         numbers = self._numbers
         return [number for one in controllers for number in numbers.get(one, ())]
@@ -76,14 +76,14 @@ def recent_rows(
     """Read what batches hold of controllers: the rows that result from writing them in order."""
     if not numbers:
         return defaultdict(Rows)
-    return _merged(connection.execute(_CHOSEN, (str(list(numbers)),)), controllers)
+    return _merge(connection.execute(_CHOSEN, (str(list(numbers)),)), controllers)
 
 
 def all_recent_rows(connection: sqlite3.Connection) -> dict[int, Rows]:
-    return _merged(connection.execute(_ALL), None)
+    return _merge(connection.execute(_ALL), None)
 
 
-def _merged(
+def _merge(
     batches: Iterable[tuple[int, bytes]], controllers: Collection[int] | None
 ) -> defaultdict[int, Rows]:
     found: defaultdict[int, Rows] = defaultdict(Rows)

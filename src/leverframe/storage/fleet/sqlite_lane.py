@@ -1,8 +1,8 @@
 """The durable lane in a file: one SQLite database for all controllers of a node.
 
-A batch is written as it came (`recent_batches.py`) and goes into the tables with others, after
-those who waited for it were told. What erases, and uploads, go there at once, behind all that came
-before.
+A batch is written as it came (`recent_batches.py`) and goes into the tables with others, after the
+waiting callers got their result. Erasures and uploads go there immediately, after all earlier
+batches.
 """
 
 import contextlib
@@ -70,9 +70,9 @@ class SqliteLane(GroupCommitLane):
         elif any(map(_tables_touched, parts.values())):
             statement = self._recent.adding(parts)
             self._file.write([statement], erases=False)
-            self._recent.added(parts, statement)
+            self._recent.add(parts, statement)
             if self._recent.size >= ENOUGH:
-                # Behind this batch: nobody waits for it.
+                # After this batch: no caller waits for it.
                 self._thread.submit(self.fill_tables)
 
     def erase(self, controllers: Sequence[int]) -> None:
@@ -83,7 +83,7 @@ class SqliteLane(GroupCommitLane):
         try:
             self._write_to_tables([])
         except Exception as error:
-            log.warning("what was written last stays outside of its tables: %s", error)
+            log.warning("the latest batches could not be moved into the tables: %s", error)
 
     def _write_to_tables(
         self, statements: Sequence[Statement], *, erases: bool = False, scattered: int = 0
@@ -112,8 +112,8 @@ class SqliteLane(GroupCommitLane):
     # --- reading ----------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _reading_at_once(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection that reads for a transaction, so that nothing is moved meanwhile."""
+    def _read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Lend the reading connection for a transaction, so that nothing is moved during it."""
         with self._file.reading() as connection:
             connection.execute("BEGIN")
             try:
@@ -124,7 +124,7 @@ class SqliteLane(GroupCommitLane):
     def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
         chosen, batches = str(list(controllers)), self._recent.of(controllers)
         audit: dict[int, list[str]] = {}
-        with self._reading_at_once() as connection:
+        with self._read_transaction() as connection:
             settings = _by_controller(connection, "setting", "path", "", chosen)
             kept = _by_controller(connection, "kept", "name", f" AND NOT {IS_AUDIT}", chosen)
             query = f"SELECT controller, name FROM kept WHERE {_CHOSEN} AND {IS_AUDIT}"  # noqa: S608
@@ -132,7 +132,7 @@ class SqliteLane(GroupCommitLane):
                 audit.setdefault(one, []).append(name)
             recent = recent_rows(connection, batches, frozenset(controllers))
             return {
-                one: _stored(
+                one: _rows_of(
                     settings.get(one, {}), kept.get(one, {}), audit.get(one, []), recent[one]
                 )
                 for one in controllers
@@ -142,7 +142,7 @@ class SqliteLane(GroupCommitLane):
         """Read everything that is stored of a controller; secrets are sealed."""
         query = "SELECT name, data FROM blob WHERE controller = ?"
         batches = self._recent.of([controller])
-        with self._reading_at_once() as connection:
+        with self._read_transaction() as connection:
             stored = Rows(
                 settings=_texts(connection, "setting", "path", controller),
                 kept=_texts(connection, "kept", "name", controller),
@@ -155,7 +155,7 @@ class SqliteLane(GroupCommitLane):
     def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
         where = f" AND {IS_AUDIT} AND name GLOB ?"
         batches = self._recent.of([controller])
-        with self._reading_at_once() as connection:
+        with self._read_transaction() as connection:
             texts = _texts(connection, "kept", "name", controller, where, f"{prefix}*")
             recent = recent_rows(connection, batches, [controller])[controller]
             of_trail = {
@@ -167,7 +167,7 @@ class SqliteLane(GroupCommitLane):
 
     def read_messages(self, controller: int) -> dict[int, Any]:
         batches = self._recent.of([controller])
-        with self._reading_at_once() as connection:
+        with self._read_transaction() as connection:
             texts = _texts(connection, "message", "number", controller)
             recent = recent_rows(connection, batches, [controller])[controller]
             return messages_from_texts(texts | recent.messages)
@@ -184,14 +184,14 @@ def _tables_touched(rows: Rows) -> int:
     return sum(map(bool, (rows.settings, rows.kept, rows.messages)))
 
 
-def _stored(settings: _Texts, kept: _Texts, audit: Iterable[str], recent: Rows) -> Stored:
+def _rows_of(settings: _Texts, values: _Texts, audit: Iterable[str], recent: Rows) -> Stored:
     """Return what the tables hold of a controller, with what was written last."""
     trail: _Texts = dict.fromkeys(audit, "")
     for name, text in recent.kept.items():
-        (trail if name.startswith(AUDIT_PREFIXES) else kept)[name] = text
+        (trail if name.startswith(AUDIT_PREFIXES) else values)[name] = text
     return Stored(
         values_from_texts(settings | recent.settings),
-        values_from_texts(kept),
+        values_from_texts(values),
         [name for name, text in trail.items() if text is not None],
     )
 

@@ -51,7 +51,8 @@ CREATE INDEX chunk_by_label ON chunk ({of}tier, label, start);
 CREATE INDEX chunk_by_age ON chunk ({of}tier, end, cost, points);
 CREATE TABLE mark (id INTEGER PRIMARY KEY {marks}, at REAL NOT NULL);
 """
-#: What explains values, by the numbers in their series (`reason_texts.py`); since format 2.
+#: What explains values, by the numbers in their series (`reason_texts.py`); since format 2. The
+#: table keeps its name `told`, because files on disk have it.
 _TEXTS = """
 CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE ({of}number));
 """
@@ -89,7 +90,7 @@ class ChunkStore:
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         with sentences(path or IN_MEMORY):
-            self._connection = opened_file(path, max_bytes, OF_ONE)
+            self._connection = open_file(path, max_bytes, OF_ONE)
             if path is None:
                 # A history in memory ends with its controller, which need not be closed.
                 weakref.finalize(self, self._connection.close)
@@ -116,12 +117,12 @@ class ChunkStore:
     def reading_ahead(self, since: float) -> AbstractContextManager[None]:
         """Prepare for questions about each label from a time on, and about what held then.
 
-        Nothing is written meanwhile. A file needs no preparation.
+        Nothing is written in the meantime. A file needs no preparation.
         """
         return nullcontext()
 
     def small_chunks(self) -> dict[tuple[Tier, str], int] | None:
-        """Return the number of the smallest chunks of all labels, if they were counted at once."""
+        """Return the number of the smallest chunks of each label, if all were counted together."""
         return None
 
     def labels(self) -> list[str]:
@@ -131,18 +132,18 @@ class ChunkStore:
 
     def since(self, tier: Tier) -> float | None:
         """Find the earliest time in a tier."""
-        # The chunk that ends first also begins first, unless the clock was set back meanwhile.
+        # The chunk that ends first also begins first, unless the clock was set back in between.
         query = f'SELECT start FROM chunk WHERE {self._own} AND tier = ? ORDER BY "end" LIMIT 1'  # noqa: S608
         found = self._find(query, tier.number).fetchone()
         return None if found is None else float(found[0])
 
-    def recorded_until(self) -> float | None:
+    def end_of_record(self) -> float | None:
         """Return the time up to which everything is recorded."""
         found = self._connection.execute("SELECT at FROM mark WHERE id = ?", self._mark).fetchone()
         return None if found is None else float(found[0])
 
-    def ended_at(self) -> float | None:
-        """Return when recording was ended in order, if nobody has noted the gap yet."""
+    def stop_time(self) -> float | None:
+        """Return when recording was ended properly, if the gap after it is not recorded yet."""
         return None
 
     def cost(self, tier: Tier) -> int:
@@ -153,7 +154,7 @@ class ChunkStore:
         """Return the number of rows in a tier."""
         return self._points[tier.number]
 
-    def used(self) -> int:
+    def bytes_in_use(self) -> int:
         """Return the bytes in use, with the room that is lost between chunks."""
         (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
         (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
@@ -315,7 +316,7 @@ class ChunkStore:
         self._connection.close()
 
 
-def opened_file(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sqlite3.Connection:
+def open_file(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sqlite3.Connection:
     """Open a file, or one in memory, and make its tables if it is new."""
     if path is not None:
         os.close(open_private(path))

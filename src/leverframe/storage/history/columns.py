@@ -49,7 +49,7 @@ class UnreadableChunk(Exception):
 
 
 def columns_from_rows(rows: Sequence[Row]) -> Columns:
-    """Sort rows by time, whatever the clock did meanwhile, and turn them into columns."""
+    """Sort rows by time, even if the clock was set back, and turn them into columns."""
     ordered = sorted(rows, key=itemgetter(TIME))
     return [array("d", column) for column in zip(*ordered, strict=True)]
 

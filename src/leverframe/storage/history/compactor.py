@@ -43,7 +43,7 @@ DAY_S = 86400.0
 #: rows, and how many chunks within one span it takes.
 SIZES = ((0, 32), (32, 512))
 MERGED = 16
-#: Where the bytes are short so many are merged, before anything is removed: a chunk of one value
+#: When bytes run short, this number is merged before anything is removed: a chunk of one value
 #: takes ten times its room.
 MERGED_EARLY = 4
 #: How many chunks go at a time because of their age, and because of their bytes.
@@ -136,7 +136,7 @@ class Reduction:
         row = None
         if at < self._at:
             # The clock was set back: what holds is known from here on, not from before.
-            row = self._closed() if self._start is not None else None
+            row = self._close() if self._start is not None else None
             self._at = at
         elif self._start is not None:
             row = self.close(at)
@@ -151,7 +151,7 @@ class Reduction:
         if self._start is None or now < self._end:
             return None
         self._hold_until(self._end)
-        return self._closed()
+        return self._close()
 
     def peek(self, now: float) -> Row | None:
         """Return the row of the open interval as if it ended now."""
@@ -159,7 +159,7 @@ class Reduction:
             return None
         so_far = copy(self)
         so_far._hold_until(min(now, self._end))
-        return so_far._closed()
+        return so_far._close()
 
     def _hold_until(self, until: float) -> None:
         seconds, held = until - self._at, self.held
@@ -175,7 +175,7 @@ class Reduction:
             if held > self._high:
                 self._high = held
 
-    def _closed(self) -> Row:
+    def _close(self) -> Row:
         assert self._start is not None
         low, high = self._low, self._high
         if low > high:
@@ -199,12 +199,12 @@ class Compactor:
         #: Chunks of the smallest size, and appended since they were counted.
         counted = chunk_store.small_chunks()
         self._appended: dict[tuple[Tier, str], int] = counted or {}
-        #: Of a label that was not counted so many are assumed that somebody looks.
+        #: The number assumed for a label that was not counted, so that it is counted soon.
         self._assumed = MERGED if counted is None else 0
         self._rows: dict[tuple[Tier, str], list[Row]] = defaultdict(list)
         #: Up to when everything has come.
         self._newest = -inf
-        recorded_until = chunk_store.recorded_until()
+        recorded_until = chunk_store.end_of_record()
         if recorded_until is not None:
             # What held is asked for at the end of the quarter before the one that is open.
             with chunk_store.reading_ahead(recorded_until - 2 * QUARTERS.interval_s):
@@ -216,7 +216,7 @@ class Compactor:
         for label in self.chunk_store.labels():
             for tier, reduction in zip(REDUCED, self._reductions_of(label), strict=True):
                 start = recorded_until // tier.interval_s * tier.interval_s
-                reduction.resume(self.held_before(label, start), start)
+                reduction.resume(self.value_before(label, start), start)
                 rows = self.chunk_store.rows(RAW, label, start, inf)
                 points = zip(rows[TIME], rows[VALUE], strict=True)
                 reduction.put(point for point in points if start <= point[0] <= recorded_until)
@@ -227,7 +227,7 @@ class Compactor:
         """Record samples in the order they came: all of them, or none if this raises."""
         try:
             self._add(samples)
-            self._bound_bytes()
+            self._limit_bytes()
             self.chunk_store.commit()
         except BaseException:
             self.chunk_store.roll_back()
@@ -259,7 +259,7 @@ class Compactor:
                 for tier, reduction in zip(REDUCED, reductions, strict=True):
                     if rows := reduction.put(new):
                         self._rows[tier, label] += rows
-                self._append(RAW, label, thinned(new, label))
+                self._append(RAW, label, thin(new, label))
         self._advance(newest)
         for (tier, label), rows in self._rows.items():
             self._append(tier, label, rows)
@@ -267,7 +267,7 @@ class Compactor:
             self.chunk_store.set_recorded_until(newest)
 
     def _reasons(self, came: Iterable[_Came]) -> Iterator[Point]:
-        """Write each reason down unless it is the one before, as of most switches in a row."""
+        """Record each reason unless it repeats the one before, as most do."""
         before: object = _NOTHING
         for at, reason in came:
             if reason is not before and reason != before:
@@ -306,7 +306,7 @@ class Compactor:
             appended = self.chunk_store.chunks(tier, label, *SIZES[0])
         self._appended[tier, label] = appended
 
-    def _bound_bytes(self) -> None:
+    def _limit_bytes(self) -> None:
         cost, share = self.chunk_store.cost, self._bounds.share
         if not self._is_full() and all(cost(tier) <= share(tier) for tier in TIERS):
             return
@@ -321,7 +321,7 @@ class Compactor:
 
     def _is_full(self) -> bool:
         # Room that is lost between chunks counts, too.
-        return self.chunk_store.used() > self._bounds.full
+        return self.chunk_store.bytes_in_use() > self._bounds.full
 
     def _merge_early(self) -> None:
         for (tier, label), appended in self._appended.items():
@@ -340,7 +340,7 @@ class Compactor:
         """List the labels that anything is known of."""
         return list(self._reductions)
 
-    def held_before(self, label: str, at: float) -> float:
+    def value_before(self, label: str, at: float) -> float:
         """Return the value that held just before a time, from the finest tier that knows it."""
         for tier in TIERS:
             # A row of a reduced tier is about its interval, so it must have ended by then.
@@ -377,7 +377,7 @@ def changes(points: Iterable[Point], held: float) -> list[Point]:
     return new
 
 
-def thinned(points: Sequence[Point], label: str) -> list[Point]:
+def thin(points: Sequence[Point], label: str) -> list[Point]:
     """Select at most three values of a reading for every second."""
     if label in _AS_THEY_COME or len(points) <= MAX_PER_SECOND:
         return list(points)

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS entry (
 );
 """
 ENTRY_COLUMNS = "number, time, cause, which, data"
-#: An entry that is written again, by whoever does not know that it is there, replaces the first.
+#: An entry that is written twice replaces the first.
 REPLACED = (
     "time = excluded.time, cause = excluded.cause, which = excluded.which, data = excluded.data"
 )
@@ -48,7 +48,7 @@ class EntryQuestion(NamedTuple):
 
 
 class EntryTable:
-    """The entries of one controller; whoever adds commits."""
+    """The entries of one controller; the caller that adds entries commits them."""
 
     def __init__(
         self, connection: HistoryConnection, max_bytes: int, controller: int | None = None

@@ -1,8 +1,8 @@
 """Records the journal in the file of the history, so that it outlasts the process.
 
-Entries are numbered on from those that are stored, so that what led to what is told by numbers also
-there. The journal in memory holds the newest few hundred; under a flood of switching some of them
-are gone before they could be kept, and an entry tells how many.
+Entries are numbered on from those that are stored, so that numbers link causes and effects there as
+well. The journal in memory holds the newest few hundred; under a flood of switching some of them
+are gone before they could be kept, and an entry records their number.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from leverframe.storage.history.new_entries import NewEntries
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
-#: So many are recorded at once on virtual time, where no timer runs.
+#: The number recorded together on virtual time, where no timer runs.
 BATCH = KEPT_ENTRIES // 2
 _BY_START = Cause("start")
 
@@ -50,13 +50,13 @@ class JournalRecorder:
         self._waiting: list[Entry] = []
         #: What is added to numbers; None until the file was asked for its newest.
         self._base: int | None = None
-        #: How many entries a journal had that went on here.
+        #: The number of entries of a journal that is continued here.
         self._recorded_elsewhere: int | None = None
-        #: One after the other: the first tells what the others count from.
+        #: One after the other: the first finds the number that the others count from.
         self._order = asyncio.Lock()
 
     def record_if_due(self) -> None:
-        """Record new entries: many at once, few of them after a while."""
+        """Record new entries: many immediately, a few after a while."""
         if self._timer is not None or not self._is_recording:
             return
         new = self._journal().count - self._number
@@ -84,11 +84,11 @@ class JournalRecorder:
         self._waiting = [entry for entry in self._waiting if entry.number <= state]
 
     def resume_after(self, count: int) -> None:
-        """Resume after so many entries, which were recorded elsewhere."""
+        """Resume after this number of entries, which were recorded elsewhere."""
         self._number = self._recorded_elsewhere = count
 
     def forget(self) -> None:
-        """Begin anew with a history that has forgotten everything."""
+        """Start again with an empty history."""
         self._number, self._base, self._recorded_elsewhere = 0, None, None
         self._waiting.clear()
 
@@ -98,12 +98,12 @@ class JournalRecorder:
             self._timer.cancel()
         if self._history.is_durable:
             self._history.begin_close()
-            # What cannot be written now is lost with the process; the history tells its trouble.
+            # What cannot be written now is lost with the process; the history reports its problem.
             with suppress(StoreUnavailable):
                 await self._write()
 
     def _collect_after(self, seconds: float) -> None:
-        """Collect what comes meanwhile, before the journal lets go of it, and then write."""
+        """Collect new entries before the journal drops them, and then write."""
         now = min(seconds, GATHER_S)
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(now, self._collect_for, seconds - now)
@@ -135,8 +135,8 @@ class JournalRecorder:
         self._waiting += new
         self._number = journal.count
 
-    def _bound_waiting(self) -> None:
-        """Give up the oldest entries where too many wait, and tell how many."""
+    def _limit_waiting(self) -> None:
+        """Drop the oldest entries if too many wait, and record their number."""
         over = len(self._waiting) - self._history.max_entries
         if over > 0:
             gone = self._waiting[: over + 1]
@@ -169,7 +169,7 @@ class JournalRecorder:
             has_start = base is None and before is None
             kept = entries[1:] if has_start else entries
             self._waiting = [*kept, *self._waiting]
-            self._bound_waiting()
+            self._limit_waiting()
             raise
 
 

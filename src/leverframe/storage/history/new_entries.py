@@ -13,7 +13,7 @@ class NewEntries(Struct, frozen=True):
     entries: list[Entry]
     #: What is added to numbers; None until the history was asked for its newest.
     base: int | None
-    #: How many entries a journal had that went on from another node.
+    #: The number of entries of a journal that continues from another node.
     told_elsewhere: int | None
 
     def add_to(self, compactor: Compactor) -> int:
@@ -23,10 +23,10 @@ class NewEntries(Struct, frozen=True):
         return base
 
     def stage_in(self, compactor: Compactor) -> int:
-        """Do the same for somebody who commits."""
+        """Do the same for a caller that commits."""
         chunk_store = compactor.chunk_store
         base = self._base_after(chunk_store.entries.newest())
-        reports = [_numbered_on(report_of(entry), base) for entry in self.entries]
+        reports = [_renumber(report_of(entry), base) for entry in self.entries]
         chunk_store.add_entries(
             [
                 EntryRow(one.number, one.time, one.cause, one.which, msgspec.json.encode(one))
@@ -38,16 +38,17 @@ class NewEntries(Struct, frozen=True):
     def _base_after(self, newest: int) -> int:
         if self.base is not None:
             return self.base
-        # Of entries that are stored already the newest is the last one that was told elsewhere.
+        # Of entries that are stored already the newest is the last one that was recorded elsewhere.
         return newest + 1 if self.told_elsewhere is None else max(0, newest - self.told_elsewhere)
 
 
-def _numbered_on(report: EntryReport, base: int) -> EntryReport:
+def _renumber(report: EntryReport, base: int) -> EntryReport:
     """Count numbers of entries on from those of earlier runs."""
-    by = report.by
-    if by.after or by.conditions:
+    cause = report.by
+    if cause.after or cause.conditions:
         conditions = tuple(
-            replace(one, after=base + one.after) if one.after else one for one in by.conditions
+            replace(one, after=base + one.after) if one.after else one for one in cause.conditions
         )
-        by = replace(by, conditions=conditions, after=base + by.after if by.after else 0)
-    return replace(report, number=base + report.number, by=by, after=by.after or None)
+        after = base + cause.after if cause.after else 0
+        cause = replace(cause, conditions=conditions, after=after)
+    return replace(report, number=base + report.number, by=cause, after=cause.after or None)

@@ -52,9 +52,9 @@ _GENEROUS = 8192
 #: Digits of a mean; more than any sensor has.
 _DIGITS = 6
 
-#: About so many values are looked at for one piece of what is read.
+#: The approximate number of values that are read for one piece.
 _PIECE = 20_000
-#: What a label costs besides its values, as so many of them.
+#: What a label costs besides its values, as a number of values.
 _PER_LABEL = 100
 _LAST_YEAR_ENDS = 253_402_300_800
 #: The columns of an answer.
@@ -70,7 +70,7 @@ class TooManyValues(ErrorForPeople):
 
 
 class TimeSpan(Struct, frozen=True):
-    """A question: labels from one time to another, in at most so many points each."""
+    """A question: labels from one time to another, with a limit of points for each."""
 
     labels: tuple[str, ...]
     first: float
@@ -95,7 +95,7 @@ def answer_pieces(compactor: Compactor, span: TimeSpan, prefix: str = "") -> Ite
 
     Labels that are recorded with a prefix are shown without it.
     """
-    resolution = yield from _resolved(compactor, span)
+    resolution = yield from _choose_resolution(compactor, span)
     step = resolution.step
     head = {
         "from": span.first,
@@ -128,7 +128,7 @@ def values_to_read(compactor: Compactor, span: TimeSpan) -> int:
     return read + len(span.labels) * span.points
 
 
-def recorded_labels(compactor: Compactor) -> tuple[str, ...]:
+def list_recorded_labels(compactor: Compactor) -> tuple[str, ...]:
     """List the labels that anything is known of, in the order in which they are shown."""
     known = set(compactor.labels())
     return tuple(label for label in RECORDED if label in known)
@@ -147,7 +147,7 @@ def since(compactor: Compactor) -> float | None:
 
 def resolution_of(compactor: Compactor, span: TimeSpan) -> Resolution:
     """Choose raw values where they fit and are still there, else the finest step that fits."""
-    return _finish(_resolved(compactor, span))
+    return _finish(_choose_resolution(compactor, span))
 
 
 def _finish(steps: Generator[bytes, None, T]) -> T:
@@ -160,7 +160,7 @@ def _finish(steps: Generator[bytes, None, T]) -> T:
             return result
 
 
-def _resolved(compactor: Compactor, span: TimeSpan) -> Generator[bytes, None, Resolution]:
+def _choose_resolution(compactor: Compactor, span: TimeSpan) -> Generator[bytes, None, Resolution]:
     """Choose the resolution in steps, each of them an empty piece."""
     if _tier_for(compactor, span, 0) is RAW and (yield from _fits_raw(compactor, span)):
         return Resolution(RAW, 0)
@@ -211,7 +211,7 @@ def _came(
     begin, end = bisect_left(rows[TIME], first), bisect_right(rows[TIME], last)
     times, values = rows[TIME][begin:end], rows[VALUE][begin:end]
     if with_held and (not times or times[0] > first) and first < last:
-        held = rows[VALUE][begin - 1] if begin else compactor.held_before(label, first)
+        held = rows[VALUE][begin - 1] if begin else compactor.value_before(label, first)
         if not isnan(held):
             times.insert(0, first)
             values.insert(0, held)
@@ -284,7 +284,7 @@ def _axis_pieces(
     tier, step = resolution.tier, resolution.step
     start = span.first // step * step
     grid = _Grid(start, step, len(axis(span, step)))
-    held_from, held = start, compactor.held_before(label, start)
+    held_from, held = start, compactor.value_before(label, start)
     numbers = (VALUE, VALUE, VALUE, VALUE) if tier is RAW else (LOW, MEAN, HIGH, LAST)
     for rows in _row_windows(compactor, replace(span, first=start), label, tier):
         # A raw value has no duration of its own; the time it held is added with the next one.
@@ -366,7 +366,7 @@ def _mean(area: float, weight: float, low: float, high: float) -> float:
 
 
 class CsvStyle(Struct, frozen=True):
-    """How a table is written: for programs, or for people with names and local times."""
+    """How a table is written: for programs, or with names and local times."""
 
     #: What stands above a column instead of its label.
     titles: Mapping[str, str] = {}
@@ -380,7 +380,7 @@ FOR_PROGRAMS = CsvStyle()
 def csv_pieces(
     compactor: Compactor, span: TimeSpan, style: CsvStyle = FOR_PROGRAMS
 ) -> Iterator[bytes]:
-    """Write CSV in pieces, so that nobody ever holds more than a few thousand lines of it.
+    """Write CSV in pieces, so that only a few thousand lines are in memory.
 
     Raw values: a line whenever one of the labels changed, with what all of them held then. Reduced:
     a line for every interval, with lowest, mean and highest value of each label.
@@ -390,17 +390,17 @@ def csv_pieces(
     begun = since(compactor)
     # Decades before the first value would be millions of empty pieces.
     span = replace(span, first=max(span.first, span.now if begun is None else begun))
-    resolution = yield from _resolved(compactor, span)
+    resolution = yield from _choose_resolution(compactor, span)
     if resolution.step:
         names = [f"{title} {number}" for title in titles for number in _REDUCED]
         yield _lines([list(map(_text, (time, *names)))])
-        yield from _reduced_pieces(compactor, span, resolution, style)
+        yield from _reduce_pieces(compactor, span, resolution, style)
     else:
         yield _lines([list(map(_text, (time, *titles)))])
         yield from _raw_pieces(compactor, span, style)
 
 
-def _reduced_pieces(
+def _reduce_pieces(
     compactor: Compactor, span: TimeSpan, resolution: Resolution, style: CsvStyle
 ) -> Iterator[bytes]:
     step = resolution.step
@@ -468,7 +468,7 @@ def _lines(rows: Iterable[Sequence[str]]) -> bytes:
 
 def _time(at: float, zone: tzinfo | None, precision: str = "milliseconds") -> str:
     if at >= _LAST_YEAR_ENDS:
-        # A clock that was set to the last year there is, and goes on.
+        # A clock that was set to the last possible year, and keeps running.
         return repr(at)
     # Rounded first: the number may lie just below the millisecond that it means.
     if zone is not None:

@@ -1,7 +1,7 @@
 """The reasons of values, as short texts with a number each: a series holds nothing but numbers.
 
 A number follows from its text, so a history that moves to another file keeps its meaning. Texts of
-messages are not kept: they may hold what is not for everybody.
+messages are not kept: they may be confidential.
 """
 
 from hashlib import blake2b

@@ -43,7 +43,7 @@ class SharedHistory:
 
     #: Real seconds that a value of a controller may wait before it is handed over.
     gather_s = GATHER_S
-    #: Who asks is refused after so many seconds without an answer; None waits for it.
+    #: A question is refused after this number of seconds without an answer; None waits for it.
     answer_within_s: float | None = None
 
     def __init__(self, path: Path | None, bounds: Bounds, *, retry_s: float = RETRY_S) -> None:
@@ -107,14 +107,14 @@ class SharedHistory:
         return self._controllers
 
     def require(self) -> None:
-        """Raise StoreUnavailable at once where nothing can be reached at present."""
+        """Raise StoreUnavailable immediately if nothing can be reached at present."""
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
-        return self._opened().of(controller, self.bounds().max_bytes)
+        return self._chunks().of(controller, self.bounds().max_bytes)
 
     def note_stop(self, controller: int, at: float) -> None:
         """Note when a controller was stopped in order."""
-        self._opened().note_stop(controller, at)
+        self._chunks().note_stop(controller, at)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
         """Keep a worker's intervals in memory, and no longer those of who was quiet longest."""
@@ -140,7 +140,7 @@ class SharedHistory:
             set_aside_if_damaged(self._path, error)
 
     def give_up_on(self, worker: "WorkerOfOne", error: Exception) -> None:
-        """Begin anew after something went wrong with what a worker did."""
+        """Reopen the file after an operation of a worker failed."""
         self.give_up(error)
 
     def log(self, sentence: str | None) -> None:
@@ -151,17 +151,17 @@ class SharedHistory:
             self._logged.add(sentence)
             log.error("%s", sentence)
 
-    def _opened(self) -> SharedChunks:
+    def _chunks(self) -> SharedChunks:
         if self._file is None:
             self._file = SharedChunks(self._path, self._bounds.max_bytes)
         return self._file
 
     def _forget(self, controllers: list[int]) -> None:
         try:
-            self._opened().forget(controllers)
+            self._chunks().forget(controllers)
         except Exception as error:
-            # Nobody asks for it any more; the file stays larger than it needs to be.
-            log.warning("the history of removed controllers is still there: %s", error)
+            # It is never read again; the file stays larger than it needs to be.
+            log.warning("the history of removed controllers could not be deleted: %s", error)
             self.give_up(error)
 
 
@@ -179,7 +179,7 @@ class WorkerOfOne(ThreadHistoryWorker):
         self._was_opened = False
 
     def lay_down(self) -> None:
-        """Free the memory; the file has all that is needed to go on."""
+        """Free the memory; the file has all that is needed to resume."""
         self._compactor = None
 
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
@@ -190,7 +190,7 @@ class WorkerOfOne(ThreadHistoryWorker):
                 return await super().ask(work)
         except TimeoutError:
             self._shared.give_up_waiting()
-            raise StoreUnavailable("The history does not answer now; ask again later.") from None
+            raise StoreUnavailable("The history is not available now; try again later.") from None
 
     def _room(self) -> BacklogLimits:
         return self._shared.room()
@@ -198,9 +198,9 @@ class WorkerOfOne(ThreadHistoryWorker):
     def _leave(self) -> None:
         self._shared.leave()
 
-    def _opened(self) -> Compactor:
+    def _current_compactor(self) -> Compactor:
         self._shared.require()
-        compactor = super()._opened()
+        compactor = super()._current_compactor()
         self._shared.note_use(self)
         return compactor
 
@@ -214,7 +214,7 @@ class WorkerOfOne(ThreadHistoryWorker):
 
     def _record_gap(self, compactor: Compactor, chunks: ChunksOfOne) -> None:
         """Record that the controller was off, or killed, since something was recorded last."""
-        compactor.silence(chunks.ended_at())
+        compactor.silence(chunks.stop_time())
 
     def _end(self, at: float) -> None:
         super()._end(at)
@@ -222,13 +222,13 @@ class WorkerOfOne(ThreadHistoryWorker):
 
     def _record_end(self, at: float) -> None:
         if self._unwritten:
-            self._opened().add(self._unwritten)
+            self._current_compactor().add(self._unwritten)
         if self._was_opened:
-            # Whoever opens it next writes the gap: opening thousands would hold up the stop.
+            # The next worker records the gap: opening thousands would delay the stop.
             self._shared.note_stop(self._controller, at)
 
-    def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
-        super()._succeeded(loop)
+    def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:
+        super()._note_success(loop)
         self._shared.log(None)
 
     def _give_up(self, error: Exception) -> None:

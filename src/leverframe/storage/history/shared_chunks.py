@@ -10,7 +10,7 @@ from leverframe.storage.history.chunks import (
     OF_MANY,
     OF_ONE,
     ChunkStore,
-    opened_file,
+    open_file,
 )
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.connection import HistoryConnection
@@ -34,7 +34,7 @@ class SharedChunks:
         self._path = path or IN_MEMORY
         self._max_bytes = max_bytes
         with sentences(self._path):
-            self._connection = opened_file(path, max_bytes, OF_MANY)
+            self._connection = open_file(path, max_bytes, OF_MANY)
             self._connection.execute(_STOPPED)
 
     def of(self, controller: int, max_bytes: int = 0) -> "ChunksOfOne":
@@ -90,7 +90,7 @@ class SharedChunks:
     def give_out(self, controller: int, path: Path) -> None:
         """Write the history of a controller to an empty file of its own."""
         chunks = self.of(controller)
-        Compactor(chunks, Bounds()).silence(chunks.ended_at())
+        Compactor(chunks, Bounds()).silence(chunks.stop_time())
         with self._beside(path):
             self._transact(
                 [
@@ -154,12 +154,12 @@ class ChunksOfOne(ChunkStore):
         self._which = self._mark = (controller,)
         self._count_tiers()
 
-    def ended_at(self) -> float | None:
+    def stop_time(self) -> float | None:
         query = "SELECT at FROM stopped WHERE controller = ?"
         found = self._connection.execute(query, self._which).fetchone()
         return None if found is None else found[0]
 
-    def used(self) -> int:
+    def bytes_in_use(self) -> int:
         return sum(self._cost.values())
 
     def close(self) -> None:

@@ -2,9 +2,9 @@
 
 The engine appends to a list; that is all that a changing value costs on the event loop. The
 recorder hands the list over now and then. The thread opens the file, writes and reads, one job
-after the other, so whoever asks sees all that came before. Nothing that goes wrong there reaches
-the controller: values that cannot be written are tried again, the oldest are lost and counted, a
-damaged file is set aside, and `/health` tells what is wrong.
+after the other, so a question sees all that came before. Nothing that goes wrong there reaches the
+controller: values that cannot be written are tried again, the oldest are lost and counted, a
+damaged file is set aside, and `/health` shows the problem.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 #: Real seconds that a value may wait before it is written: what a killed process loses.
 GATHER_S = 5.0
-#: So many values are handed over at once, whatever the time.
+#: This number of values is handed over together, whatever the time.
 BATCH = 4096
 #: Values that wait for the thread at most; more of them are lost, or waited for on virtual time.
 MAX_WAITING = 200_000
@@ -80,7 +80,7 @@ class Figures(Struct):
 
     def update(self, chunk_store: ChunkStore) -> None:
         self.points = sum(chunk_store.points(tier) for tier in TIERS)
-        self.bytes = chunk_store.used()
+        self.bytes = chunk_store.bytes_in_use()
 
 
 class HistoryWorker(Protocol):
@@ -101,7 +101,7 @@ class HistoryWorker(Protocol):
     async def ask(self, work: Callable[[Compactor], Result], *, is_awaited: bool = True) -> Result:
         """Run a question after all that was added; raises StoreUnavailable if it cannot.
 
-        What nobody waits for lets the questions of others go first.
+        Work that no caller waits for lets questions go first.
         """
 
     async def add_entries(self, new: NewEntries, *, is_awaited: bool = True) -> int:
@@ -187,7 +187,7 @@ class ThreadHistoryWorker:
         self._retry: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._executor = executor or ThreadPoolExecutor(1, "history")
-        #: Takes what somebody waits for.
+        #: Runs the jobs that a caller waits for.
         self._asked = self._executor
         self._handed_over = 0
         self._done = 0
@@ -246,22 +246,22 @@ class ThreadHistoryWorker:
 
     def _add(self, samples: Sequence[Traced], loop: asyncio.AbstractEventLoop) -> None:
         try:
-            compactor = self._opened()
+            compactor = self._current_compactor()
             compactor.add([*self._unwritten, *samples])
             self._unwritten = []
             self.figures.update(compactor.chunk_store)
-            self._succeeded(loop)
+            self._note_success(loop)
         except _TROUBLES as error:
             self._give_up(error)
             waiting, most = [*self._unwritten, *samples], self._room().unwritten
             lost = max(0, len(waiting) - most)
             self.figures.lost += lost
             self._unwritten = waiting[-most:]
-            self._failed(error, loop, lost)
+            self._note_failure(error, loop, lost)
         except Exception:
             # A fault of ours: it would be the same with the same values, so they are given up.
             lost = len(self._unwritten) + len(samples)
-            log.exception("%d values of the history are lost by a fault", lost)
+            log.exception("%d values of the history were lost because of an error", lost)
             self.figures.lost += lost
             self._unwritten = []
         finally:
@@ -269,7 +269,7 @@ class ThreadHistoryWorker:
 
     def _ask(self, work: Callable[[Compactor], Result]) -> Result:
         try:
-            return work(self._opened())
+            return work(self._current_compactor())
         except _TROUBLES as error:
             self._give_up(error)
             raise StoreUnavailable(_sentence(error, "read")) from error
@@ -286,7 +286,7 @@ class ThreadHistoryWorker:
             self._compactor.silence(at)
             self._compactor.chunk_store.close()
 
-    def _opened(self) -> Compactor:
+    def _current_compactor(self) -> Compactor:
         if self._compactor is None:
             try:
                 self._compactor = self._open()
@@ -315,7 +315,7 @@ class ThreadHistoryWorker:
             self._compactor = None
         set_aside_if_damaged(self._path, error)
 
-    def _failed(self, error: Exception, loop: asyncio.AbstractEventLoop, lost: int) -> None:
+    def _note_failure(self, error: Exception, loop: asyncio.AbstractEventLoop, lost: int) -> None:
         """Plan another attempt; report a failure that has repeated, and that values are lost."""
         self._failures += 1
         is_first_loss = bool(lost) and not self._has_reported_loss
@@ -324,7 +324,7 @@ class ThreadHistoryWorker:
             sentence = _sentence(error, "recorded")
             if lost:
                 self._has_reported_loss = True
-                sentence += " There is no room for more: the oldest values are lost."
+                sentence += " The buffer is full: the oldest values are lost."
             self._log(sentence)
             _call(loop, self.on_trouble, sentence)
         _call(loop, self._try_again_later, loop)
@@ -332,7 +332,7 @@ class ThreadHistoryWorker:
     def _log(self, sentence: str) -> None:
         log.error("%s", sentence)
 
-    def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _note_success(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._failures >= WORTH_A_WORD or self._has_reported_loss:
             _call(loop, self.on_trouble, None)
         self._failures, self._has_reported_loss = 0, False
@@ -353,7 +353,7 @@ class HistoryRecorder:
     """The recorder of one controller: gathers samples of its engine and hands them to a worker.
 
     A timer runs only while something waits, so an idle controller costs nothing. On virtual time
-    there is no timer: samples are handed over when many have come, and before anybody asks.
+    there is no timer: samples are handed over in batches, and before each question.
     """
 
     def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float | None = None) -> None:
@@ -378,7 +378,7 @@ class HistoryRecorder:
         return self._worker.max_entries
 
     def flush_if_due(self) -> None:
-        """Hand over the samples: many at once, few of them after a while."""
+        """Hand over the samples: many immediately, a few after a while."""
         if len(self.samples) >= BATCH:
             self.flush()
         elif self._has_timer and self._timer is None and self.samples:
@@ -428,7 +428,7 @@ def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *value
 
 
 def _ignore_trouble(_: str | None) -> None:
-    """Drop a sentence: nobody wants to know of troubles yet."""
+    """Drop a sentence: no one listens for problems yet."""
 
 
 def set_aside_if_damaged(path: Path | None, error: Exception) -> None:
@@ -449,7 +449,7 @@ def _is_damaged(error: Exception) -> bool:
     return isinstance(error, StoreDamaged) or is_damage(error)
 
 
-def _sentence(error: Exception, what: str) -> str:
+def _sentence(error: Exception, action: str) -> str:
     if isinstance(error, StoreDamaged | StoreTooNew | StoreUnavailable):
         return str(error)
-    return f"History cannot be {what}: {reason(error)}. The controller goes on without it."
+    return f"History cannot be {action}: {reason(error)}. The controller keeps running without it."
