@@ -28,20 +28,20 @@ PART = "bootloader"
 #: How long a last answer that was lost can be asked for again.
 LINGER_S = 3.0
 NO_KEY = (
-    "This controller has no key to check firmware with, so it takes no image; name the owner's"
-    " public key as firmware_key in its configuration."
+    "This controller accepts no firmware because it has no key to verify it with. Set "
+    "firmware_key in its configuration to the owner's public key."
 )
 NO_ADDRESS = (
-    "No firmware can be sent to this controller of a node, which has no address of its own; write"
-    " address in the fleet file, or use `leverframe fleet place NAME --address ADDRESS`."
+    "This controller cannot receive firmware because it has no address of its own on its node. "
+    "Set address in the fleet file, or use `leverframe fleet place NAME --address ADDRESS`."
 )
 
 
 #: Transfers at a time in a process: each may hold the largest image in memory.
 TRANSFERS_AT_A_TIME = 4
 NO_PLACE = (
-    f"{TRANSFERS_AT_A_TIME} other controllers of this node receive firmware; send the image again"
-    " in a minute."
+    f"{TRANSFERS_AT_A_TIME} other controllers of this node are receiving firmware; retry in a "
+    "minute."
 )
 
 
@@ -146,8 +146,8 @@ class BootloaderServer(asyncio.DatagramProtocol):
         except OSError as error:
             self._troubles.note(
                 PART,
-                f"UDP port {self._port} cannot be used to take firmware"
-                f" ({error.strerror or error}); free it or choose another as tftp_port.",
+                f"UDP port {self._port} cannot be used to receive firmware "
+                f"({error.strerror or error}). Free it, or set another tftp_port.",
             )
             return
         self._troubles.note(PART, None)

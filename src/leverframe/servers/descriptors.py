@@ -101,16 +101,16 @@ class DescriptorBudget:
         if shares.take(source):
             return True
         if shares.used >= shares.limit:
-            self._refuse(server, source, FULL, f"clients hold all {shares.limit} connections")
+            self._refuse(server, source, FULL, f"all {shares.limit} client connections are in use")
         else:
             held = shares.held_by(source)
-            why = f"it holds {held} of {shares.limit}, and others need room"
+            why = f"it holds {held} of {shares.limit} connections, more than its share"
             self._refuse(server, source, SHARE, why)
         return False
 
     def _refuse(self, server: str, source: str, reason: str, why: str) -> None:
         self.refused[server, reason] += 1
         self._warn(
-            source, f"{server} {reason}", "%s: a connection from %s is refused: %s",
+            source, f"{server} {reason}", "%s: refused a connection from %s: %s",
             server, source, why,
         )  # fmt: skip

@@ -214,7 +214,7 @@ def _wrong_length(active: ActiveFault, request: Request, reply: Reply) -> SentRe
 def _status(active: ActiveFault) -> Reply:
     code = int(active["code"])
     title = PHRASES.get(code, "An error")
-    return problem_reply(code, f"{title}, by a fault that was set.")
+    return problem_reply(code, f"{title}, caused by a configured fault.")
 
 
 def _garbage(active: ActiveFault, request: Request, reply: Reply) -> SentReply:

@@ -59,7 +59,7 @@ class SmsCommands:
             self._log.warning(
                 sender,
                 "wait",
-                "an SMS from %s was passed over: after wrong codes none is looked at for %d s",
+                "ignored an SMS from %s: too many wrong codes, waiting %d s",
                 sender,
                 ceil(wait_s),
             )
@@ -67,7 +67,7 @@ class SmsCommands:
         command = self._command_in(text) if shows_code else None
         if command is None:
             self._log.warning(
-                sender, "code", "an SMS from %s without the right code was passed over", sender
+                sender, "code", "ignored an SMS from %s without the right code", sender
             )
             if shows_code:
                 self._count_wrong_code(sender)
@@ -103,7 +103,7 @@ class SmsCommands:
             if any(call.row.secret for call in calls):
                 raise NotAllowed("Accounts and passwords cannot be set by SMS.")
             if any(call.row.names_server for call in calls):
-                raise NotAllowed("Servers that passwords are sent to cannot be set by SMS.")
+                raise NotAllowed("Servers that receive stored passwords cannot be set by SMS.")
             await controller.perform(
                 [(call, None) for call in calls],
                 Cause("command", f"SMS from {sender}", source=sender),

@@ -77,8 +77,8 @@ class OwnNames:
             return
         if not self._is_own(without_port(host)):
             raise ForeignPage(
-                "The Host header names another machine. Ask for the controller by its address, or "
-                "add the name to `hosts` in its configuration."
+                "The Host header names another machine. Use the controller's address, or add the "
+                "name to `hosts` in its configuration."
             )
         if len(self._known) < 64:
             self._known.add(host)
@@ -179,14 +179,14 @@ def _with_port(authority: str, scheme: str) -> str:
 
 def _foreign() -> ForeignPage:
     return ForeignPage(
-        "The request was made by a page of another site. Open the controller's own page, or send "
+        "A page of another site sent this request. Open the controller's own page, or send "
         "the request without a browser."
     )
 
 
 def _without_source() -> ForeignPage:
     return ForeignPage(
-        "The request has the cookie of a session but does not say which page it comes from. Use "
-        "the controller's own page, or send the user name and password by HTTP Basic instead; a "
-        "program that keeps the cookie sends an Origin header with the controller's address."
+        "The request has a session cookie but no Origin or Referer header. Use the controller's "
+        "own page, or sign in by HTTP Basic. A program that keeps the cookie has to send an "
+        "Origin header with the controller's address."
     )

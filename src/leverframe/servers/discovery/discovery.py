@@ -141,8 +141,8 @@ class DiscoveryServer:
         except OSError as error:
             self._troubles.note(
                 PART,
-                f"UDP port {port} cannot be used, so the controller is not found by discovery"
-                f" ({error.strerror or error}); free it, or run with --no-discovery.",
+                f"UDP port {port} cannot be used ({error.strerror or error}), so discovery does "
+                "not find the controller. Free the port, or run with --no-discovery.",
             )
             self._retry = loop.call_later(retry_s, self._listen, port, retry_s)
         else:
@@ -178,7 +178,7 @@ class DiscoveryServer:
             cause = Cause("command", f"UDP {peer}", source=peer)
             self._controller.submit(commands, cause, account=UNRESTRICTED)
         except Refusal as refusal:
-            log.warning("the bootloader is not started: %s", refusal.detail)
+            log.warning("bootloader not started: %s", refusal.detail)
 
     def _shut(self) -> None:
         if self._retry is not None:

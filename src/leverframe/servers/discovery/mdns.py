@@ -183,7 +183,7 @@ class MdnsAnnouncer:
         except Exception as error:
             # Errors of the library may come without a text.
             why = str(error) or type(error).__name__
-            self._troubles.note(PART, f"the controller is not announced: {why}.")
+            self._troubles.note(PART, f"mDNS does not announce the controller: {why}.")
 
     async def _announce(self) -> None:
         self._zeroconf = await self._responder.take()

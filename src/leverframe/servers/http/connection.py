@@ -391,7 +391,9 @@ class Connection(asyncio.BufferedProtocol):
             reply = await answer
         except asyncio.CancelledError:
             reply = self._server.problem(
-                503, "The request was given up: the server stops, or the client has left."
+                503,
+                "The request was cancelled: the server is stopping, or the client has "
+                "disconnected.",
             )
         except Exception as error:
             reply = self._server.failed(request, error)
@@ -413,7 +415,7 @@ class Connection(asyncio.BufferedProtocol):
             self._change(STREAM)
             self._stream = self._server.run(self._run_raw(reply))
         else:
-            logger.error("The handler returned %r, which is no reply.", type(reply))
+            logger.error("The handler returned %r, which is not a reply.", type(reply))
             self._send(request, self._server.fault())
 
     def _is_last(self) -> bool:
@@ -426,7 +428,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             data = reply.encode(is_last, request.method == "HEAD")
         except ValueError:
-            logger.exception("A reply has a head that cannot be sent.")
+            logger.exception("The head of a reply cannot be sent.")
             reply, is_last = self._server.fault(), True
             data = reply.encode(close=True)
         self._server.answers[reply.status] += 1
@@ -508,7 +510,7 @@ class Connection(asyncio.BufferedProtocol):
         except asyncio.CancelledError:
             is_whole = self._parser.is_done  # a stop ends the stream as if it had come to its end
         except StreamCut as cut:
-            logger.warning("The answer to %r was cut: %s", request, cut)
+            logger.warning("The response to %r was cut off: %s", request, cut)
             is_whole = False
         except Exception:
             logger.exception("A stream failed.")

@@ -105,7 +105,7 @@ class HttpListener:
             except BlockingIOError:
                 return
             except OSError as error:
-                logger.error("No connection can be accepted for %d s: %s.", PAUSE_S, error.strerror)
+                logger.error("Accepting no connections for %d s: %s.", PAUSE_S, error.strerror)
                 self._loop.remove_reader(listening)
                 self._loop.call_later(PAUSE_S, self._listen_again, listening)
                 return

@@ -48,32 +48,33 @@ class OpenRequest(Struct, frozen=True):
 class JournalRequest(Struct):
     """One request, and how it was answered."""
 
-    number: Annotated[int, Meta(description="Counts all requests since the start.")]
+    number: Annotated[int, Meta(description="Number of the request, counted from the start.")]
     time: Annotated[float, Meta(description="Seconds since 1970, by the controller's clock.")]
-    method: Annotated[str, Meta(description="Empty where the bytes were no request.")]
+    method: Annotated[str, Meta(description="Empty if the bytes were not a request.")]
     path: str
     query: str | None
     source: Annotated[str, Meta(description="The address of the client.")]
     status: Annotated[
-        int | None, Meta(description="Null as long as there is no answer, or where none came.")
+        int | None, Meta(description="Null until the response is sent, and if there was none.")
     ] = None
     problem: Annotated[
-        str | None, Meta(description="Why it was refused, as the client was told.")
+        str | None, Meta(description="The reason of a refusal, as sent to the client.")
     ] = None
     headers: Annotated[
-        dict[str, str], Meta(description="By lower-case names; what may be a secret reads `***`.")
+        dict[str, str], Meta(description="By lower-case name; possible secrets read `***`.")
     ] = {}
     body: Annotated[
-        str | None, Meta(description="As text, with secrets masked; null where there is none.")
+        str | None, Meta(description="As text, with secrets masked; null without a body.")
     ] = None
     body_left_out: Annotated[
-        str, Meta(description="Why a body is not kept: `secret`, `file` or `large`.")
+        str, Meta(description="Why the body is not kept: `secret`, `file` or `large`.")
     ] = ""
     duration: Annotated[
-        float | None, Meta(description="Seconds of real time from the request to its answer.")
+        float | None, Meta(description="Seconds of real time from the request to its response.")
     ] = None
     fault: Annotated[
-        str | None, Meta(description="The faults that acted on it, as `/sim.cgi?fault=` has them.")
+        str | None,
+        Meta(description="The faults that affected it, as `/sim.cgi?fault=` writes them."),
     ] = None
 
     @property

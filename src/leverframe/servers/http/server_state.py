@@ -31,8 +31,7 @@ logger = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
 NO_FILES_LEFT = (
-    "The request needs a file that cannot be opened, because too many are open. Try again in a few"
-    " seconds."
+    "Too many files are open, so a file for this request cannot be opened. Retry in a few seconds."
 )
 DEFAULT_LIMITS = HttpLimits()
 #: The replies that one address alone does not read may fill half of the room for all.
@@ -126,7 +125,7 @@ class ServerState:
                 self.next_sweep = None
 
     def warn_of_unread_replies(self, source: str) -> None:
-        self._warn(source, "unread", "%s: a connection is reset: it reads no replies", source)
+        self._warn(source, "unread", "%s: reset a connection that reads no replies", source)
 
     def answer_later(self, connection: AnsweringConnection) -> None:
         """Plan the answers of a connection for when all that this round brings has been read."""
@@ -184,14 +183,12 @@ class ServerState:
         return msgspec.structs.replace(problem, headers=problem.headers + bad.headers)
 
     def fault(self) -> Reply:
-        return self.problem(
-            500, "The request failed by a fault in this program; its log says more."
-        )
+        return self.problem(500, "The request failed because of an internal error; see the log.")
 
     def failed(self, request: Request, error: Exception) -> Reply:
         """Log why a request could not be answered; return what its client gets instead."""
         if lacks_descriptors(error):
-            self._warn("", "descriptors", "%r cannot be answered now: %s", request, error)
+            self._warn("", "descriptors", "%r cannot be answered: %s", request, error)
             reply = problem_reply(503, NO_FILES_LEFT)
             return msgspec.structs.replace(reply, headers=(*reply.headers, *RETRY))
         logger.error("The handler failed for %r.", request, exc_info=error)

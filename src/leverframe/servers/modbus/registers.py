@@ -92,7 +92,7 @@ class ModbusRegisters:
         except ControllerElsewhere:
             return exception_answer(function, DEVICE_BUSY)
         except Refusal as refusal:
-            log.info("a write by %s was refused: %s", peer, refusal.detail)
+            log.info("refused a write by %s: %s", peer, refusal.detail)
             code = ILLEGAL_ADDRESS if isinstance(refusal, NotOffered) else DEVICE_FAILURE
             return exception_answer(function, code)
 
@@ -204,7 +204,7 @@ class ModbusRegisters:
         try:
             await outstanding.finish()
         except StoreUnavailable as error:
-            log.warning("a write by Modbus TCP was not carried out: %s", error)
+            log.warning("a write by Modbus TCP failed: %s", error)
             return exception_answer(request.function, DEVICE_FAILURE)
         return request.confirmation()
 

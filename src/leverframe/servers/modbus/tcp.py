@@ -102,9 +102,9 @@ class ModbusTcpServer:
             self._place.try_it()
         except OSError as error:
             raise Conflict(
-                f"The Modbus TCP server is not switched on. {self._cannot_use(error)}."
-                " Free it, or choose another with modbus_port in the configuration.",
-                allowed="a port that is free",
+                f"The Modbus TCP server stays off. {self._cannot_use(error)}. Free the port, or "
+                "set another modbus_port in the configuration.",
+                allowed="a free port",
             ) from error
 
     def _cannot_use(self, error: OSError) -> str:
@@ -168,8 +168,8 @@ class ModbusTcpServer:
         except OSError as error:
             self._troubles.note(
                 NAME,
-                f"{self._cannot_use(error)}. Free it and send modbuson=1 again, or choose another"
-                " with modbus_port in the configuration.",
+                f"{self._cannot_use(error)}. Free the port and send modbuson=1 again, or set "
+                "another modbus_port in the configuration.",
             )
             return False
         return True
@@ -197,7 +197,7 @@ class ModbusTcpServer:
         if not self._shares.take(source):
             self._descriptors.refused[SERVER, SHARE] += 1
             self._warn(
-                source, "share", "%s: a connection from %s is refused: it has %d of %d",
+                source, "share", "%s: refused a connection from %s: it has %d of %d",
                 NAME, source, self._shares.held_by(source), self._shares.limit,
             )  # fmt: skip
             return None

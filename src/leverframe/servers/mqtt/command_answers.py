@@ -18,7 +18,7 @@ from leverframe.storage.store import StoreUnavailable
 #: Answers that wait, of which each takes a kilobyte or two with what its command has to store. What
 #: comes on top is refused; brokers keep less by themselves for who does not read.
 MAX_WAITING = 5000
-FAULT = "The command failed by a fault in this program; its log says more."
+FAULT = "The command failed because of an internal error; see the log."
 
 
 class WaitingAnswer(Struct):

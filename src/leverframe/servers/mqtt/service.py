@@ -331,7 +331,7 @@ class MqttService:
         except NeedsHashing:
             answer = "Passwords cannot be set by MQTT."
         except UnicodeDecodeError:
-            answer = "The command is no UTF-8 text."
+            answer = "The command is not UTF-8 text."
         except Exception:
             # The library that calls this would keep it to itself.
             self._log.exception(self._place, "command", "%s: a command ended unexpectedly", NAME)
@@ -341,8 +341,8 @@ class MqttService:
     def _submit(self, payload: bytes) -> Outstanding | None:
         if self._answers.are_too_many:
             raise Refusal(
-                "Too many commands before this one wait for their answers. Nothing was done; send"
-                " it again later."
+                "Too many earlier commands are waiting for their responses. The command was not "
+                "carried out; send it again later."
             )
         self._controller.check_that_it_is_here()
         if self._controller.bootloader_until is not None:
@@ -358,4 +358,4 @@ class MqttService:
 
 def _log_failure(future: "asyncio.Future[None]") -> None:
     if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("what was published by MQTT is not on disk: %s", error)
+        log.error("MQTT publications not stored: %s", error)

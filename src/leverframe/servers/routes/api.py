@@ -51,7 +51,7 @@ class AccountReport(Struct, frozen=True):
     refresh: int
     trusted: Annotated[
         list[str] | UnsetType,
-        Meta(description="Networks whose programs need not sign in; told to the administrator."),
+        Meta(description="Networks whose programs need no sign-in; shown to administrators."),
     ] = UNSET
     trusted_role: Literal["user", "administrator"] | UnsetType = UNSET
 
@@ -70,18 +70,18 @@ class Health(Struct, frozen=True):
     board: str
     troubles: Annotated[
         list[str] | UnsetType,
-        Meta(description="The parts that are not as they should be, if any."),
+        Meta(description="The parts with a problem, if any."),
     ] = UNSET
-    findings: Annotated[
-        int | UnsetType, Meta(description="How many findings there are, if any.")
-    ] = UNSET
+    findings: Annotated[int | UnsetType, Meta(description="The number of findings, if any.")] = (
+        UNSET
+    )
     ports: Annotated[
         dict[str, int] | UnsetType,
-        Meta(description="The ports that are open, by what is spoken there."),
+        Meta(description="The open ports, by protocol."),
     ] = UNSET
     without_effect: Annotated[
         dict[str, str] | UnsetType,
-        Meta(description="Keys of the configuration that do nothing here, each with the reason."),
+        Meta(description="Configuration keys that have no effect here, each with the reason."),
     ] = UNSET
 
 
@@ -89,7 +89,7 @@ class NotRestored(Struct, frozen=True):
     """A setting that the last restore left out."""
 
     path: str
-    value: Annotated[Any, Meta(description="What the backup holds; null for a secret.")]
+    value: Annotated[Any, Meta(description="The value in the backup; null for a secret.")]
     reason: str
 
 

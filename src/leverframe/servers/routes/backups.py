@@ -86,7 +86,7 @@ class BackupEndpoint:
         except StoreUnavailable as error:
             return reply_to_refusal(StoreFailed.because(error))
         if lost := len(restored.not_carried_over):
-            log.warning("the restore left %d settings out; /api/restore-report lists them", lost)
+            log.warning("the restore skipped %d settings; /api/restore-report lists them", lost)
             # Rules do something else by that, and there are few of them.
             for one in restored.not_carried_over:
                 if one.path.startswith("rules."):
@@ -115,8 +115,8 @@ class BackupEndpoint:
             if controller.pending is present and controller.profile == profile:
                 return restored
         raise Conflict(
-            "The settings were changed again and again while the backup was checked; nothing was "
-            "restored. Send it again."
+            "The settings kept changing while the backup was being checked. Nothing was restored; "
+            "send the backup again."
         )
 
     async def _in_thread(self, work: Callable[..., _Result], *arguments: Any) -> _Result:

@@ -34,9 +34,9 @@ def _page(seconds: int) -> Reply:
 <body>
 <h1>Leverframe</h1>
 <h2>Bootloader</h2>
-<p>The controller waits for new firmware by TFTP. All outputs are off.</p>
-<p><progress max="60" value="{min(seconds, 60)}"></progress> {seconds} s left, unless an image is
-on its way; then the controller starts again.</p>
+<p>The controller is waiting for new firmware by TFTP. All outputs are off.</p>
+<p><progress max="60" value="{min(seconds, 60)}"></progress> {seconds} s left. A transfer that has begun
+is completed first; then the controller restarts.</p>
 </body>
 </html>
 """

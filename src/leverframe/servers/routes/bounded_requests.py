@@ -39,7 +39,7 @@ USUAL_BUDGET = WorkBudget()
 
 class TooMuchWork(Refusal):
     status = 422
-    title = "This is too much work for one request"
+    title = "Too much work for one request"
 
 
 def no_tenant() -> None:

@@ -130,4 +130,4 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
 
 def wrong_method(path: str, methods: tuple[str, ...]) -> WrongMethodForPath:
-    return WrongMethodForPath(f"{path} takes {methods[0]}.", allowed=", ".join(methods))
+    return WrongMethodForPath(f"{path} accepts {methods[0]}.", allowed=", ".join(methods))

@@ -57,14 +57,15 @@ PARAMETERS = (
     QueryParameter(
         "labels",
         str,
-        "Labels as `/api/state` has them, joined by commas; without it all that were recorded.",
+        "Labels as in `/api/state`, joined by commas; default: all recorded labels.",
     ),
-    QueryParameter("from", Second, "Seconds since 1970; an hour before `to` without it."),
-    QueryParameter("to", Second, "Seconds since 1970; now without it."),
+    QueryParameter("from", Second, "Seconds since 1970; default: an hour before `to`."),
+    QueryParameter("to", Second, "Seconds since 1970; default: now."),
     QueryParameter(
         "points",
         Annotated[int, Meta(ge=1, le=MAX_POINTS)],
-        f"The most points for each label; {USUAL_POINTS} without it, in CSV {MAX_POINTS}.",
+        f"The maximum number of points for each label; default: {USUAL_POINTS}, in CSV "
+        f"{MAX_POINTS}.",
     ),
 )
 CSV_PARAMETERS = (
@@ -72,14 +73,14 @@ CSV_PARAMETERS = (
     QueryParameter(
         "zone",
         str,
-        "A time zone such as Europe/Berlin: times are local there, and names and units stand above "
-        "the columns instead of labels.",
+        "A time zone such as Europe/Berlin: times are local to it, and the columns are headed by "
+        "names and units instead of labels.",
     ),
     QueryParameter(
         "names",
         str,
-        "With `zone`: a name for each of `labels`, joined by commas; it stands where nobody gave "
-        "one.",
+        "With `zone`: names for `labels`, joined by commas; each is used if the label has no "
+        "configured name.",
     ),
 )
 #: So many names of columns stand in the name of a file.
@@ -108,10 +109,12 @@ History = TypedDict(
         "from": WallTime,
         "to": WallTime,
         "now": WallTime,
-        "since": Annotated[float | None, Meta(description="Since when anything is known.")],
-        "step": Annotated[int, Meta(description="Width of an interval in seconds; 0 is raw.")],
+        "since": Annotated[float | None, Meta(description="The moment of the first known value.")],
+        "step": Annotated[
+            int, Meta(description="Width of an interval in seconds; 0 for raw values.")
+        ],
         "times": Annotated[
-            list[float], Meta(description="Where the intervals begin; empty for raw values.")
+            list[float], Meta(description="The beginnings of the intervals; empty for raw values.")
         ],
         "series": dict[str, Annotated[Series, _RAW_OR_REDUCED]],
     },
@@ -119,7 +122,7 @@ History = TypedDict(
 
 
 class BadHistoryQuery(Refusal):
-    title = "The query of the history is not well formed"
+    title = "Malformed query of the history"
 
 
 class HistoryUnreadable(Refusal):
@@ -214,7 +217,7 @@ def _names(given: dict[str, str], labels: Sequence[str], settings: Settings) -> 
     names = given["names"].split(",") if "names" in given else labels
     if len(names) != len(labels):
         raise BadHistoryQuery(
-            "There are not as many names as labels.",
+            "The numbers of names and labels differ.",
             field="names",
             value=given["names"][:40],
             allowed="a name for each of `labels`, joined by commas",
@@ -293,7 +296,9 @@ def fields_of(query: str, parameters: Sequence[QueryParameter]) -> dict[str, str
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError:
-        raise BadHistoryQuery("The query is not made of name=value.", allowed=allowed) from None
+        raise BadHistoryQuery(
+            "The query does not consist of name=value pairs.", allowed=allowed
+        ) from None
     given = dict(pairs)
     unknown = [name for name in given if name not in names]
     if unknown or len(given) < len(pairs):
@@ -339,7 +344,7 @@ def _points(given: dict[str, str], usual: int) -> int:
     if text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MAX_POINTS:
         return int(text)
     raise BadHistoryQuery(
-        f"{text[:40]!r} is no number of points.",
+        f"{text[:40]!r} is not a number of points.",
         field="points",
         value=text[:40],
         allowed=f"1 to {MAX_POINTS}",

@@ -28,8 +28,8 @@ MAX_SHORT = 2000
 PER_PIECE = 500
 
 PARAMETERS = (
-    QueryParameter("from", Second, "Seconds since 1970; the oldest entry without it."),
-    QueryParameter("to", Second, "Seconds since 1970; the newest entry without it."),
+    QueryParameter("from", Second, "Seconds since 1970; default: the oldest entry."),
+    QueryParameter("to", Second, "Seconds since 1970; default: the newest entry."),
     QueryParameter(
         "after", Annotated[int, Meta(ge=0)], "Only entries after the one with this number."
     ),
@@ -38,7 +38,7 @@ PARAMETERS = (
     QueryParameter(
         "limit",
         Annotated[int, Meta(ge=1, le=MAX_ENTRIES)],
-        f"The most entries, the newest of them; {USUAL_ENTRIES} without it.",
+        f"The maximum number of entries, the newest are kept; default: {USUAL_ENTRIES}.",
     ),
 )
 
@@ -104,7 +104,7 @@ def _whole(given: dict[str, str], name: str, usual: int, lowest: int, highest: i
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else -1
     if not lowest <= number <= highest:
         raise BadHistoryQuery(
-            f"{text[:40]!r} is no number of entries.",
+            f"{text[:40]!r} is not a number of entries.",
             field=name,
             value=text[:40],
             allowed=f"{lowest} to {highest}",

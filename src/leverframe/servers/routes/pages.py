@@ -43,7 +43,7 @@ _FIRST = rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n'
 
 class PageUnreadable(Refusal):
     status = 503
-    title = "This page cannot be read"
+    title = "Page unreadable"
 
 
 class PageFiles:
@@ -100,12 +100,10 @@ class PageFiles:
         try:
             found = self._bytes(name)
         except OSError as error:
-            raise PageUnreadable(
-                f"A file of the pages cannot be read: {error.strerror}. Try again."
-            ) from error
+            raise PageUnreadable(f"A page file cannot be read: {error.strerror}. Retry.") from error
         if sha256(found).digest() != self._digests[name]:
             raise PageUnreadable(
-                "The pages on the disk have changed since the controller was started; restart it."
+                "The page files have changed since the controller started; restart it."
             )
         return found
 

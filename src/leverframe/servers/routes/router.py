@@ -213,7 +213,7 @@ class Web(Dispatcher[Endpoint, Account]):
 
     def admit(self, request: Request, endpoint: Endpoint, account: Account) -> None:
         if endpoint is self._site:
-            raise NotAllowed("A page of an uploaded site sends commands without a body.")
+            raise NotAllowed("A page of an uploaded site can only send commands without a body.")
         self.check(request, endpoint, account)
         if endpoint is _COMMANDS:
             permitted_commands(Context(request, account, self._controller, self._handlers))
@@ -255,7 +255,9 @@ class Web(Dispatcher[Endpoint, Account]):
             return redirect("/")
         try:
             if account is None:
-                raise SignInRequired("The session of this page is over; open the front page again.")
+                raise SignInRequired(
+                    "The session of this page has ended; open the front page again."
+                )
             answer = self._answer_site(
                 Context(inner, site_session.limited(account), self._controller, self._handlers)
             )
@@ -269,7 +271,7 @@ class Web(Dispatcher[Endpoint, Account]):
         if endpoint is _COMMANDS:
             commands = permitted_commands(context)
             if commands.is_about_account:
-                raise NotAllowed("A page of an uploaded site cannot do this.")
+                raise NotAllowed("A page of an uploaded site may not do this.")
             return context.handlers.commands.handle(request, commands, context.account)
         if request.method not in ("GET", "HEAD"):
             raise _nothing_there()

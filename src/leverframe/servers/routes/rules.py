@@ -33,8 +33,8 @@ from leverframe.storage.history.reading import TimeSpan
 TRIAL_PARAMETERS = (
     QueryParameter(
         "for",
-        Annotated[str, Meta(description="A duration such as 24h.")],
-        "How far to look back: 1s to 7d, 24h if not given.",
+        Annotated[str, Meta(description="A duration, such as 24h.")],
+        "How far to look back: 1s to 7d; default: 24h.",
     ),
 )
 #: What may stand beside the rule: a time window that it would have.
@@ -118,7 +118,7 @@ def _settings_with(controller: Controller, body: str) -> tuple[Settings, int]:
 
 def _no_rule(body: str) -> Malformed:
     return Malformed(
-        f"{body[:80]!r} sets no rule.",
-        allowed="one command of the form event=A*B*C..., with & and schedset=... or scheddel=... "
-        "where its time window changes",
+        f"{body[:80]!r} does not set a rule.",
+        allowed="one command of the form event=A*B*C..., followed by & and schedset=... or "
+        "scheddel=... if its time window changes",
     )

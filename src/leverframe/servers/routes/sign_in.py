@@ -73,7 +73,7 @@ def redirect_to_https(names: OwnNames, request: Request, *, port: int | None = N
         return reply_to_refusal(refusal)
     host = request.headers.get("host")
     if not host:
-        return problem_reply(400, "This controller answers by HTTPS only.")
+        return problem_reply(400, "This controller is available by HTTPS only.")
     if port is not None:
         host = url_host(without_port(host))
         host += "" if port == HTTPS_PORT else f":{port}"
@@ -163,7 +163,7 @@ class SignInEndpoint:
         fields = self._commands.form(request)
         name = fields["username"]
         if account.role != ADMIN and name != account.name:
-            raise NotAllowed("Only the administrator may change the password of somebody else.")
+            raise NotAllowed("Only the administrator may change the password of another account.")
         await self._access.check(name, fields["password"], request.peer)
         if is_weak(fields["new"]):
             raise BadValue(

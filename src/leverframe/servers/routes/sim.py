@@ -80,27 +80,29 @@ PARAMETERS = (
     QueryParameter(
         "advance",
         Annotated[float, Meta(ge=0)] | Literal["next"],
-        "Move virtual time by seconds, or to the next due moment.",
+        "Advance virtual time by seconds, or to the next due moment.",
     ),
     QueryParameter(
         "until",
         str,
-        "Move virtual time until a condition holds: CONDITION*within:TIME, a day if not given.",
+        "Advance virtual time until a condition holds: CONDITION*within:TIME; default: a day.",
     ),
     QueryParameter("onewire", str, "Attach a sensor to the 1-Wire bus; none clears the bus."),
-    QueryParameter("i2c", str, "Choose the sensor that answers on the I2C bus."),
-    QueryParameter("sms", str, "Let an SMS arrive: NUMBER:TEXT."),
+    QueryParameter("i2c", str, "Select the sensor on the I2C bus."),
+    QueryParameter("sms", str, "Receive an SMS: NUMBER:TEXT."),
     QueryParameter("barcode", Annotated[str, Meta(max_length=BARCODE_LETTERS)], "Scan a code."),
-    QueryParameter("outbox", Literal["clear"], "Forget the captured messages."),
-    QueryParameter("requests", Literal["clear"], "Forget the requests noted so far."),
+    QueryParameter("outbox", Literal["clear"], "Delete the captured messages."),
+    QueryParameter("requests", Literal["clear"], "Delete the recorded requests."),
     QueryParameter("plant", str, "Wire a plant: KIND*FIELD:VALUE...; none removes all."),
     QueryParameter("fault", str, "Set a fault: KIND*FIELD:VALUE...; end:NUMBER or none ends it."),
-    QueryParameter("ping", str, "Let a host answer pings: HOST:MILLISECONDS, or HOST:none."),
+    QueryParameter(
+        "ping", str, "Set the ping time of a host: HOST:MILLISECONDS, or HOST:none for no response."
+    ),
     *(
         QueryParameter(
             label,
             Literal[0, 1, "none"] if label in DIGITAL_INPUTS else float | _OTHER_TEXT,
-            f"Set what the board senses as {label}; none unplugs it.",
+            f"Set the reading {label}; none unplugs it.",
         )
         for label in SENSED
     ),
@@ -160,8 +162,8 @@ class SimCommands:
             if not done:
                 raise
             raise ControllerElsewhere(
-                "This controller has moved to another node in the middle of this. Items carried"
-                f" out before that: {done}. Send the others again."
+                "The controller moved to another node during this request. Items carried out "
+                "before that: {done}. Send the remaining items again."
             ) from None
 
     async def _carry_out(self, steps: Sequence[Step]) -> None:
@@ -229,7 +231,7 @@ class SimCommands:
         if name == "outbox":
             return lambda: controller.forget_captured()
         journal = controller.request_journal
-        self._require_virtual_time("Requests are noted on virtual time only.")
+        self._require_virtual_time("Requests are recorded on virtual time only.")
         return lambda: None if journal is None else journal.clear()
 
     def _unplug(self, label: str) -> None:
@@ -291,7 +293,7 @@ class SimCommands:
         off_s = time_unreachable_s(fault)
         if off_s is not None and off_s > MAX_UNREACHABLE_S:
             raise Conflict(
-                "Over HTTP nobody could end this fault.",
+                "This fault could not be ended over HTTP.",
                 allowed=f"for:TIME, or takes:TIME, up to {MAX_UNREACHABLE_S:.0f} s",
             )
         faults.add(fault)
@@ -313,7 +315,7 @@ class SimCommands:
     def _receive(self, text: str) -> Arrival:
         sender, colon, message = text.partition(":")
         if not colon or not re.fullmatch(_SENDER, sender):
-            raise BadValue("An SMS has a sender.", value=text[:40], allowed="NUMBER:TEXT")
+            raise BadValue("The SMS has no sender.", value=text[:40], allowed="NUMBER:TEXT")
         if not 0 < len(message) <= SMS_LETTERS:
             raise BadValue(
                 f"The SMS has {len(message)} characters.", allowed=f"1 to {SMS_LETTERS} characters"
@@ -327,11 +329,13 @@ class SimCommands:
 
     def _ping(self, text: str) -> Callable[[], None]:
         self._require_virtual_time(
-            "Pings go to real hosts here; start with --virtual-time to answer them by hand."
+            "Pings go to real hosts here; start with --virtual-time to simulate their responses."
         )
         host, _, answer = text.rpartition(":")
         if not host:
-            raise BadValue(f"{text!r} names no host.", value=text, allowed="HOST:MILLISECONDS")
+            raise BadValue(
+                f"{text!r} does not name a host.", value=text, allowed="HOST:MILLISECONDS"
+            )
         milliseconds = None if answer == NONE else _number(answer)
         if milliseconds is not None and not 0 <= milliseconds <= MAX_MILLISECONDS:
             raise BadValue(
@@ -366,7 +370,7 @@ def _sensed(text: str, limits: tuple[float, float]) -> float:
     low, high = limits
     if not low <= number <= high:
         raise BadValue(
-            f"{text} cannot be sensed there; {RAW}{text} lets the board deliver it all the same.",
+            f"{text} is outside the range of the sensor; {RAW}{text} forces this value.",
             value=text,
             allowed=f"{low:g} to {high:g}, none, or {RAW}NUMBER",
         )

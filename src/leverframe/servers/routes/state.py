@@ -42,7 +42,7 @@ class Switching(Struct, frozen=True):
     by: Annotated[
         Cause,
         Meta(
-            description="The cause with what decided. Who asked and from where is told to "
+            description="The cause and the deciding facts. Account and address are shown to "
             "administrators only."
         ),
     ]
@@ -53,38 +53,34 @@ class StateBesideValues(TypedDict):
     time: WallTime
     timezone: Annotated[
         str,
-        Meta(description="Of schedule and clock, such as `Europe/Warsaw`; pages go by it, too."),
+        Meta(description="The time zone of schedule, clock and pages, such as `Europe/Warsaw`."),
     ]
     virtual_time: bool
     uptime: Annotated[float, Meta(description="Seconds since the start.")]
     restart: Literal[0, 1]
     settings_revision: Annotated[
-        int, Meta(description="How often the settings have changed since the start.")
+        int, Meta(description="The number of changes of settings since the start.")
     ]
     absent_since: dict[str, float | None]
     returns_in: Annotated[
-        ReturnsIn, Meta(description="Seconds until an output goes off by its return time.")
+        ReturnsIn, Meta(description="Seconds until the return time switches an output off.")
     ]
     switched: Annotated[
         dict[str, Switching],
         Meta(
-            description="Who switched an output, PWM output or variable last, or when a contact "
-            "changed, by label."
+            description="The last cause that switched an output, PWM output or variable, or the "
+            "time when a contact changed, by label."
         ),
     ]
     rules: list[RuleExplanation]
     schedule: list[ScheduleExplanation]
     watchdog: list[WatchdogExplanation]
     pid: pid.Explanation
-    barcode: Annotated[str | None, Meta(description="What was scanned last.")]
-    lighting: Annotated[Lighting, Meta(description="What the lighting module reports.")]
+    barcode: Annotated[str | None, Meta(description="The last scanned code.")]
+    lighting: Annotated[Lighting, Meta(description="State reported by the lighting module.")]
     troubles: dict[str, str]
-    findings: Annotated[
-        list[FindingReport], Meta(description="What is not as it should be, worst first.")
-    ]
-    ports: Annotated[
-        dict[str, int], Meta(description="The ports that are open, by what is spoken there.")
-    ]
+    findings: Annotated[list[FindingReport], Meta(description="The findings, worst first.")]
+    ports: Annotated[dict[str, int], Meta(description="The open ports, by protocol.")]
 
 
 class ReportsOfParts(TypedDict):

@@ -34,7 +34,7 @@ class StreamShares:
         if not share.has_room():
             self.refused += 1
             who = f"{account.name} at {peer}" if account.path else peer
-            self._warn(who, "stream", "A stream to %s is refused: it has too many already.", who)
+            self._warn(who, "stream", "refused a stream to %s: it has too many open", who)
             raise TooManyStreams
         return share
 

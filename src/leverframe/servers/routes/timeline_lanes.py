@@ -41,9 +41,9 @@ class LaneCause(Struct, frozen=True, omit_defaults=True):
     kind: str
     detail: str = ""
     account: str = ""
-    number: Annotated[int, Meta(description="Of a rule or an entry, from 1.")] = 0
+    number: Annotated[int, Meta(description="The number of the rule or entry, from 1.")] = 0
     name: str = ""
-    seconds: Annotated[float, Meta(description="How long a timer waited.")] = 0
+    seconds: Annotated[float, Meta(description="The duration of the timer.")] = 0
 
 
 class LaneBar(Struct, frozen=True, omit_defaults=True):
@@ -53,19 +53,20 @@ class LaneBar(Struct, frozen=True, omit_defaults=True):
     end: WallTime
     value: Value
     cause: LaneCause | None = None
-    count: Annotated[int, Meta(description="Bars that are too fine to be listed one by one.")] = 1
-    planned: Annotated[bool, Meta(description="It is to come.")] = False
+    count: Annotated[
+        int, Meta(description="The number of bars that are too short to be listed individually.")
+    ] = 1
+    planned: Annotated[bool, Meta(description="Whether the bar is in the future.")] = False
     readings: Annotated[
-        dict[str, Value], Meta(description="Of a rule: what its sources were at the beginning.")
+        dict[str, Value],
+        Meta(description="The values of a rule's sources at the beginning of the bar."),
     ] = {}
 
 
 class TimelineLane(Struct, frozen=True):
-    label: Annotated[str, Meta(description="As `/api/state` has it, or `rule.1` and so on.")]
+    label: Annotated[str, Meta(description="As in `/api/state`, or `rule.1` and so on.")]
     kind: Annotated[str, Meta(description="output, pwm, variable, input or rule")]
-    bars: Annotated[
-        list[LaneBar], Meta(description="One after the other, without a gap, up to now.")
-    ]
+    bars: Annotated[list[LaneBar], Meta(description="The bars in order, without a gap, up to now.")]
 
 
 class TimelineMessage(Struct, frozen=True):
@@ -81,11 +82,12 @@ class LeverTimeline(Struct, frozen=True, rename={"first": "from", "last": "to"})
     last: WallTime
     now: WallTime
     since: Annotated[
-        float | None, Meta(description="Since when every change is kept with its cause.")
+        float | None,
+        Meta(description="The moment since when every change is recorded with its cause."),
     ]
     lanes: list[TimelineLane]
     messages: list[TimelineMessage]
-    rules: Annotated[list[LaneRule], Meta(description="What the rules are now.")]
+    rules: Annotated[list[LaneRule], Meta(description="The present rules.")]
 
 
 class TimelineQuestion(Struct, frozen=True):

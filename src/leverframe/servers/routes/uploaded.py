@@ -104,10 +104,10 @@ class Uploads:
         try:
             return await self._store.blob(name)
         except StoreDamaged as error:
-            log.error("the stored %s is not used: %s", name, error)
+            log.error("ignoring the stored %s: %s", name, error)
             return None
         except StoreUnavailable as error:
-            _warn(name, "upload", "the stored %s cannot be read now: %s", name, error)
+            _warn(name, "upload", "cannot read the stored %s: %s", name, error)
             raise
 
 
@@ -122,7 +122,7 @@ def _site(archive: bytes) -> dict[str, bytes]:
     try:
         return unpack_site(archive)
     except BadUpload as error:
-        log.warning("the stored web site is not used: %s", error)
+        log.warning("ignoring the stored web site: %s", error)
         return {}
 
 

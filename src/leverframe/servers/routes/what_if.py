@@ -28,8 +28,8 @@ MAX_S = 7 * DAY_S
 PARAMETERS = (
     QueryParameter(
         "for",
-        Annotated[str, Meta(description="A duration such as 24h.")],
-        "How far to look ahead: 1s to 7d, 24h if not given.",
+        Annotated[str, Meta(description="A duration, such as 24h.")],
+        "How far to look ahead: 1s to 7d; default: 24h.",
     ),
 )
 

@@ -110,7 +110,7 @@ class SnmpGate:
         try:
             opening = self._opening(datagram)
         except NotSnmp as error:
-            self._drop(source, "form", f"it is no request that is taken here ({error})")
+            self._drop(source, "form", f"it is not an accepted request ({error})")
             return
         if not self._is_known(opening):
             who = "user, or not private," if opening.version == V3 else "community"
@@ -121,10 +121,10 @@ class SnmpGate:
             return
         budget = self._discovering if opening.is_discovery else self._asking
         if not budget.allows(source):
-            self._drop(source, "budget", "its source asks too much")
+            self._drop(source, "budget", "its source sends too many requests")
             return
         if len(self._waiting) >= MAX_WAITING:
-            self._drop(source, "waiting", f"{MAX_WAITING} others wait for their turn")
+            self._drop(source, "waiting", f"{MAX_WAITING} requests are already waiting")
             return
         answer = self._turns.answer(AdmittedDatagram(source, budget, handle), self._handled)
         if isinstance(answer, Coroutine):
