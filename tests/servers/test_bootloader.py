@@ -143,7 +143,7 @@ async def test_without_a_key_the_bootloader_waits_and_refuses_every_image(
     await twin.refused("/outs.cgi", 503)
     await until(lambda: server.port is not None)
     assert server.port is not None
-    with pytest.raises(TftpRefused, match="no key to check firmware.* firmware_key"):
+    with pytest.raises(TftpRefused, match="no key to verify.* firmware_key"):
         await asyncio.to_thread(send, server.port, content)
     # The old version starts immediately, as after any image that is refused.
     await until(lambda: twin.controller.bootloader_until is None)
@@ -174,7 +174,7 @@ async def test_a_controller_waits_for_its_place_where_others_receive_images() ->
     assert first.port is not None
     assert second.port is not None
     await asyncio.to_thread(send, first.port, image(), stop_before=1)
-    with pytest.raises(TftpRefused, match="other controllers of this node receive firmware"):
+    with pytest.raises(TftpRefused, match="other controllers of this node are receiving firmware"):
         await asyncio.to_thread(send, second.port, image())
     # The place is free when the other bootloader is over.
     await twins[0].controller.advance(60)

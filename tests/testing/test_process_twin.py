@@ -65,7 +65,7 @@ def test_it_can_do_what_all_twins_can() -> None:
         begin = twin.now
         twin.command("stm.cgi?oname=0Pump", "outs.cgi?ortime=0600", "outs.cgi?out0=1")
         twin.until("Pump = off")
-        with pytest.raises(TwinNotReached, match="'Pump = on' did not hold within 50min"):
+        with pytest.raises(TwinNotReached, match="'Pump = on' was not met within 50min"):
             twin.until("Pump = on", "50min")
         assert twin.now - begin == timedelta(hours=1)
         with pytest.raises(BadRule, match="There is no value 'DSX'. Allowed: VCC"):

@@ -148,7 +148,7 @@ def test_time_passes_until_a_condition_holds(twin: Twin) -> None:
     twin.until("VCC >= 11")
     twin.until("VCC < 13")
     assert twin.now - begin == timedelta(minutes=11)
-    with pytest.raises(TwinNotReached, match="'DS1 >= 30' did not hold within 1h"):
+    with pytest.raises(TwinNotReached, match="'DS1 >= 30' was not met within 1h"):
         twin.until("DS1 >= 30", "1h")
     assert twin.now - begin == timedelta(hours=1, minutes=11)
     with pytest.raises(BadRule, match="There is no value 'DSX'"):

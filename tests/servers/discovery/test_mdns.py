@@ -117,7 +117,7 @@ async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None
     announcer.start([], troubles)
     assert announcer._announcing is not None
     await announcer._announcing
-    assert "is not announced" in troubles["mDNS"]
+    assert "does not announce" in troubles["mDNS"]
     await announcer.close()
 
 
@@ -129,7 +129,7 @@ async def test_what_cannot_be_announced_is_a_trouble_also_for_another_version_an
     announcer.rename("Cellar")
     assert announcer._announcing is not None
     await announcer._announcing
-    assert "is not announced" in troubles["mDNS"]
+    assert "does not announce" in troubles["mDNS"]
     await announcer.close()
 
 

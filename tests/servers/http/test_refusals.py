@@ -159,7 +159,7 @@ async def test_letters_that_are_not_percent_encoded_are_told() -> None:
     async with serving(echo) as running:
         client = await running.connect()
         answer = await client.ask("GET /?Łazienka HTTP/1.1\r\nHost: h\r\n\r\n".encode())
-    assert "ł is written %C5%82" in answer.json["detail"]
+    assert "ł becomes %C5%82" in answer.json["detail"]
 
 
 async def test_the_limit_of_a_body_follows_the_request() -> None:

@@ -99,7 +99,7 @@ async def test_a_stream_that_cannot_go_on_is_cut_and_told_without_a_trace(
         assert not (await client.rest()).endswith(b"0\r\n\r\n")
     (line,) = caplog.records
     assert (line.levelname, line.exc_info) == ("WARNING", None)
-    assert line.getMessage().endswith("was cut: The disk reported an error.")
+    assert line.getMessage().endswith("was cut off: The disk reported an error.")
 
 
 async def test_a_stream_that_ignores_its_cancellation_ends_with_its_client() -> None:

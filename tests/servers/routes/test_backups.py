@@ -216,7 +216,7 @@ async def test_a_restore_that_leaves_much_out_is_one_line_in_the_log(
     reply = await twin.ok(UPLOAD, "POST", packed({"hw": "3.9", "sw": "1.75", "settings": unknown}))
     assert ("Not-Carried-Over", "4000") in reply.headers
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line == "the restore left 4000 settings out; /api/restore-report lists them"
+    assert line == "the restore skipped 4000 settings; /api/restore-report lists them"
     assert len(await twin.json("/api/restore-report")) == 4000
 
 
@@ -292,7 +292,7 @@ async def test_a_restore_gives_up_where_settings_change_all_the_time() -> None:
         await twin.ok(f"/stm.cgi?oname=0Lamp{number}")
         threads.go_on()
     assert (await restoring).status == 409
-    assert b"Send it again" in (await restoring).body
+    assert b"send the backup again" in (await restoring).body
     assert twin.controller.engine.settings.outputs[0].name == "Lamp5"
 
 

@@ -329,7 +329,7 @@ async def test_a_condition_that_does_not_hold_in_time_is_a_conflict(twin: LoopTw
     before = (await twin.state())["time"]
     problem = await twin.refused(until_query("OUT0 = 1*within:1h30m"), 409)
     assert problem["title"] == "The condition did not come to hold"
-    assert problem["detail"] == "'OUT0 = 1' did not hold within 1h30m."
+    assert problem["detail"] == "'OUT0 = 1' was not met within 1h30m."
     assert (await twin.state())["time"] == before + 5400
     await twin.refused(until_query("OUT0 = 1"), 409)
     assert (await twin.state())["time"] == before + 5400 + 86_400
