@@ -98,7 +98,7 @@ def _measure_requests(
 ) -> None:
     with ExitStack() as running:
         servers = {
-            which: running.enter_context(_served(folder / which, environment))
+            which: running.enter_context(_serve(folder / which, environment))
             for which, environment in environments.items()
         }
         for server in servers.values():
@@ -116,7 +116,7 @@ def _measure_requests(
 
 
 @contextmanager
-def _served(data: Path, environment: dict[str, str]) -> Iterator[Served]:
+def _serve(data: Path, environment: dict[str, str]) -> Iterator[Served]:
     command = ["env", f"PYTHONPATH={environment['PYTHONPATH']}", *CONTROLLER]
     with printing_its_address([*command, "--port", "0", "--data", str(data)]) as server:
         yield server

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.engine_speed import Subject, make_busy, reference_round_s
-from bench.figure import Figure, listed, progress
+from bench.figure import Figure, list_rounds, progress
 from bench.fleet import Node
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.controller.scheduler import Scheduler
@@ -105,7 +105,7 @@ async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
         f"{statistics.median(loads):.0%} of one core",
         f"under {GOAL_LATE_MS:g} ms",
         p99 < GOAL_LATE_MS,
-        listed(p99s, "ms"),
+        list_rounds(p99s, "ms"),
     )
 
 
@@ -165,7 +165,7 @@ async def _day(count: int) -> Figure:
         f"a dict and 20 comparisons {statistics.median(around_s) * 1e6:.2f} us",
         f"under {GOAL_DAY_ROUNDS:,} rounds (20 min for {MANY} on the machine of the goal)",
         median < GOAL_DAY_ROUNDS,
-        f"{listed(in_rounds)} rounds",
+        f"{list_rounds(in_rounds)} rounds",
     )
 
 

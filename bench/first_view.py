@@ -13,7 +13,7 @@ from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bench.figure import Figure, listed, need, progress
+from bench.figure import Figure, list_rounds, need, progress
 from bench.serving import controller
 
 GOAL_BYTES = 160_000
@@ -34,7 +34,7 @@ BARE_PAGE = "<!doctype html><title>Bare</title><body><button role=switch>OUT0</b
 DAY = (Path(__file__).parent / "day_of_seconds.js").read_text(encoding="utf-8")
 
 
-def throttled(browser: Browser) -> Page:
+def throttle(browser: Browser) -> Page:
     page = browser.new_page()
     console = page.context.new_cdp_session(page)
     console.send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
@@ -50,7 +50,7 @@ def lever_ms(page: Page, url: str) -> float:
 
 
 def bare_view(browser: Browser, url: str) -> float:
-    page = throttled(browser)
+    page = throttle(browser)
     page.route(
         f"**{BARE_PATH}", lambda route: route.fulfill(body=BARE_PAGE, content_type="text/html")
     )
@@ -61,7 +61,7 @@ def bare_view(browser: Browser, url: str) -> float:
 
 def first_view(browser: Browser, url: str) -> tuple[int, float]:
     """Bytes that came over the wire, and milliseconds until the first lever."""
-    page = throttled(browser)
+    page = throttle(browser)
     console = page.context.new_cdp_session(page)
     fetched: list[int] = []
     console.on("Network.loadingFinished", lambda done: fetched.append(done["encodedDataLength"]))
@@ -113,7 +113,8 @@ def measure(quick: bool) -> list[Figure]:
             f"a page of one lever: {median(bare):.0f} ms",
             f"< {GOAL_LEVER_MS} ms",
             first_ms < GOAL_LEVER_MS,
-            f"{listed([took_ms for _, took_ms in views], 'ms')}; one lever {listed(bare, 'ms')}",
+            f"{list_rounds([took_ms for _, took_ms in views], 'ms')};"
+            f" one lever {list_rounds(bare, 'ms')}",
         ),
         Figure(
             "a day of values every second drawn",
@@ -121,6 +122,6 @@ def measure(quick: bool) -> list[Figure]:
             "",
             f"< {GOAL_DRAWN_MS} ms",
             drawn_ms < GOAL_DRAWN_MS,
-            listed(drawn, "ms"),
+            list_rounds(drawn, "ms"),
         ),
     ]

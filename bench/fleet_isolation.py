@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
-from bench.figure import Figure, listed, need, progress
+from bench.figure import Figure, list_rounds, need, progress
 from bench.flood import COMMUNITY
 from bench.serving import (
     HOST,
@@ -81,7 +81,7 @@ class Place(NamedTuple):
     def connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_S)
 
-    def tell(self, target: str) -> None:
+    def request(self, target: str) -> None:
         connection = self.connection()
         self.get(connection, target)
         connection.close()
@@ -114,7 +114,7 @@ def measure(quick: bool) -> list[Figure]:
             "with endless rules": _endless_rules(other),
         }
         return [
-            _compared(neighbour, beside, trouble, rounds, switches)
+            _compare(neighbour, beside, trouble, rounds, switches)
             for beside, trouble in troubles.items()
         ]
 
@@ -162,10 +162,10 @@ def _flooding(kind: str, port: int) -> Iterator[None]:
 def _modbus_flood(place: Place, port: int) -> Trouble:
     @contextmanager
     def flood() -> Iterator[None]:
-        place.tell("/stm.cgi?modbuson=1")
+        place.request("/stm.cgi?modbuson=1")
         with _flooding("modbus", port):
             yield
-        place.tell("/stm.cgi?modbuson=0")
+        place.request("/stm.cgi?modbuson=0")
 
     return flood
 
@@ -173,10 +173,10 @@ def _modbus_flood(place: Place, port: int) -> Trouble:
 def _snmp_flood(place: Place, port: int) -> Trouble:
     @contextmanager
     def flood() -> Iterator[None]:
-        place.tell(f"/stm.cgi?snmp=1*{COMMUNITY}*")
+        place.request(f"/stm.cgi?snmp=1*{COMMUNITY}*")
         with _flooding("snmp", port):
             yield
-        place.tell(f"/stm.cgi?snmp=0*{COMMUNITY}*")
+        place.request(f"/stm.cgi?snmp=0*{COMMUNITY}*")
 
     return flood
 
@@ -189,10 +189,10 @@ def _mqtt_flood(place: Place) -> Trouble:
         port = free_port()
         with _loading(f"exec mosquitto -p {port}"):
             wait_for(port)
-            place.tell(f"/stm.cgi?mqtt=1*{HOST}*{port}***flooded*0")
+            place.request(f"/stm.cgi?mqtt=1*{HOST}*{port}***flooded*0")
             with _loading(f"{COMMANDS} | mosquitto_pub -p {port} -t flooded/cmd -l"):
                 yield
-        place.tell(f"/stm.cgi?mqtt=0*{HOST}*{port}***flooded*0")
+        place.request(f"/stm.cgi?mqtt=0*{HOST}*{port}***flooded*0")
 
     return flood
 
@@ -201,11 +201,11 @@ def _streams(place: Place) -> Trouble:
     """Return what follows a controller on many streams, while it is switched without a pause."""
 
     @contextmanager
-    def followed() -> Iterator[None]:
+    def follow() -> Iterator[None]:
         with _flooding("stream", place.port), _flood(place, FLOODS["switching"])():
             yield
 
-    return followed
+    return follow
 
 
 def _flood(place: Place, script: str) -> Trouble:
@@ -263,9 +263,7 @@ def _endless_rules(place: Place) -> Trouble:
     return endless_rules
 
 
-def _compared(
-    neighbour: Place, beside: str, trouble: Trouble, rounds: int, switches: int
-) -> Figure:
+def _compare(neighbour: Place, beside: str, trouble: Trouble, rounds: int, switches: int) -> Figure:
     alone, troubled = [], []
     for _ in range(rounds):
         progress()
@@ -281,7 +279,7 @@ def _compared(
         f"alone {statistics.median(alone):.2f} ms",
         f"under {GOAL_SLOWER:g}",
         slower < GOAL_SLOWER,
-        f"{listed(troubled)}; {listed(alone, 'ms')}",
+        f"{list_rounds(troubled)}; {list_rounds(alone, 'ms')}",
     )
 
 

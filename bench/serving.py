@@ -21,7 +21,7 @@ CONTROLLER = (sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-disc
 
 
 @contextmanager
-def pinned(
+def pin(
     command: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
     """A program on the core of the servers, until the end of the block."""
@@ -60,7 +60,7 @@ def ran_ns(pid: int) -> int:
 @contextmanager
 def printing_its_address(command: Sequence[str]) -> Iterator[Served]:
     """Run a server whose first line says where it is."""
-    with pinned(command) as program:
+    with pin(command) as program:
         assert program.stdout is not None
         line = program.stdout.readline()
         found = ADDRESS.search(line)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.figure import Figure, listed, progress
+from bench.figure import Figure, list_rounds, progress
 from bench.serving import CONTROLLER, free_port
 
 GOAL_START_S = 0.3
@@ -115,8 +115,8 @@ def measure(quick: bool) -> list[Figure]:
             f"{start_s / bare_s:.0f} times a bare Python ({1000 * bare_s:.0f} ms)",
             f"< {1000 * GOAL_START_S:.0f} ms",
             start_s < GOAL_START_S,
-            f"{listed([1000 * took for took in starts], 'ms')}; bare"
-            f" {listed([1000 * took for took in bare], 'ms')}",
+            f"{list_rounds([1000 * took for took in starts], 'ms')}; bare"
+            f" {list_rounds([1000 * took for took in bare], 'ms')}",
         ),
         # Of a busy machine this says more than the clock on the wall.
         Figure("processor time for it", f"{1000 * ran_s:.0f} ms"),

@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from bench.figure import Figure, listed, need, progress
+from bench.figure import Figure, list_rounds, need, progress
 from bench.serving import HOST, LOAD_CORE, PATIENCE_S, Served, printing_its_address
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import is_confidential, leaves
@@ -104,12 +104,12 @@ def measure(quick: bool) -> list[Figure]:
         figures = []
         for what, request in _requests(tenant, flooded, count).items():
             progress()
-            figures += _measured(neighbour, what, request, CONNECTIONS, for_s)
+            figures += _measure(neighbour, what, request, CONNECTIONS, for_s)
         for what in ("template", "export"):
             progress()
             many = f"{what}, {MANY_CONNECTIONS} connections"
             request = _requests(tenant, flooded, count)[what]
-            figures += _measured(neighbour, many, request, MANY_CONNECTIONS, for_s)
+            figures += _measure(neighbour, many, request, MANY_CONNECTIONS, for_s)
         return figures
 
 
@@ -193,7 +193,7 @@ def _as_toml(template: dict[str, Any]) -> bytes:
     return b"\n".join(lines)
 
 
-def _measured(
+def _measure(
     neighbour: Client, what: str, request: bytes, connections: int, for_s: float
 ) -> list[Figure]:
     alone = _switches_ms(neighbour, min(for_s, 5.0))
@@ -210,7 +210,7 @@ def _measured(
             f"alone {max(alone):.0f} ms, median {statistics.median(alone):.1f} ms",
             f"under {GOAL_MS:g} ms",
             longest < GOAL_MS,
-            listed(sorted(troubled)[-5:], "ms"),
+            list_rounds(sorted(troubled)[-5:], "ms"),
         ),
         Figure(
             f"memory that the node grew by in a tenant's flood of: {what}",

@@ -66,13 +66,13 @@ def faults(pin: Pin, page: dict[str, Any]) -> Iterator[str]:
     if files and all(file.get("yanked") for file in files):
         why = next((file["yanked_reason"] for file in files if file.get("yanked_reason")), "")
         yield f"{pin} was withdrawn by its makers. {why}".rstrip()
-    if is_told(pin, page):
+    if is_page_of(pin, page):
         for weakness in page.get("vulnerabilities") or ():
             if not weakness.get("withdrawn"):
                 yield _in_words(pin, weakness)
 
 
-def is_told(pin: Pin, page: dict[str, Any]) -> bool:
+def is_page_of(pin: Pin, page: dict[str, Any]) -> bool:
     """Whether the weaknesses on the page are those of this release."""
     return bool(page["info"]["version"] == pin.version)
 
@@ -99,7 +99,7 @@ def page_of(address: str, pin: Pin) -> dict[str, Any] | None:
     """The page of the release, else that of its project; None where there is neither."""
     for place in (f"{pin.name}/{pin.version}/json", f"{pin.name}/json"):
         try:
-            page = _fetched(f"{address}/{place}")
+            page = _fetch(f"{address}/{place}")
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise OutOfReach(f"The package index answers {error.code}.") from error
@@ -112,7 +112,7 @@ def page_of(address: str, pin: Pin) -> dict[str, Any] | None:
     return None
 
 
-def _fetched(url: str) -> dict[str, Any]:
+def _fetch(url: str) -> dict[str, Any]:
     if not url.startswith(("https://", "http://")):
         raise OutOfReach("The package index is a folder and knows nothing of weaknesses.")
     with urllib.request.urlopen(url, timeout=PATIENCE_S, context=_trust()) as answer:
@@ -150,7 +150,7 @@ def main() -> int:
     else:
         told = {pin: page for pin, page in pages.items() if page is not None}
         wrong += [fault for pin, page in told.items() for fault in faults(pin, page)]
-        silent = [pin for pin in pages if pin not in told or not is_told(pin, told[pin])]
+        silent = [pin for pin in pages if pin not in told or not is_page_of(pin, told[pin])]
         print(f"{len(pages) - len(silent)} of {len(pages)} releases looked up in the index.")
         if silent:
             print(f"It tells no weaknesses of: {', '.join(map(str, silent))}.")

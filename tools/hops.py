@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def trace_requests(source: Path) -> Iterator[Traced]:
-    with traced_controller(source) as (process, host, port, report):
+    with trace_controller(source) as (process, host, port, report):
         client = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
         for route, target in ROUTES.items():
             for times in (0, WARM_UP):
@@ -103,7 +103,7 @@ def _title(what: str, times: int) -> str:
 
 
 @contextmanager
-def traced_controller(
+def trace_controller(
     source: Path,
 ) -> Iterator[tuple[subprocess.Popen[str], str, int, Path]]:
     """Run a controller that counts its calls; give its process, its address and its report."""
@@ -239,7 +239,7 @@ def trace_fleet(source: Path) -> Iterator[Traced]:
 
 def trace_unit(source: Path) -> Iterator[Traced]:
     with (
-        traced_controller(source) as (_, host, port, _),
+        trace_controller(source) as (_, host, port, _),
         tempfile.TemporaryDirectory() as folder,
     ):
         Path(folder, "unit.toml").write_text(UNIT_FILE)

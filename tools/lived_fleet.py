@@ -71,7 +71,7 @@ MORNING = (
 )
 
 
-def live_through_morning(address: str) -> None:
+def simulate_morning(address: str) -> None:
     """Make the controllers at a node that is new, and let the morning pass for all."""
     for name, hw, sw, tags in CONTROLLERS:
         _post(address, "add", name=name, hw=hw, sw=sw, tags=tags)

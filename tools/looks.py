@@ -252,7 +252,7 @@ def pages_of_node(page: Page, node: str) -> Iterator[View]:
     links = page.locator(".views a")
     expect(links.first).to_be_visible()
     for route in links.evaluate_all(HREFS):
-        yield View(_named("fleet", route), f"{node}/{route}")
+        yield View(_file_name("fleet", route), f"{node}/{route}")
 
 
 def many(node: str, units: str) -> Iterator[View]:
@@ -269,10 +269,10 @@ def pages_of(page: Page, lived: str) -> Iterator[View]:
     page.goto(f"{lived}/#/things")
     expect(page.locator("main[aria-busy=false] .things section").first).to_be_visible()
     for route in [*routes(page), *dict.fromkeys(page.evaluate(DRAWERS))]:
-        yield View(_named("", route), f"{lived}/#/{route}")
+        yield View(_file_name("", route), f"{lived}/#/{route}")
 
 
-def _named(site: str, route: str) -> str:
+def _file_name(site: str, route: str) -> str:
     wanted = urlsplit(route.removeprefix("#/"))
     words = [word for words in parse_qs(wanted.query).values() for word in words]
     return "-".join(filter(None, [site, wanted.path, *words]))

@@ -110,20 +110,20 @@ class Run:
         with suppress(BrokenPipeError):
             worker.messages.send(place)
 
-    def _hear(self, worker: Worker, kind: str, told: dict[str, Any]) -> None:
+    def _hear(self, worker: Worker, kind: str, message: dict[str, Any]) -> None:
         config = self._session.config
         match kind:
             case "started":
-                config.hook.pytest_runtest_logstart(**told)
+                config.hook.pytest_runtest_logstart(**message)
             case "report":
-                report = config.hook.pytest_report_from_serializable(config=config, data=told)
+                report = config.hook.pytest_report_from_serializable(config=config, data=message)
                 config.hook.pytest_runtest_logreport(report=report)
             case "finished":
-                config.hook.pytest_runtest_logfinish(**told)
+                config.hook.pytest_runtest_logfinish(**message)
                 del worker.given[0]
                 self._give(worker)
             case "ended":
-                node = SimpleNamespace(workeroutput=told)
+                node = SimpleNamespace(workeroutput=message)
                 config.hook.pytest_testnodedown(node=node, error=None)
                 self._forget(worker)
 
@@ -164,11 +164,11 @@ def _work(session: pytest.Session, messages: Connection, number: int, count: int
     config.option.basetemp = config._tmp_path_factory.getbasetemp() / name
     config._tmp_path_factory = pytest.TempPathFactory.from_config(config, _ispytest=True)
     plugins.register(Teller(config, messages))
-    for item, nextitem in _given(session, messages):
+    for item, nextitem in _receive_tests(session, messages):
         config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
 
 
-def _given(
+def _receive_tests(
     session: pytest.Session, messages: Connection
 ) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
     """Give each test with the one behind it, by which pytest knows what to tear down."""
@@ -185,19 +185,19 @@ class Teller:
         self._config = config
         self._messages = messages
 
-    def _tell(self, *message: *Message) -> None:
+    def _send(self, *message: *Message) -> None:
         self._messages.send(message)
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        self._tell("started", {"nodeid": nodeid, "location": location})
+        self._send("started", {"nodeid": nodeid, "location": location})
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         serializable = self._config.hook.pytest_report_to_serializable
-        self._tell("report", serializable(config=self._config, report=report))
+        self._send("report", serializable(config=self._config, report=report))
 
     def pytest_runtest_logfinish(self, nodeid: str, location: Any) -> None:
-        self._tell("finished", {"nodeid": nodeid, "location": location})
+        self._send("finished", {"nodeid": nodeid, "location": location})
 
     def pytest_unconfigure(self, config: Any) -> None:
-        self._tell("ended", config.workeroutput)
+        self._send("ended", config.workeroutput)
         self._messages.close()

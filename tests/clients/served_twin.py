@@ -23,7 +23,7 @@ from leverframe.profile import Profile
 from leverframe.servers.http.messages import Answer, AnyReply, Handler, Reply, Request
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.http_faults import HttpFaults
-from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.other_origins import open_to
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from leverframe.storage.store import Store
 from leverframe.testing import LoopTwin
@@ -134,11 +134,11 @@ def served(
 
     async def start() -> tuple[LoopTwin, HttpServer]:
         twin = await LoopTwin.start(profile, reach=reach, sending=sending, store=store)
-        handler = kept_by_browsers(opened_to(reach.names.origins, twin.web.handle))
+        handler = kept_by_browsers(open_to(reach.names.origins, twin.web.handle))
         server = HttpServer(
             late_for_pages(handler, LATE_S) if LATE_S else handler,
             http_limits(),
-            admission=opened_to(reach.names.origins, twin.web.admit_body),
+            admission=open_to(reach.names.origins, twin.web.admit_body),
         )
         assert twin.controller.faults is not None
         HttpFaults(twin.controller.faults, server, twin.controller.request_journal)

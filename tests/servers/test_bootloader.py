@@ -12,7 +12,7 @@ import pytest
 from leverframe.process.ports import connect_bootloader
 from leverframe.profile import Profile
 from leverframe.servers.bootloader import TransferPlaces
-from leverframe.servers.udp_socket import bound_udp
+from leverframe.servers.udp_socket import bind_udp
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.testing import LoopTwin
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
@@ -319,12 +319,12 @@ async def test_outputs_are_off_until_the_new_version_starts(bench: Bench) -> Non
 
 async def test_the_port_is_open_before_the_command_is_answered() -> None:
     twin = await LoopTwin.start()
-    with bound_udp("127.0.0.1", 0) as free:
+    with bind_udp("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     server = connect_bootloader(twin.controller, "127.0.0.1", port, PUBLIC)
     await twin.ok("/stm.cgi?upgrade=devstart3")
     with pytest.raises(OSError, match="in use"):
-        bound_udp("127.0.0.1", port)
+        bind_udp("127.0.0.1", port)
     await until(lambda: server.port is not None)
     await server.close()
 

@@ -18,7 +18,7 @@ def take_all(shares: FairShares, holder: str) -> int:
 def test_one_alone_gets_its_part_and_no_more(per_free: float, alone: int) -> None:
     shares = FairShares(300, per_free)
     assert take_all(shares, "a") == alone
-    assert shares.held_by("a") == shares.used == alone
+    assert shares.count_of("a") == shares.used == alone
 
 
 @given(st.integers(1, 18), st.sampled_from([0.5, 1.0, 2.0]))

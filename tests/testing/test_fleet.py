@@ -10,7 +10,7 @@ from leverframe.profile import UnknownProfile
 from leverframe.testing import Fleet, Twin
 from leverframe.testing.fleet import BadFleet
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.twin_client import fetched
+from leverframe.testing.twin_client import fetch_text
 
 
 def test_a_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:
@@ -164,7 +164,7 @@ def test_the_twins_of_a_fleet_share_one_port_and_have_an_address_each() -> None:
         assert {twin.mac for twin in fleet} == {"02:00:00:00:00:01"}
         assert fleet[1].modbus.host == fleet[1].snmp.host == parts[1].hostname
         fleet[1].command("outs.cgi?out0=1")
-        assert '"out0":"1"' in fetched(fleet[1].url, "/json/all.json", None, None)
+        assert '"out0":"1"' in fetch_text(fleet[1].url, "/json/all.json", None, None)
         with fleet[1].fork() as fork:
             assert fork.state["OUT0"] == 1
             assert fork.url not in {twin.url for twin in fleet}

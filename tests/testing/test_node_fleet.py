@@ -26,7 +26,7 @@ from leverframe.testing import (
 )
 from leverframe.testing.fleet import BadFleet
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.twin_client import fetched
+from leverframe.testing.twin_client import fetch_text
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.ports import free_port
 
@@ -137,7 +137,7 @@ def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFl
     assert (told.address, told.port) == ("127.0.0.41", port)
     door = urlsplit(fleet.url)
     for where in (f"http://127.0.0.41:{door.port}", f"http://127.0.0.1:{port}"):
-        assert '"sname":"twin-1"' in fetched(where, ALL, None, None)
+        assert '"sname":"twin-1"' in fetch_text(where, ALL, None, None)
     # What is not given stays; by its name it is found all the same, also by another one.
     assert fleet.place("twin-1", address="none").port == port
     assert fleet.place("twin-1", port=0).address is None

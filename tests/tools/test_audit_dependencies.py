@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tools.audit_dependencies import LOCKED, OutOfReach, Pin, faults, is_told, page_of, pins_in
+from tools.audit_dependencies import LOCKED, OutOfReach, Pin, faults, is_page_of, page_of, pins_in
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 PIN = Pin("lamp", "1.2")
@@ -47,8 +47,8 @@ def test_a_weakness_that_was_withdrawn_counts_no_more() -> None:
 def test_weaknesses_of_another_release_are_not_ours_and_that_is_known() -> None:
     newer = page(WEAKNESS, newest="1.3")
     assert list(faults(PIN, newer)) == []
-    assert not is_told(PIN, newer)
-    assert is_told(PIN, page())
+    assert not is_page_of(PIN, newer)
+    assert is_page_of(PIN, page())
 
 
 def test_a_withdrawn_release_is_told_also_from_the_page_of_its_project() -> None:

@@ -88,11 +88,11 @@ class StoreFailed(Refusal):
 
     @staticmethod
     def because(error: StoreUnavailable) -> Refusal:
-        """Return the refusal of a change: it is not stored, or that is not known yet."""
+        """Return the refusal of a change that is not stored, or not known to be."""
         if error.is_taken_over:
             return FencedOff(str(error))
         if error.is_over:
-            # As all that come after it are told, before anything is tried.
+            # The same as for all later changes, which are refused without an attempt.
             return ControllerElsewhere(str(error))
         return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
 
@@ -103,7 +103,7 @@ class NotReadNow(Refusal):
 
     @staticmethod
     def because(error: StoreUnavailable) -> Refusal:
-        """Return the refusal of a question; that of a change where the answer is elsewhere."""
+        """Return the refusal of a read; that of a change if another node has the controller."""
         if error.is_taken_over or error.is_over:
             return StoreFailed.because(error)
         return NotReadNow(error.for_reader or str(error))

@@ -21,7 +21,7 @@ from leverframe.process.reach import reach_of
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import AnyReply, Request, StreamReply
 from leverframe.servers.routes.endpoints import ENDPOINTS
-from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.other_origins import open_to
 from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Reach
 from leverframe.servers.routes.sign_in_page import OPEN_FILES
@@ -171,7 +171,7 @@ class Walk:
         path, mark, query = asked.target.partition("?")
         body = own_password(caller.account, asked) or asked.body
         request = Request(asked.method, path, query if mark else None, headers, body, "127.0.0.1")
-        answer = opened_to(frozenset([PANEL]), twin.web.handle)(request)
+        answer = open_to(frozenset([PANEL]), twin.web.handle)(request)
         reply = answer if not asyncio.iscoroutine(answer) else await answer
         assert not asyncio.iscoroutine(reply)
         await _close(reply)

@@ -6,7 +6,7 @@ from leverframe.config import BadConfiguration, read_config
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.problems import ForeignPage
-from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.other_origins import open_to
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Reach
@@ -210,7 +210,7 @@ async def asked_by(origin: str, **more: str) -> tuple[Reply, str]:
     """What a page of some origin gets that switches OUT0; one origin is configured."""
     names = OwnNames(origins=[PANEL])
     twin = await LoopTwin.start(reach=Reach(names))
-    handle = opened_to(names.origins, twin.web.handle)
+    handle = open_to(names.origins, twin.web.handle)
     method, headers = more.pop("method", "GET"), {"host": OWN, "origin": origin}
     headers |= {name.replace("_", "-"): value for name, value in more.items()}
     answer = handle(Request(method, "/outs.cgi", "out0=1", headers, b"", "127.0.0.1"))
@@ -259,7 +259,7 @@ async def test_an_origin_that_only_resembles_it_gets_nothing(origin: str, method
 async def test_a_session_is_of_no_use_to_a_configured_origin(method: str) -> None:
     names = OwnNames(origins=[PANEL])
     twin = await signed_up(names=names)
-    handle = opened_to(names.origins, twin.web.handle)
+    handle = open_to(names.origins, twin.web.handle)
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
 
     async def status(target: str, **credentials: str) -> int:
@@ -277,7 +277,7 @@ async def test_a_session_is_of_no_use_to_a_configured_origin(method: str) -> Non
 async def test_a_stream_is_opened_to_a_configured_origin_too() -> None:
     names = OwnNames(origins=[PANEL])
     twin = await LoopTwin.start(reach=Reach(names))
-    handle = opened_to(names.origins, twin.web.handle)
+    handle = open_to(names.origins, twin.web.handle)
     reply = handle(Request("GET", "/api/stream", None, {"origin": PANEL}))
     assert isinstance(reply, StreamReply)
     assert ("Access-Control-Allow-Origin", PANEL) in reply.headers
@@ -287,7 +287,7 @@ def test_without_configured_origins_nothing_stands_in_the_way() -> None:
     def answer(request: Request) -> Reply:
         return Reply(200, "", b"")
 
-    assert opened_to(frozenset(), answer) is answer
+    assert open_to(frozenset(), answer) is answer
 
 
 @for_each("origin", ["*", "null", "panel.example", "https://panel.example/", "HTTPS://X"])

@@ -17,8 +17,8 @@ from leverframe.profile import Profile
 from leverframe.servers.mqtt.home_assistant import (
     Announcement,
     Controlled,
-    announced_labels,
     announcement,
+    labels_to_announce,
 )
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.wire.modbus_modules import MODULES
@@ -133,7 +133,7 @@ def controlled(settings: Settings, profile: Profile = NEWEST) -> Controlled:
 
 def all_announcements(settings: Settings, profile: Profile = NEWEST) -> dict[str, Announcement]:
     me = controlled(settings, profile)
-    return {label: announcement(label, me) for label in announced_labels(settings)}
+    return {label: announcement(label, me) for label in labels_to_announce(settings)}
 
 
 def check(said: Announcement) -> None:
@@ -160,12 +160,12 @@ def test_every_announcement_has_the_shape_that_is_taken(version: tuple[str, str]
 
 
 def test_everything_that_has_a_label_is_announced_but_the_connection_itself() -> None:
-    labels = set(announced_labels(defaults(NEWEST)))
+    labels = set(labels_to_announce(defaults(NEWEST)))
     assert {*READINGS, *STATES} - labels == {"MQTT"}
 
 
 def test_an_older_version_announces_only_the_meters_it_has() -> None:
-    labels = announced_labels(defaults(Profile("3.0", "1.58a")))
+    labels = labels_to_announce(defaults(Profile("3.0", "1.58a")))
     assert "POWER4" in labels
     assert not {"POWER5", "ENERGY5", "DIFF4"} & set(labels)
 
@@ -275,7 +275,7 @@ def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
 def test_the_device_leads_to_the_pages_where_home_assistant_can_reach_them(
     host: str, own: str | None, url: str | None
 ) -> None:
-    seen = PagesAddress("http", host, 8080).seen_from(own)
+    seen = PagesAddress("http", host, 8080).url_from(own)
     assert seen == url
     me = replace(controlled(defaults(NEWEST)), url=seen)
     said = announcement("OUT0", me)

@@ -3,7 +3,7 @@
 import re
 
 from leverframe.servers.http.messages import Request
-from leverframe.servers.routes.joined_modules import beside_joined, joined
+from leverframe.servers.routes.joined_modules import beside_joined, join_modules
 from leverframe.servers.routes.pages import pages
 
 MODULES = {
@@ -26,7 +26,7 @@ FIRST = {"pages/first.js", "lib/api.js", "vendor/lit.js"}
 
 def joined_by_path() -> dict[str, str]:
     return {path: beside_joined(path, text, "app.js", FIRST) for path, text in MODULES.items()} | {
-        "app.js": joined(MODULES.__getitem__, "app.js", FIRST)
+        "app.js": join_modules(MODULES.__getitem__, "app.js", FIRST)
     }
 
 

@@ -1,4 +1,4 @@
-"""The key and certificate of this controller, made by itself at the first start with TLS.
+"""The key and certificate of this controller, created at the first start with TLS.
 
 They are unique to the controller and signed by itself: a visitor's browser asks once whether to
 trust them, and the fingerprint that is printed at the start is what to compare. Given files are
@@ -20,14 +20,14 @@ from leverframe.engine.findings import Finding
 from leverframe.errors import ErrorForPeople
 from leverframe.storage.private_file import write_private
 
-#: Nobody is there to renew it; its trust comes from the fingerprint, not from its dates.
+#: It is never renewed; its trust comes from the fingerprint, not from its dates.
 VALID = timedelta(days=3650)
 MARGIN = timedelta(days=1)
 
 
-#: Time enough to have a new one made.
+#: Time enough to get a new one.
 WARNED_DAYS = 21
-#: The page that tells how to replace it.
+#: The page that describes how to replace it.
 PAGE = "system?open=certificate"
 
 
@@ -58,7 +58,7 @@ class Certificate:
         self._names: list[str] = []
         #: SHA-256, as browsers show it.
         self.fingerprint = ""
-        #: Called when another one was taken up.
+        #: Called after a change of the certificate.
         self.watchers: list[Callable[[], None]] = []
         self.reload()
 

@@ -1,4 +1,4 @@
-"""The limits of what one client, or all together, may ask of the HTTP server.
+"""The limits of the HTTP server, for one client and for all together.
 
 Every limit is there because its absence lets one broken or hostile client take the controller from
 the others. Times are in seconds of real time, also where the controller runs on virtual time.
@@ -40,8 +40,8 @@ class HttpLimits(Struct, frozen=True):
     #: All bodies that are on their way in or not answered yet, of all connections; beyond it is
     #: 503. No address can take it all.
     bodies_bytes: int = 64 * MIB
-    #: Bodies that cannot be larger than this have room of their own, so that people can sign in
-    #: whatever is being uploaded.
+    #: Bodies that cannot be larger than this have room of their own, so that users can sign in
+    #: during uploads.
     small_body_bytes: int = 8 * KIB
     small_bodies_bytes: int = 4 * MIB
     #: Bytes of one connection that are read together: so much waits there to be parsed.
@@ -60,7 +60,7 @@ class HttpLimits(Struct, frozen=True):
     slowest_bytes_s: float = 8 * KIB
     #: Between two requests on one connection.
     idle_timeout_s: float = 60.0
-    #: How long what a refused client still sends is read, so that it gets to see the refusal.
+    #: How long what a refused client still sends is read, so that it receives the refusal.
     linger_s: float = 2.0
 
     #: Requests of one connection that wait for their turn before no more is read from it.

@@ -1,6 +1,6 @@
 """Bytes in, requests out: the parser of one connection, without a socket and without a clock.
 
-llhttp, through httptools and in its strict mode, tells well-formed requests from others; no
+llhttp, through httptools and in its strict mode, distinguishes well-formed requests from others; no
 leniency is switched on. This file adds the limits and the few rules that llhttp leaves to its user.
 
 A client's headers are mostly those of its request before. So llhttp is asked about a header block
@@ -34,7 +34,7 @@ else:
 
 logger = logging.getLogger(__name__)
 
-#: The most that may be fed at once: more could hold more requests than a connection may have
+#: The most that may be fed in one call: more could hold more requests than a connection may have
 #: waiting, or outrun the limit of a head.
 MAX_FEED_BYTES = 4 * KIB
 
@@ -105,7 +105,7 @@ class BodyBudget:
 class RequestParser:
     """The parser of a client's bytes; it returns requests, and a bad one as the last of all.
 
-    The body of a request counts in the budget until whoever got the request gives it back.
+    The body of a request counts in the budget until the receiver of the request releases it.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class RequestParser:
             self._found.append(bad)
 
     def _check_unfinished(self, data: bytes) -> None:
-        """Bound what llhttp swallows without a word: a long header, a trailer, empty lines."""
+        """Bound what llhttp discards silently: a long header, a trailer, empty lines."""
         if len(self._target) > self._max_target:
             raise self._target_too_long()
         self._unfinished += len(data)
@@ -323,7 +323,7 @@ class RequestParser:
         """Note whether the connection ends with this request; return whether it is HTTP/1.0."""
         version = self._http.get_http_version()
         if version == "1.1":
-            # Who leaves out the Host that HTTP/1.1 demands is answered, but not kept.
+            # A client that omits the Host that HTTP/1.1 demands is answered, but not kept.
             self._is_last = self._is_last or self._http.should_upgrade() or not self._has_host
         elif version == "1.0":
             self._is_last = True
@@ -403,7 +403,7 @@ def _method_not_allowed(verb: bytes) -> BadRequest:
 
 
 def _bad_request(error: "HttpParserError", data: bytes) -> BadRequest:
-    """Return what is wrong when llhttp has stopped, by itself or because a callback raised."""
+    """Return what is wrong when llhttp has stopped, or a callback has raised."""
     if isinstance(error, HttpParserCallbackError):
         cause = error.__context__
         if isinstance(cause, BadRequest):

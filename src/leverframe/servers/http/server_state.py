@@ -55,10 +55,10 @@ class SharingConnection(Protocol):
         """Complete the answer that is being made, then close."""
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
 
     def reset(self) -> None:
-        """Close at once and without an orderly end."""
+        """Close immediately and without an orderly end."""
 
 
 class AnsweringConnection(SharingConnection, Protocol):
@@ -83,7 +83,7 @@ class ServerState:
         self.admission = admission
         self.limits = limits
         self.problem = problem
-        #: Who is believed about the address of a client.
+        #: The proxies that are trusted to name the address of a client.
         self.proxies = NamedProxies()
         #: Seconds, no finer than the sweep: good enough for time-outs, and free.
         self.now = 0.0
@@ -97,7 +97,7 @@ class ServerState:
         #: How late the last sweep was, and the latest one.
         self.lag_s = 0.0
         self.longest_lag_s = 0.0
-        #: None while nobody is connected.
+        #: None while no client is connected.
         self.next_sweep: asyncio.TimerHandle | None = None
         self.is_stopping = False
         self._warn = LogThrottle(logger).warning
@@ -147,7 +147,7 @@ class ServerState:
         """Answer and then send, each for all connections that take part in this round.
 
         A processor that does one of them many times in a row takes a tenth less than one that
-        parses, answers and sends for each connection by itself.
+        parses, answers and sends for each connection in turn.
         """
         try:
             self._answer_all()
@@ -185,7 +185,7 @@ class ServerState:
     def fault(self) -> Reply:
         return self.problem(500, "The request failed because of an internal error; see the log.")
 
-    def failed(self, request: Request, error: Exception) -> Reply:
+    def reply_to_failure(self, request: Request, error: Exception) -> Reply:
         """Log why a request could not be answered; return what its client gets instead."""
         if lacks_descriptors(error):
             self._warn("", "descriptors", "%r cannot be answered: %s", request, error)

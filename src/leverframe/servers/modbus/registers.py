@@ -1,6 +1,6 @@
 """A controller's state as answers to Modbus requests, and its commands for writes.
 
-Reading is open to whoever may connect. A write is a request like any other: the same commands as by
+Any client that may connect may read. A write is a request like any other: the same commands as by
 HTTP, all or nothing, refused while the outputs are locked where it moves one; and it must come from
 an address that may write.
 """

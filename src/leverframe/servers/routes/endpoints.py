@@ -59,7 +59,7 @@ from leverframe.servers.routes.timeline import timeline
 from leverframe.servers.routes.timeline_lanes import LeverTimeline
 from leverframe.servers.routes.uploaded import PICTURE_PATH, Panel
 from leverframe.servers.routes.what_if import PARAMETERS as WHAT_IF_PARAMETERS
-from leverframe.servers.routes.what_if import tried_commands
+from leverframe.servers.routes.what_if import try_commands
 from leverframe.storage.audit import AuditEntry
 
 HTML = "text/html"
@@ -72,7 +72,7 @@ SIM_PATH = "/sim.cgi"
 
 
 class Endpoint(EndpointDescription, frozen=True, kw_only=True):
-    #: Gives a value of the type `reply`, sent as JSON, or a whole reply, or a coroutine of one.
+    #: Returns a value of the type `reply`, sent as JSON, or a whole reply, or a coroutine of one.
     function: Callable[[Context], Any]
     #: The value is the same as long as the controller is the same version.
     fixed: bool = False
@@ -100,7 +100,7 @@ def sign_in_page(context: Context) -> Reply:
 
 
 async def front_page(context: Context) -> Reply:
-    """Show the uploaded site, else the built-in page; lead strangers to the sign-in page."""
+    """Show the uploaded site, else the built-in page; redirect strangers to the sign-in page."""
     request = context.request
     if context.account is ANONYMOUS:
         if not wants_page(request):
@@ -426,7 +426,7 @@ WHAT_IF = Endpoint(
     methods=("POST",),
     query=WHAT_IF_PARAMETERS,
     body=Annotated[str, Meta(description="Commands, one per line, such as /outs.cgi?out0=1.")],
-    function=tried_commands,
+    function=try_commands,
     ends_with_client=True,
     doc="Show what commands would change in the coming hours (`for=24h`), without carrying them "
     "out. The response lists the journal entries and messages that would occur only with them "

@@ -26,7 +26,7 @@ from leverframe.naming.units import unit_of
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.history import recorded_pieces
+from leverframe.servers.routes.history import read_pieces
 from leverframe.servers.routes.what_if import INSTEAD, duration_in
 from leverframe.storage.history.reading import TimeSpan
 
@@ -92,7 +92,7 @@ async def rule_trial(context: Context) -> Reply:
     body = await context.handlers.work.run(
         encode_rule_trial,
         *(settings, index, controller.profile, zone, (span.first, span.last)),
-        fed=recorded_pieces(controller, span),
+        fed=read_pieces(controller, span),
         instead=INSTEAD,
     )
     return Reply(200, JSON, body, (NOT_KEPT,))

@@ -2,10 +2,10 @@
 
 `DS1=21.5` sets a reading, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a sensor to the bus,
 `onewire=none` clears it, and `28:FF:...=21.5` or `=none` concerns one sensor of it; `i2c` and
-`barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` lets an SMS arrive;
-`/api/sim` tells how it was answered. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between
-outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows
-again what a plant gives there. `outbox=clear` forgets the messages that were captured, and
+`barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` simulates an SMS;
+`/api/sim` shows its reply. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs
+and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows again
+what a plant gives there. `outbox=clear` forgets the messages that were captured, and
 `requests=clear` the requests that were noted. `fault=slow*delay:5s*path:/json/all.json*times:2`
 sets a fault (see `hardware/fault_catalogue.py`), `fault=end:3` ends the one with that number,
 `fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. On virtual time
@@ -121,7 +121,7 @@ class FaultChange(Struct, frozen=True):
     do: Callable[[], object]
 
 
-#: Something to do to the board at once, or one of the others.
+#: An immediate change of the board, or one of the other steps.
 Step = Callable[[], None] | Arrival | Advance | FaultChange
 
 
@@ -130,7 +130,7 @@ class SimCommands:
         self._controller = controller
         self._board = board
         self._sms = SmsCommands(controller)
-        #: Time that moves by itself while the controller is off.
+        #: Tasks that advance the time while the controller is off.
         self._going_on: set[asyncio.Task[None]] = set()
 
     def steps(self, query: str) -> list[Step]:
@@ -155,7 +155,7 @@ class SimCommands:
                 done += len(some)
 
     def _check_that_it_is_here(self, done: int) -> None:
-        """Refuse the rest where another process goes on with the controller, since when it may."""
+        """Refuse the remaining items if another process may have continued the controller."""
         try:
             self._controller.check_that_it_is_here()
         except ControllerElsewhere:
@@ -250,7 +250,7 @@ class SimCommands:
             level = _one_of(text, ("0", "1", NONE))
             return None if level is None else int(level)
         if name in SETTABLE:
-            return None if text == NONE else _sensed(text, LIMITS.get(name, LIGHTING_LIMITS))
+            return None if text == NONE else _read_value(text, LIMITS.get(name, LIGHTING_LIMITS))
         raise UnknownCommand(
             f"The simulated board has no {name[:40]!r}.",
             command=name[:40],
@@ -287,7 +287,7 @@ class SimCommands:
         return FaultChange(lambda: self._set_fault(faults, fault))
 
     def _set_fault(self, faults: Faults, fault: Fault) -> None:
-        """Set a fault; while nobody can ask, real time moves the virtual one."""
+        """Set a fault; while the controller is unreachable, real time advances the virtual time."""
         if len(faults.report()) >= MAX_FAULTS:
             raise Conflict(f"There are {MAX_FAULTS} faults already; end some with fault=none.")
         off_s = time_unreachable_s(fault)
@@ -299,9 +299,9 @@ class SimCommands:
         faults.add(fault)
         if off_s is not None and self._controller.clock.is_virtual:
             loop = asyncio.get_running_loop()
-            loop.call_later(off_s, lambda: self._go_on(off_s))
+            loop.call_later(off_s, lambda: self._advance_soon(off_s))
 
-    def _go_on(self, seconds: float) -> None:
+    def _advance_soon(self, seconds: float) -> None:
         task = asyncio.get_running_loop().create_task(self._controller.advance(seconds))
         self._going_on.add(task)
         task.add_done_callback(self._going_on.discard)
@@ -309,7 +309,7 @@ class SimCommands:
     def _one_sensor(self, sensor_id: str, text: str) -> Callable[[], None]:
         if text == NONE:
             return lambda: self._board.detach_onewire(sensor_id)
-        celsius = _sensed(text, LIMITS[ONEWIRE[0]])
+        celsius = _read_value(text, LIMITS[ONEWIRE[0]])
         return lambda: self._board.attach_onewire(sensor_id, celsius)
 
     def _receive(self, text: str) -> Arrival:
@@ -362,7 +362,7 @@ def _one_of(text: str, allowed: tuple[str, ...]) -> str | None:
     return None if text == NONE else text
 
 
-def _sensed(text: str, limits: tuple[float, float]) -> float:
+def _read_value(text: str, limits: tuple[float, float]) -> float:
     """Read a value that can be sensed, or any number behind `raw:`."""
     if text.startswith(RAW):
         return _number(text.removeprefix(RAW))

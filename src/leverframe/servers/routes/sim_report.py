@@ -212,11 +212,11 @@ def _fault_kinds() -> dict[str, FaultKindReport]:
 
 def _field(field: Field) -> PlantField:
     required = field.default is REQUIRED
-    default = "" if required or field.default is None else _shown(field.default)
+    default = "" if required or field.default is None else _format_default(field.default)
     return _with_range(PlantField(field.doc, field.type.allowed, required, default), field.type)
 
 
-def _shown(default: float | str) -> str:
+def _format_default(default: float | str) -> str:
     return default if isinstance(default, str) else f"{default:g}"
 
 

@@ -1,10 +1,10 @@
-"""`/api/sim/snapshots`: named moments of a simulated controller that it can go back to.
+"""`/api/sim/snapshots`: named states of a simulated controller.
 
-`?take=NAME` takes one, also in place of an older one of that name, `?restore=NAME` goes back to
-it, `?delete=NAME` forgets it; several are joined and carried out in order. They live as long as the
-process, and a few of them: each holds a whole controller. `/api/sim/snapshot?name=NAME` is one as
-a file, without a name the present moment; `?load=NAME` takes such a file as the
-body of the request, also in another process.
+`?take=NAME` takes one and replaces an older one of that name, `?restore=NAME` restores it,
+`?delete=NAME` deletes it; several are joined and carried out in order. They exist as long as the
+process, in a limited number: each holds a whole controller. `/api/sim/snapshot?name=NAME` is one as
+a file, without a name the present moment; `?load=NAME` takes such a file as the body of the
+request, also in another process.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""`/api/state`: every live value by label, and why things are as they are."""
+"""`/api/state`: every live value by label, with its cause."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -36,7 +36,7 @@ else:
 
 
 class Switching(Struct, frozen=True):
-    """Who switched something last, and when."""
+    """The last cause of a change, and its time."""
 
     time: WallTime
     by: Annotated[
@@ -108,8 +108,8 @@ else:
     )
 
 
-def _for_everybody(cause: Cause) -> Cause:
-    """Leave out of a cause who asked and from where; the engine's own say neither."""
+def _without_requester(cause: Cause) -> Cause:
+    """Remove account and address from a cause; the engine's own causes have neither."""
     return cause if cause.kind in OWN_CAUSES else Cause(cause.kind)
 
 
@@ -135,7 +135,7 @@ def state_of(controller: Controller, *, for_admin: bool) -> State:
             if (seconds := engine.outputs.returns_in(index, at.now)) is not None
         },
         "switched": {
-            label: Switching(wall, cause if for_admin else _for_everybody(cause))
+            label: Switching(wall, cause if for_admin else _without_requester(cause))
             for label, (wall, cause, _) in (machine.switched | machine.regulated).items()
         },
         "rules": engine.rules.explain(at.now),

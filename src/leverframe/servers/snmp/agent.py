@@ -69,7 +69,7 @@ class SnmpAgent:
             ) from error
 
     async def follow(self, settings: Settings) -> None:
-        """Listen or not, as the settings say; what is wrong with them is noted as a trouble."""
+        """Listen or not, as the settings say; what is wrong with them is recorded as a problem."""
         self._wanted = _without_traps(settings.snmp)
         await self._switch()
 
@@ -87,7 +87,7 @@ class SnmpAgent:
 
     async def move_to(self, place: DatagramPlace) -> None:
         """Listen at another place, if at all."""
-        # As a switch: settings that change meanwhile are followed there.
+        # As a switch: it follows settings that change in the meantime.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -148,7 +148,7 @@ class SnmpAgent:
         engine = await self._engines.take()
         try:
             if has_v3(wanted):
-                # Hashing takes long; whoever needs the keys on the loop finds them made.
+                # Hashing takes long; the keys are ready when the loop needs them.
                 await asyncio.to_thread(master_keys, wanted)
             responder = Responder(
                 engine,
