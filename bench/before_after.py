@@ -107,11 +107,11 @@ def _measure_requests(
         for case in (*CASES, *DURABLE_CASES):
             for _ in range(count):
                 for which, server in servers.items():
-                    told = load(server, case, 1)
-                    if told.failed:
-                        raise SystemExit(f"{which}, {case.what}: {told.failed} failed")
-                    _note(found, f"{case.what}, us of a core", which, told.us)
-                    _note(found, f"{case.what}, p99 ms", which, told.p99_ms)
+                    printed = load(server, case, 1)
+                    if printed.failed:
+                        raise SystemExit(f"{which}, {case.what}: {printed.failed} failed")
+                    _note(found, f"{case.what}, us of a core", which, printed.us)
+                    _note(found, f"{case.what}, p99 ms", which, printed.p99_ms)
                 progress()
 
 

@@ -2,8 +2,8 @@
 
 A busy controller has twenty rules, six periodic outputs, the regulator, four ramps and ten schedule
 entries, and gets four readings a second. Everything runs on one core. How late is how long after a
-deadline the controller gets to it. A simulated day is also told in rounds of a reference (a dict
-update and twenty comparisons) that runs in alternation with it.
+deadline the controller gets to it. A simulated day is also reported in rounds of a reference (a
+dict update and twenty comparisons) that runs in alternation with it.
 """
 
 import asyncio

@@ -200,8 +200,8 @@ async def _batches(server: PostgresServer, folder: Path, rounds: int) -> Figure:
     lane = PostgresLane(address, claim, folder / "lane.key")
     together, alone = [], []
     for number in range(rounds):
-        together.append(await _write(lane, number, BATCH * 20, at_once=BATCH))
-        alone.append(await _write(lane, number, BATCH, at_once=1))
+        together.append(await _write(lane, number, BATCH * 20, together=BATCH))
+        alone.append(await _write(lane, number, BATCH, together=1))
         progress()
     await lane.close()
     times = statistics.median(ours / one for ours, one in zip(together, alone, strict=True))
@@ -215,11 +215,11 @@ async def _batches(server: PostgresServer, folder: Path, rounds: int) -> Figure:
     )
 
 
-async def _write(lane: PostgresLane, round_number: int, count: int, *, at_once: int) -> float:
+async def _write(lane: PostgresLane, round_number: int, count: int, *, together: int) -> float:
     """Return the changes per second, of so many that wait for the disk at the same time."""
-    stores = [lane.store(number) for number in range(1, at_once + 1)]
+    stores = [lane.store(number) for number in range(1, together + 1)]
     began = time.perf_counter()
-    for number in range(count // at_once):
+    for number in range(count // together):
         changes = Changes({"outputs.0.name": f"n{round_number}-{number}"})
         await asyncio.gather(*(store.commit(changes) for store in stores))
     return count / (time.perf_counter() - began)

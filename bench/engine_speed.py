@@ -129,7 +129,7 @@ def measure_changes(kind: str, labels: list[str], count: int, rounds: int) -> Fi
 
 
 class Subject:
-    """A controller on virtual time that is told by requests what to be."""
+    """A controller on virtual time that is set up by requests."""
 
     def __init__(self, built: ControllerHost) -> None:
         self.controller = built.controller
@@ -186,7 +186,7 @@ async def live_busy_day() -> float:
 
 
 async def live_idle_year() -> float:
-    """Seconds for a year in which a lamp goes on and off once a day and nothing else happens."""
+    """Seconds for a year in which only a lamp is switched on and off once a day."""
     subject = await Subject.start()
     await subject.ask("/post.cgi?sched_save", "&s0=on*0*1*64800*0*127*1&s1=off*0*0*0*0*127*1&&")
     began = time.perf_counter()

@@ -1,7 +1,7 @@
 """What the first view costs: the bytes that are fetched, and how soon an output can be switched.
 
 A real Chromium with an empty cache opens Status of a running controller, with the processor
-throttled four times, and tells when the first lever is there; for comparison the same of a page
+throttled four times, and reports when the first lever is shown; for comparison the same of a page
 that is nothing but one lever. Also: how long a day of one-second values of one reading takes to
 draw, unthrottled.
 """
@@ -20,8 +20,9 @@ GOAL_BYTES = 160_000
 GOAL_LEVER_MS = 1000
 GOAL_DRAWN_MS = 200
 THROTTLE = 4
-#: Says when the first lever is in the page; by then it takes presses. The page tells by itself:
-#: looking for the lever from outside would run in the page, throttled like everything else there.
+#: Says when the first lever is in the page; by then it takes presses. The page reports it on its
+#: own: looking for the lever from outside would run in the page, throttled like everything else
+#: there.
 WATCH = """
 new MutationObserver((_, observer) => {
   if (!document.querySelector("[role=switch]")) return;
@@ -44,9 +45,9 @@ def throttle(browser: Browser) -> Page:
 
 def lever_ms(page: Page, url: str) -> float:
     """Milliseconds from asking for a page until its first lever."""
-    with page.expect_console_message(lambda told: told.text.startswith("lever at ")) as told:
+    with page.expect_console_message(lambda line: line.text.startswith("lever at ")) as reported:
         page.goto(url)
-    return float(told.value.text.rpartition(" ")[2])
+    return float(reported.value.text.rpartition(" ")[2])
 
 
 def bare_view(browser: Browser, url: str) -> float:

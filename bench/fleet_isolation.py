@@ -1,9 +1,9 @@
 """One controller of a node under a flood: how much slower its neighbour answers.
 
 A node runs on one core, and the clients on the other. The neighbour switches an output every few
-milliseconds, as a program does that regulates by requests: in turns with nobody beside it, and
-beside another controller that is flooded by HTTP, Modbus TCP, SNMP or MQTT, is followed on many
-streams, cannot get rid of its messages, or has rules that set each other off for ever.
+milliseconds, as a program does that regulates by requests: in turns alone, and beside another
+controller that is flooded by HTTP, Modbus TCP, SNMP or MQTT, is followed on many streams, cannot
+get rid of its messages, or has rules that set each other off for ever.
 """
 
 import http.client
@@ -40,13 +40,13 @@ FLOODS = {
     "changes of settings": "change_name.lua",
     "changes that are refused": "refused_change.lua",
 }
-#: The address of the controller that is flooded, by which Modbus TCP and SNMP tell it from others.
+#: The address of the controller that is flooded, by which Modbus TCP and SNMP distinguish it.
 ADDRESS = "127.0.0.71"
 BY_LOAD_CORE = ("taskset", "-c", str(LOAD_CORE))
 #: Commands by MQTT, one a line, without end.
 COMMANDS = r"yes 'out1=1&out2=0\nout1=0&out2=1' | sed 's/\\n/\n/'"
-#: Informs to a port at which nobody listens, for each time that a virtual output is switched on.
-TO_NOBODY = "/stm.cgi?snmptrap=1*127.0.0.1*9*alarm&snmpinform1=1"
+#: Informs to a port without a listener, for each time that a virtual output is switched on.
+TO_NO_LISTENER = "/stm.cgi?snmptrap=1*127.0.0.1*9*alarm&snmpinform1=1"
 ALARM = "/inpa.cgi?event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1"
 #: More than the outbox keeps.
 MESSAGES = 1_200
@@ -57,7 +57,7 @@ ENDLESS_RULES = "&".join(
     for n in range(20)
 )
 SET_OFF = "/outs.cgi?" + "&".join(f"vout{n}=1" for n in range(8))
-#: What gives them reasons to go on: four meters of a load that is on, with twenty pulses a second.
+#: What keeps them busy: four meters of a load that is on, with twenty pulses a second.
 METERS = "/sim.cgi?" + "&".join(
     f"plant=meter*switch:PWM0*reading:INPD{n}*watts:7200*pulses:10000" for n in range(1, 5)
 )
@@ -227,17 +227,17 @@ def _flood(place: Place, script: str) -> Trouble:
 
 
 def _full_outbox(place: Place, messages: int) -> Trouble:
-    """Return what fills the outbox of a controller, which goes on trying to send from it."""
+    """Return what fills the outbox of a controller, which keeps trying to send from it."""
 
     @contextmanager
     def full_outbox() -> Iterator[None]:
         connection = place.connection()
-        place.get(connection, TO_NOBODY)
+        place.get(connection, TO_NO_LISTENER)
         place.get(connection, ALARM)
         for number in range(2 * messages):
             place.get(connection, f"/outs.cgi?vout0={1 - number % 2}")
         yield
-        place.get(connection, TO_NOBODY.replace("=1*", "=0*", 1))
+        place.get(connection, TO_NO_LISTENER.replace("=1*", "=0*", 1))
         connection.close()
 
     return full_outbox

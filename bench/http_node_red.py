@@ -112,7 +112,7 @@ def wait_for_flow(address: str, target: str, wanted: str) -> None:
             assert fetch(address, target).decode() == wanted, "Node-RED answers something else"
             return
         time.sleep(0.1)
-    raise Skipped("the flow of Node-RED did not start")
+    raise Skipped("the flow of Node-RED failed to start")
 
 
 def measure(quick: bool) -> list[Figure]:

@@ -2,7 +2,8 @@
 
 A controller with store and history on disk speaks to a real Mosquitto on loopback; `mosquitto_sub`,
 a process of its own, says when messages arrive, on the same clock. The broker keeps nothing on disk
-and sends small packets at once (`set_tcp_nodelay true`); as it comes it adds about 40 ms itself.
+and sends small packets immediately (`set_tcp_nodelay true`); as it comes it adds about 40 ms
+itself.
 """
 
 import asyncio
@@ -39,8 +40,8 @@ LABELS = MAPPED[:20]
 CHANGES_PER_S = 1000
 #: Twenty labels change together, fifty times a second.
 ROUND_S = len(LABELS) / CHANGES_PER_S
-#: A round that is late is made up for, but not at once: a value that changes again before it was
-#: sent is sent once, as it should be.
+#: A round that is late is made up for, but not immediately: a value that changes again before it
+#: was sent is sent once, as it should be.
 MIN_PAUSE_S = 2 * GATHER_S
 LAG_GOAL_MS = 20.0
 
@@ -48,8 +49,8 @@ LAG_GOAL_MS = 20.0
 class Arrivals:
     """When messages arrived, in seconds since 1970, and what they said, by topic.
 
-    The subscriber writes to a file, which is read only when somebody asks: the loop whose lag is
-    measured has nothing to do with it meanwhile.
+    The subscriber writes to a file, which is read only on request: the loop whose lag is measured
+    has nothing to do with it.
     """
 
     def __init__(self, broker: Broker, folder: Path) -> None:

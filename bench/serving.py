@@ -1,4 +1,4 @@
-"""Servers under measurement: one core for all of them, the other for whoever asks."""
+"""Servers under measurement: one core for all of them, the other for their clients."""
 
 import re
 import socket
@@ -28,7 +28,7 @@ def pin(
     program = subprocess.Popen(
         ["taskset", "-c", str(SERVER_CORE), *command],
         stdout=subprocess.PIPE,
-        # Libraries tell at length of every client that leaves.
+        # Libraries log every client that leaves at length.
         stderr=subprocess.DEVNULL,
         text=True,
         env=environment,
@@ -65,7 +65,7 @@ def printing_its_address(command: Sequence[str]) -> Iterator[Served]:
         line = program.stdout.readline()
         found = ADDRESS.search(line)
         if found is None:
-            raise SystemExit(f"the server did not start: {line!r}")
+            raise SystemExit(f"the server failed to start: {line!r}")
         yield Served(found[0], program.pid)
 
 

@@ -1,6 +1,6 @@
 """How soon a controller answers after its start, and what it costs while nothing happens.
 
-The start is told beside that of a Python that does nothing, in turns, as installed (bytecode is
+The start is reported beside that of an idle Python, in turns, as installed (bytecode is
 written beforehand, as pip does). The idle controller is looked at from outside: the time that its
 threads ran, and how often they were woken.
 """
@@ -38,7 +38,7 @@ def controller(folder: Path, environment: dict[str, str]) -> Iterator[tuple[int,
     try:
         while not _answers(port):
             if process.poll() is not None:
-                raise SystemExit("the controller did not start")
+                raise SystemExit("the controller failed to start")
             time.sleep(POLL_S)
         took_s = time.perf_counter() - began
         yield process.pid, took_s, _ran(process.pid)[0] / 1e9

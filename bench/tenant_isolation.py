@@ -2,8 +2,9 @@
 
 A node on virtual time has two tenants. An administrator of the first sends one kind of request
 after another on several connections without a pause, each as large as it may be: commands,
-templates, what-if, drift, time, lists, exports, roll-outs. Meanwhile a controller of the second is
-switched. The figures are the longest switch, and what the memory of the node has grown by.
+templates, what-if, drift, time, lists, exports, roll-outs. At the same time a controller of the
+second is switched. The figures are the longest switch, and what the memory of the node has grown
+by.
 """
 
 import http.client

@@ -1,11 +1,11 @@
 """What a twin costs a test: its import, start, reset, fork, waiting, memory, and tests with twins.
 
-What happens in one process is told as processor time, which other work on the machine does not
+What happens in one process is reported as processor time, which other work on the machine does not
 lengthen, and as a ratio to a reference that is measured in turns with it: the import to a bare
 Python, `until` to `advance` over the same time, the rest to a dict and twenty comparisons. Beside
-it: a twin as a process, the server of pytest-httpserver, which answers what it is told and has no
-machine behind it, and a device of lewis, as a process because it has no other form. Those of the
-last two that are not installed are left out.
+it: a twin as a process, the server of pytest-httpserver, which gives canned answers and simulates
+nothing, and a device of lewis, as a process because it has no other form. Those of the last two
+that are not installed are left out.
 """
 
 import re
@@ -236,7 +236,7 @@ def _lewis() -> float:
                 if client.connect_ex(("127.0.0.1", port)) == 0:
                     return time.perf_counter() - began
             time.sleep(0.002)
-        raise SystemExit("lewis did not start")
+        raise SystemExit("lewis failed to start")
     finally:
         process.kill()
         process.wait(10)

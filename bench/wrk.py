@@ -2,7 +2,7 @@
 
 The processor time of the whole server process, all threads, is read before and after each round.
 The ratio to another server is that of these times: how many of our requests cost it one of its
-own. On a shared machine it says more than requests per second, which are told beside it.
+own. On a shared machine it says more than requests per second, which are reported beside it.
 """
 
 import re

@@ -24,8 +24,8 @@ GOALS = {
     "src/leverframe/engine/": 98.0,
     "src/leverframe/": 92.0,
 }
-#: Files that a process is given at once.
-AT_ONCE = 16
+#: Files that a process gets together.
+TOGETHER = 16
 
 
 class Judged(NamedTuple):
@@ -60,7 +60,7 @@ def judge_all() -> list[Judged]:
     paths = [str(path) for path in PACKAGE.rglob("*.py")]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         each = [marks.get(path, b"") for path in paths]
-        return list(pool.map(judge, paths, each, chunksize=AT_ONCE))
+        return list(pool.map(judge, paths, each, chunksize=TOGETHER))
 
 
 def write(files: list[Judged]) -> None:

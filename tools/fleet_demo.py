@@ -2,8 +2,8 @@
 
     python -m tools.fleet_demo [--port 8081]
 
-A database server is started in a new folder, on a socket that nobody else can reach, and two nodes
-on it, which share twenty controllers that begin with a template. It goes on until Ctrl+C; then
+A database server is started in a new folder, on a private socket, and two nodes
+on it, which share twenty controllers that begin with a template. It runs until Ctrl+C; then
 everything is stopped and the folder is removed.
 """
 
@@ -177,7 +177,7 @@ and look at the pages above, under Nodes. Ctrl+C here ends and removes everythin
 
 
 def _watch(nodes: list[DemoNode]) -> None:
-    """Tell what becomes of nodes that die, until none is left."""
+    """Report the take-over of nodes that die, until none is left."""
     living = list(nodes)
     while living:
         time.sleep(LOOK_S)

@@ -120,7 +120,7 @@ def trace_controller(
         try:
             found = ADDRESS.search(process.stdout.readline())
             if found is None:
-                raise SystemExit("the controller did not start")
+                raise SystemExit("the controller failed to start")
             yield process, found[1], int(found[2]), report
         finally:
             process.terminate()
@@ -159,7 +159,7 @@ def ask(client: http.client.HTTPConnection, target: str, number: int) -> None:
 
 
 def signal_and_wait(process: subprocess.Popen[str], number: signal.Signals, report: Path) -> None:
-    """Send a signal and wait until it has been taken: the report is then written anew."""
+    """Send a signal and wait until it has been taken: the report is then rewritten."""
     report.unlink(missing_ok=True)
     process.send_signal(number)
     until = time.monotonic() + PATIENCE_S

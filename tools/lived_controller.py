@@ -1,4 +1,4 @@
-"""A controller that has lived through a day of the greenhouse in `examples/`, for pictures."""
+"""A controller after a simulated day of the greenhouse in `examples/`, for pictures."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A node of twenty controllers that have lived through a morning, for the picture of its page.
+"""A node of twenty controllers after a simulated morning, for the picture of its page.
 
 They are of three versions, some have findings, and one has no power: what a fleet looks like.
 """

@@ -2,7 +2,7 @@
 
 Takes a sample of all mutants (see `mutants.py`), always the same for the same seed and sources.
 Each runs in a process of its own, in which the changed module is what an import gives, on a copy of
-the project, so that nothing is touched and people can go on working. A mutant is killed if the
+the project, so that nothing is touched and work can continue. A mutant is killed if the
 tests of its part fail, or do not end in time.
 
 mutmut 3.8 was tried on `commands/table/shape.py` with the tests of that file: 240 mutants in 43.5 s
@@ -156,13 +156,13 @@ def has_passed(status: int) -> bool:
     return os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
 
 
-def survivors(tried: list[tuple[Part, Mutant]], at_once: int) -> Iterator[tuple[Mutant, bool]]:
+def survivors(tried: list[tuple[Part, Mutant]], together: int) -> Iterator[tuple[Mutant, bool]]:
     """Each mutant with whether the tests passed all the same, as they end."""
     running: dict[int, tuple[Mutant, float]] = {}
     waiting = iter(tried)
     following = next(waiting, None)
     while running or following:
-        while following and len(running) < at_once:
+        while following and len(running) < together:
             running[begin(*following)] = (following[1], time.monotonic())
             following = next(waiting, None)
         pid, status = os.waitpid(-1, os.WNOHANG)
@@ -231,7 +231,7 @@ def try_mutants(size: int, seed: int, only: str | None) -> int:
     parts = [part for part in PARTS if only in (None, part.name)]
     for part in parts:
         if not has_passed(os.waitpid(begin(part, None), 0)[1]):
-            raise SystemExit(f"The tests of the {part.name} fail without any mutant; mend them.")
+            raise SystemExit(f"The tests of the {part.name} fail without any mutant; fix them.")
     results: dict[Mutant, bool] = {}
     tried = sample(parts, size, seed)
     for mutant, survived in survivors(tried, os.cpu_count() or 1):

@@ -1,4 +1,4 @@
-"""Pictures of the pages, of controllers that have lived through an example.
+"""Pictures of the pages, of controllers after a simulated example.
 
     python -m tools.screenshots docs/images               the pictures of the documents
     python -m tools.screenshots --all FOLDER              every page, desk and phone, light and dark
@@ -75,7 +75,7 @@ def running(*command: str) -> Iterator[str]:
     assert process.stdout is not None
     with process, process.stdout:
         found = re.search(r"http://[^\s/]+", process.stdout.readline())
-        assert found, "it did not start"
+        assert found, "it failed to start"
         try:
             yield found[0]
         finally:

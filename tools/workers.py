@@ -21,7 +21,7 @@ import pytest
 
 from tools.turns import Turns
 
-#: What a worker tells, with what belongs to it.
+#: The messages of a worker, with their contents.
 Message = tuple[str, dict[str, Any]]
 
 
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run the tests in workers; in one of these, run what it is given."""
+    """Run the tests in workers; in a worker, run its share."""
     count = session.config.getoption("--workers")
     if count == 1 or session.config.option.collectonly or session.testsfailed:
         return None
@@ -49,7 +49,7 @@ class Worker:
 
 
 class Run:
-    """All workers, and what they tell."""
+    """All workers, and their messages."""
 
     def __init__(self, session: pytest.Session, count: int) -> None:
         self._session = session
@@ -149,7 +149,7 @@ class Run:
 
 
 def _work(session: pytest.Session, messages: Connection, number: int, count: int) -> None:
-    """Run tests as they are given; what follows is the end of an ordinary run, seen by nobody."""
+    """Run tests as they are given; the output of the end of an ordinary run is discarded."""
     config: Any = session.config
     name = os.environ["PYTEST_XDIST_WORKER"] = f"gw{number}"
     config.workerinput = {"workerid": name, "workercount": count}
@@ -179,7 +179,7 @@ def _receive_tests(
 
 
 class Teller:
-    """Tells the process that waits for the workers what happens in this one."""
+    """Reports what happens in this process to the one that waits for the workers."""
 
     def __init__(self, config: pytest.Config, messages: Connection) -> None:
         self._config = config

@@ -184,7 +184,7 @@ def _split(data: bytes) -> tuple[bytes, bytes]:
 
 def _dripping(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
     pieces = _in_drops(_encode(request, reply), active["rate"])
-    return RawReply(reply.status, pieces, Ending.GO_ON)
+    return RawReply(reply.status, pieces, Ending.CONTINUE)
 
 
 def _reset(active: ActiveFault, request: Request, reply: Reply) -> SentReply:

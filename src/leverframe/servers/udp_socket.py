@@ -11,7 +11,7 @@ IP_PKTINFO = 8
 #: Index of the interface, the local address that the datagram is for, the address it was sent to.
 PACKET_INFO = struct.Struct("=I4s4s")
 #: Other work has its turn after this number, or this time.
-_MAX_READ_AT_ONCE = 64
+_MAX_READ_TOGETHER = 64
 _READ_S = 0.005
 
 
@@ -38,7 +38,7 @@ def datagrams(
 ) -> Iterator[tuple[bytes, bytes, tuple[str, int]]]:
     """Take what has arrived: each datagram, the packet info that came with it, and who sent it."""
     until = perf_counter() + _READ_S
-    for _ in range(_MAX_READ_AT_ONCE):
+    for _ in range(_MAX_READ_TOGETHER):
         if perf_counter() > until:
             return
         try:

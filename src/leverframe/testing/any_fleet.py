@@ -122,7 +122,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         """
         body = None if template is None else template_body(template, hw, sw)
         given = {"name": name, "count": count, "first": first, "hw": hw, "sw": sw}
-        given |= {"tags": _listed(tags), "address": address, "port": port, "dry_run": dry_run}
+        given |= {"tags": _list_of(tags), "address": address, "port": port, "dry_run": dry_run}
         return self._make(new_controllers.add_controllers, given, body)
 
     def fork(
@@ -140,7 +140,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
         On real time they begin with its settings. Addresses and ports are given as by `add`.
         """
-        given = {"name": name, "to": to, "count": count, "first": first, "tags": _listed(tags)}
+        given = {"name": name, "to": to, "count": count, "first": first, "tags": _list_of(tags)}
         return self._make(
             new_controllers.fork_controller, {**given, "address": address, "port": port}
         )
@@ -170,7 +170,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:
         """Add tags to controllers, and remove tags: `tag("gh-1", add="north")`."""
-        changed = {"add": _listed(add), "remove": _listed(remove)}
+        changed = {"add": _list_of(add), "remove": _list_of(remove)}
         return self._do(controllers.tag_controllers, {**_selection(names, tag), **changed})
 
     def export(self, *names: str, tag: Tags = ()) -> list[ExportedController]:
@@ -322,10 +322,10 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
 
 def _selection(names: Sequence[str], tag: Tags) -> dict[str, Any]:
-    return {"name": list(names), "tag": _listed(tag)}
+    return {"name": list(names), "tag": _list_of(tag)}
 
 
-def _listed(tags: Tags) -> list[str]:
+def _list_of(tags: Tags) -> list[str]:
     return [tags] if isinstance(tags, str) else list(tags)
 
 

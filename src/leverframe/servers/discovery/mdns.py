@@ -114,8 +114,8 @@ class MdnsAnnouncer:
         """Announce the version that the controller has become."""
         self._properties |= {"hw": profile.hw, "sw": profile.sw}
         if self._announcing is not None:
-            anew = partial(self._rename_services, self._announcing)
-            self._announcing = asyncio.create_task(self._see_through(anew))
+            renamed = partial(self._rename_services, self._announcing)
+            self._announcing = asyncio.create_task(self._see_through(renamed))
 
     def rename(self, name: str) -> None:
         """Announce another name instead, if it is another one."""
@@ -131,8 +131,8 @@ class MdnsAnnouncer:
 
     def _replace_what_is_announced(self) -> None:
         if self._announcing is not None:
-            anew = partial(self._announce_again, self._announcing)
-            self._announcing = asyncio.create_task(self._see_through(anew))
+            renamed = partial(self._announce_again, self._announcing)
+            self._announcing = asyncio.create_task(self._see_through(renamed))
 
     def set_power(self, on: bool) -> None:
         """Disappear silently when the power fails; announce again when it returns."""
@@ -143,8 +143,8 @@ class MdnsAnnouncer:
             before.cancel()
             self._withdraw(silently=True)
         then = self._announce if on else self._vanish
-        anew = partial(self._after, before, then)
-        self._announcing = asyncio.create_task(self._see_through(anew))
+        renamed = partial(self._after, before, then)
+        self._announcing = asyncio.create_task(self._see_through(renamed))
 
     async def _after(self, before: asyncio.Task[None], then: Callable[[], Awaitable[None]]) -> None:
         await asyncio.wait([before])

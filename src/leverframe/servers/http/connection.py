@@ -540,7 +540,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stream = None
         if self.state is not STREAMING:
             return
-        if reply.end is Ending.GO_ON and not self._is_last():
+        if reply.end is Ending.CONTINUE and not self._is_last():
             self._change(ANSWERED)
             self._proceed()
         elif reply.end is Ending.RESET:

@@ -28,7 +28,7 @@ BACKLOG = 256
 #: As `/metrics` and the log call it.
 NAME = "http"
 #: One at a time costs 70 us more for each of 64 clients that connect together.
-MAX_ACCEPTED_AT_ONCE = 64
+MAX_ACCEPTED_TOGETHER = 64
 #: How long to leave new connections waiting when the process can have no more sockets.
 PAUSE_S = 1.0
 
@@ -96,7 +96,7 @@ class HttpListener:
             self._loop.add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        for _ in range(MAX_ACCEPTED_AT_ONCE):
+        for _ in range(MAX_ACCEPTED_TOGETHER):
             try:
                 client, address = listening.accept()
             except ConnectionAbortedError:

@@ -107,7 +107,7 @@ class StreamReply(msgspec.Struct):
 
 
 class Ending(Enum):
-    GO_ON = "go on"
+    CONTINUE = "continue"
     CLOSE = "close"
     RESET = "reset"
     HANG = "hang"

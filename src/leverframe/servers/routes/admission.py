@@ -52,7 +52,7 @@ class TrustedNetworks(Struct, frozen=True):
         return any((mapped or address) in network for network in self.networks)
 
 
-NOBODY_TRUSTED = TrustedNetworks()
+NO_TRUSTED_NETWORKS = TrustedNetworks()
 
 
 class Admission:
@@ -62,7 +62,7 @@ class Admission:
         access: Access,
         *,
         must_sign_in: bool,
-        trusted: TrustedNetworks = NOBODY_TRUSTED,
+        trusted: TrustedNetworks = NO_TRUSTED_NETWORKS,
         open_to_itself: bool = True,
     ) -> None:
         self._controller = controller

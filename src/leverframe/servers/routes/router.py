@@ -29,7 +29,7 @@ from leverframe.servers.http.messages import Answer, Reply, Request
 from leverframe.servers.problems import NoSuchPath, reply_to_refusal
 from leverframe.servers.routes import site_session
 from leverframe.servers.routes.added_headers import with_headers
-from leverframe.servers.routes.admission import NOBODY_TRUSTED, Admission, TrustedNetworks
+from leverframe.servers.routes.admission import NO_TRUSTED_NETWORKS, Admission, TrustedNetworks
 from leverframe.servers.routes.backups import BackupEndpoint
 from leverframe.servers.routes.bootloader_page import InBootloader, bootloader_reply
 from leverframe.servers.routes.bounded_requests import ControllerWork, work_alone
@@ -67,7 +67,7 @@ class Reach(Struct, frozen=True):
     #: Sign-in is required regardless of the settings: strangers can reach the controller.
     must_sign_in: bool = False
     #: Where programs need not sign in.
-    trusted: TrustedNetworks = NOBODY_TRUSTED
+    trusted: TrustedNetworks = NO_TRUSTED_NETWORKS
     #: Without required sign-in, controllers of this process need none either.
     open_to_itself: bool = True
 

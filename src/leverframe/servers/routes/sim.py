@@ -131,7 +131,7 @@ class SimCommands:
         self._board = board
         self._sms = SmsCommands(controller)
         #: Tasks that advance the time while the controller is off.
-        self._going_on: set[asyncio.Task[None]] = set()
+        self._advances: set[asyncio.Task[None]] = set()
 
     def steps(self, query: str) -> list[Step]:
         """Parse the items of a query; refuse the first bad one."""
@@ -303,8 +303,8 @@ class SimCommands:
 
     def _advance_soon(self, seconds: float) -> None:
         task = asyncio.get_running_loop().create_task(self._controller.advance(seconds))
-        self._going_on.add(task)
-        task.add_done_callback(self._going_on.discard)
+        self._advances.add(task)
+        task.add_done_callback(self._advances.discard)
 
     def _one_sensor(self, sensor_id: str, text: str) -> Callable[[], None]:
         if text == NONE:
