@@ -28,7 +28,7 @@ COST_S = 0.001
 
 
 class Loop:
-    """A clock that goes on while something is done; requests that had to wait are counted."""
+    """A clock that advances while something is done; requests that had to wait are counted."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -42,7 +42,7 @@ class Loop:
         return DONE
 
     def ask(self, share: LoopShare) -> bool:
-        """Ask, and tell whether that was answered at once."""
+        """Ask, and return whether that was answered immediately."""
         answer = self.shares.answer(share, ASKED, self.work)
         if isinstance(answer, Coroutine):
             answer.close()

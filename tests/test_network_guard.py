@@ -33,7 +33,7 @@ from tests.outgoing.test_channels import perform
 ELSEWHERE = "198.51.100.77"
 
 
-def held_back_since(count: int) -> list[str]:
+def list_held_back(count: int) -> list[str]:
     return network_guard.held_back[count:]
 
 
@@ -122,7 +122,7 @@ async def test_what_a_controller_sends_by_any_channel_is_held_back(channel: str)
     before = len(network_guard.held_back)
     try:
         await ACTS[channel](built)
-        await until(lambda: ELSEWHERE in held_back_since(before))
+        await until(lambda: ELSEWHERE in list_held_back(before))
     finally:
         for service in reversed(bus):
             await service.close()

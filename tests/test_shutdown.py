@@ -19,7 +19,7 @@ class Part:
             raise self._fault
 
 
-async def test_a_part_that_fails_is_told_by_its_name_and_keeps_no_other_from_its_end(
+async def test_failing_part_is_named_and_stops_no_other_from_ending(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     ended: list[str] = []

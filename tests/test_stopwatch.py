@@ -1,4 +1,4 @@
-"""The clock of rules about time goes on by itself, and stands while others have the processor."""
+"""The clock of rules about time advances on its own, and stands while others have the processor."""
 
 import os
 import subprocess
@@ -9,14 +9,14 @@ import pytest
 
 from tests import stopwatch
 from tests.patience import PATIENCE_S
-from tests.stopwatch import Stopwatch, held_up_s, within
+from tests.stopwatch import Stopwatch, delay_s, within
 
 
 @pytest.fixture
 def held_up(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What the last of these says."""
     held_up = [7.0]
-    monkeypatch.setattr(stopwatch, "held_up_s", lambda: held_up[-1])
+    monkeypatch.setattr(stopwatch, "delay_s", lambda: held_up[-1])
     return held_up
 
 
@@ -43,8 +43,8 @@ def test_a_processor_that_is_shared_holds_up_who_would_run() -> None:
         try:
             os.sched_setaffinity(other.pid, {one})
             os.sched_setaffinity(0, {one})
-            before, end = held_up_s(), time.monotonic() + PATIENCE_S
-            while held_up_s() < before + 0.05:
+            before, end = delay_s(), time.monotonic() + PATIENCE_S
+            while delay_s() < before + 0.05:
                 assert time.monotonic() < end
         finally:
             os.sched_setaffinity(0, allowed)

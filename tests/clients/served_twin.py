@@ -105,7 +105,7 @@ def late_for_pages(handler: Handler, seconds: float) -> Handler:
     return handle
 
 
-def kept_by_browsers(handler: Handler) -> Handler:
+def let_browsers_keep(handler: Handler) -> Handler:
     """Let browsers keep the files of the pages, which stay the same while tests run.
 
     To ask for each whether it is still right takes a quarter of the time in which a page opens.
@@ -130,11 +130,11 @@ def served(
     sending: Sending = NORMALLY,
     store: Store | None = None,
 ) -> Iterator[ServedTwin]:
-    """Start a controller, at a port of its own if the wanted one was taken meanwhile."""
+    """Start a controller, at a port of its own if the wanted one is in use."""
 
     async def start() -> tuple[LoopTwin, HttpServer]:
         twin = await LoopTwin.start(profile, reach=reach, sending=sending, store=store)
-        handler = kept_by_browsers(open_to(reach.names.origins, twin.web.handle))
+        handler = let_browsers_keep(open_to(reach.names.origins, twin.web.handle))
         server = HttpServer(
             late_for_pages(handler, LATE_S) if LATE_S else handler,
             http_limits(),

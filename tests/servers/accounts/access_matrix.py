@@ -1,8 +1,8 @@
-"""Who gets what: every path of the program, asked by everybody, as one table.
+"""Who gets what: every path of the program, requested with every role, as one table.
 
 Paths are grouped by what the endpoint and command tables say of them, and the whole group has to
 answer alike. `python -m tests.servers.accounts.access_matrix` writes the table into the page about
-security; `test_access_matrix` tells when it is no longer true.
+security; `test_access_matrix` fails when it is no longer true.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from tests.servers.signing_up import (
     USER,
     base64,
     basic,
-    signed_up,
+    start_with_accounts,
 )
 
 PAGE = DOCS / "security.md"
@@ -137,13 +137,13 @@ CALLERS = (
     Caller("the administrator, by session", session=True, headers=AT_HOME),
     Caller("the administrator, by HTTP Basic", uses_basic=True),
 )  # fmt: skip
-NOBODY_BEHIND_NGINX = "nobody, behind nginx"
+STRANGER_BEHIND_NGINX = "nobody, behind nginx"
 ADMINISTRATOR_BEHIND_NGINX = "the administrator by session, behind nginx"
 
 
 @dataclass
 class Walk:
-    """A controller that is built anew after each request that was not refused."""
+    """A controller that is rebuilt after each request that was not refused."""
 
     caller: Caller
     hashed: dict[str, Any]
@@ -183,11 +183,11 @@ class Walk:
         return found
 
 
-def own_password(account: tuple[str, str], asked: Asked) -> bytes:
-    if not asked.own_password:
+def own_password(account: tuple[str, str], request: Asked) -> bytes:
+    if not request.own_password:
         return b""
     name, password = account[0], account[1].replace(" ", "+")
-    new = "&new=another+long+secret" if "passwd" in asked.own_password else ""
+    new = "&new=another+long+secret" if "passwd" in request.own_password else ""
     return f"username={name}&password={password}{new}".encode()
 
 
@@ -209,8 +209,8 @@ def line(name: str, found: Sequence[set[bool]]) -> str:
 
 
 async def rows_in_process() -> list[str]:
-    """The lines of everybody who needs no proxy."""
-    stored = (await signed_up()).controller.store.load().settings
+    """The lines of all roles that need no proxy."""
+    stored = (await start_with_accounts()).controller.store.load().settings
     hashed = {path: value for path, value in stored.items() if path.startswith("access.")}
     lines = []
     for caller in CALLERS:
@@ -237,16 +237,16 @@ def rows_behind_nginx(folder: Path) -> list[str]:
             thread.wait_for(controller.twin.ok("/post.cgi?wwwfileupload", "POST", site))
             controller.get(f"/stm.cgi?auth=11{fields}")
             at_home = {"Host": NAME, "Origin": f"https://{NAME}"}
-            for name in (NOBODY_BEHIND_NGINX, ADMINISTRATOR_BEHIND_NGINX):
-                is_nobody = name == NOBODY_BEHIND_NGINX
+            for name in (STRANGER_BEHIND_NGINX, ADMINISTRATOR_BEHIND_NGINX):
+                is_stranger = name == STRANGER_BEHIND_NGINX
                 found = []
                 for group in groups():
                     members = [x for x in group.members if x.target != "/api/stream"][:4]
                     verdicts = set()
                     for asked in members:
                         headers = dict(at_home)
-                        if not is_nobody:
-                            headers["Cookie"] = _signed_in(proxy, at_home)
+                        if not is_stranger:
+                            headers["Cookie"] = _sign_in(proxy, at_home)
                         verdicts.add(_ask(proxy, asked, headers)[0])
                     found.append(verdicts)
                 lines.append(line(name, found))
@@ -255,7 +255,7 @@ def rows_behind_nginx(folder: Path) -> list[str]:
     return lines
 
 
-def _signed_in(proxy: http.client.HTTPSConnection, headers: Mapping[str, str]) -> str:
+def _sign_in(proxy: http.client.HTTPSConnection, headers: Mapping[str, str]) -> str:
     signing_in = Asked("/post.cgi?signin", "POST", content_type=FORM, own_password="signin")
     for account in (ADMINISTRATOR, (ADMINISTRATOR[0], "another long secret")):
         found, cookie = _ask(proxy, signing_in, headers, account)
@@ -266,13 +266,13 @@ def _signed_in(proxy: http.client.HTTPSConnection, headers: Mapping[str, str]) -
 
 def _ask(
     proxy: http.client.HTTPSConnection,
-    asked: Asked,
+    request: Asked,
     headers: Mapping[str, str],
     account: tuple[str, str] = ADMINISTRATOR,
 ) -> tuple[bool, str]:
-    body = own_password(account, asked) or asked.body
-    more = {"Content-Type": asked.content_type} if asked.content_type else {}
-    proxy.request(asked.method, asked.target, body, {**headers, **more})
+    body = own_password(account, request) or request.body
+    more = {"Content-Type": request.content_type} if request.content_type else {}
+    proxy.request(request.method, request.target, body, {**headers, **more})
     with proxy.getresponse() as answer:
         answer.read()
         cookie = (answer.getheader("Set-Cookie") or "").partition(";")[0]
@@ -284,7 +284,7 @@ def head() -> list[str]:
     return [f"| who asks | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
 
 
-def written_down() -> list[str]:
+def read_page() -> list[str]:
     """The table as the page has it."""
     text = PAGE.read_text(encoding="utf-8")
     return text.partition(BEGIN)[2].partition(END)[0].strip().splitlines()

@@ -1,4 +1,4 @@
-"""UDP discovery: the maker's library finds us, and nobody else gets more than an answer."""
+"""UDP discovery: the maker's library finds us, and other clients get no more than an answer."""
 
 import asyncio
 import os
@@ -43,9 +43,9 @@ ASKED, ASKING = "127.0.0.255", "127.0.0.1"
 
 #: An address of documentation, which no machine has.
 OWN_NETWORK = "192.0.2.7"
-#: The maker's library waits so long as it is told, and a busy machine may be late.
+#: The maker's library waits for the time it gets, and a busy machine may be late.
 TRIES = 5
-#: Everybody on loopback.
+#: All hosts on loopback.
 ALL = "127.255.255.255"
 
 
@@ -122,7 +122,7 @@ async def bench() -> AsyncIterator[Bench]:
     await twin.controller.stop()
 
 
-# The library leaves its socket to be closed by whoever collects the garbage.
+# The library leaves its socket to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_the_makers_library_finds_the_controller(

@@ -38,10 +38,10 @@ class Browser:
         self.zeroconf = AsyncZeroconf(interfaces=[HERE])
         self.changes: asyncio.Queue[tuple[str, ServiceStateChange]] = asyncio.Queue()
         self._browser = AsyncServiceBrowser(
-            self.zeroconf.zeroconf, list(TYPES), handlers=[self._changed]
+            self.zeroconf.zeroconf, list(TYPES), handlers=[self._on_change]
         )
 
-    def _changed(
+    def _on_change(
         self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
     ) -> None:
         self.changes.put_nowait((name, state_change))
@@ -85,7 +85,7 @@ async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
     assert troubles == {}
 
 
-async def test_another_version_is_announced_at_once(browser: Browser) -> None:
+async def test_another_version_is_announced_immediately(browser: Browser) -> None:
     announcer = announcer_of(Profile("3.9", "1.75"))
     announcer.start([HERE], {})
     await browser.seen(ServiceStateChange.Added)
@@ -101,14 +101,14 @@ async def test_another_version_is_announced_at_once(browser: Browser) -> None:
 async def test_closing_does_not_wait_for_the_announcement() -> None:
     announcer = announcer_of(Profile())
     announcer.start([HERE], {})
-    # Far enough that it is asking whether somebody else has the name.
+    # Far enough that it is asking whether the name is in use.
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     with within(1.0):
         await announcer.close()
 
 
-# The library leaves the socket that it could not use to whoever collects the garbage.
+# The library leaves the socket that it could not use to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None:

@@ -13,7 +13,7 @@ from .handlers import Ticker
 from .http_peer import GET, PATIENCE_S, serving
 
 
-async def test_a_stream_is_sent_as_it_comes_and_the_connection_goes_on_after_it() -> None:
+async def test_stream_is_sent_piecewise_and_the_connection_continues() -> None:
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
@@ -85,7 +85,7 @@ async def test_a_stream_that_fails_does_not_look_complete(
     assert "no more" in caplog.text
 
 
-async def test_a_stream_that_cannot_go_on_is_cut_and_told_without_a_trace(
+async def test_failed_stream_is_cut_and_logged_without_a_trace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def cut() -> AsyncIterator[bytes]:

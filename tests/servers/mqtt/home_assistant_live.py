@@ -41,15 +41,15 @@ def main() -> int:
     python = given.python
     with tempfile.TemporaryDirectory(prefix="leverframe-") as folder, ExitStack() as running:
         broker, port, other_port = free_ports(3)
-        running.enter_context(started(["mosquitto", "-p", str(broker)]))
+        running.enter_context(start(["mosquitto", "-p", str(broker)]))
         data = ["--data", f"{folder}/data", "--port", str(port), "--no-capture"]
         command = ["fleet", "run"] if given.fleet else ["run"]
-        running.enter_context(started([sys.executable, "-m", "leverframe", *command, *data]))
+        running.enter_context(start([sys.executable, "-m", "leverframe", *command, *data]))
         controller = Controller(f"http://{HOST}:{port}")
         wait_for("the controller", lambda: controller.asked("/health") is not None)
         hosted = [python, str(HOSTED), f"{folder}/ha", str(broker), str(other_port)]
         Path(folder, "ha").mkdir()
-        assistant = Assistant(running.enter_context(started(hosted)))
+        assistant = Assistant(running.enter_context(start(hosted)))
         if given.fleet:
             number = judge_fleet(controller, assistant, broker)
         else:
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 @contextmanager
-def started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+def start(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     """Run a program until the end of the block."""
     with subprocess.Popen(
         command,
@@ -103,7 +103,7 @@ class Assistant:
         self._process = process
         self.version = self._line()["version"]
 
-    def told(self, words: str) -> dict[str, str]:
+    def report(self, words: str) -> dict[str, str]:
         """Return state and name of every entity, by its ID."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{words}\n")

@@ -127,25 +127,25 @@ VALIDATORS = {
 }
 
 
-def controlled(settings: Settings, profile: Profile = NEWEST) -> Controlled:
+def controller_of(settings: Settings, profile: Profile = NEWEST) -> Controlled:
     return Controlled("leverframe-0a1b2c", "02:00:00:0A:1B:2C", profile, settings, "1.0")
 
 
 def all_announcements(settings: Settings, profile: Profile = NEWEST) -> dict[str, Announcement]:
-    me = controlled(settings, profile)
+    me = controller_of(settings, profile)
     return {label: announcement(label, me) for label in labels_to_announce(settings)}
 
 
-def check(said: Announcement) -> None:
-    discovery, component, node, name, end = said.topic.split("/")
+def check(value: Announcement) -> None:
+    discovery, component, node, name, end = value.topic.split("/")
     assert (discovery, end) == ("homeassistant", "config")
     assert re.fullmatch("[a-zA-Z0-9_-]+", node + name)
-    VALIDATORS[component].validate(msgspec.json.decode(msgspec.json.encode(said.payload)))
-    assert said.payload["default_entity_id"].startswith(f"{component}.")
-    device_class = said.payload.get("device_class")
+    VALIDATORS[component].validate(msgspec.json.decode(msgspec.json.encode(value.payload)))
+    assert value.payload["default_entity_id"].startswith(f"{component}.")
+    device_class = value.payload.get("device_class")
     if component == "sensor" and device_class:
-        assert said.payload["unit_of_measurement"] in UNITS_OF_CLASS[device_class]
-        is_counted = said.payload["state_class"] != "measurement"
+        assert value.payload["unit_of_measurement"] in UNITS_OF_CLASS[device_class]
+        is_counted = value.payload["state_class"] != "measurement"
         assert is_counted == (device_class in COUNTED)
 
 
@@ -203,7 +203,7 @@ def test_every_reading_of_every_module_has_classes_that_go_with_its_unit(name: s
     for reading in MODULES[name].readings:
         settings = with_value(settings, "modbus_mapping.0.slot", 1)
         settings = with_value(settings, "modbus_mapping.0.reading", reading.number)
-        check(announcement("m1", controlled(settings)))
+        check(announcement("m1", controller_of(settings)))
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,9 @@ def test_a_difference_is_no_temperature_and_may_fall_where_its_counters_only_ris
     first: str, second: str, classes: tuple[str | None, str]
 ) -> None:
     settings = with_value(defaults(NEWEST), "differentials.0.first", first)
-    said = announcement("DIFF1", controlled(with_value(settings, "differentials.0.second", second)))
+    said = announcement(
+        "DIFF1", controller_of(with_value(settings, "differentials.0.second", second))
+    )
     check(said)
     assert (said.payload.get("device_class"), said.payload["state_class"]) == classes
 
@@ -255,7 +257,7 @@ def test_every_analog_input_has_a_label_of_its_own() -> None:
 )
 def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
     settings = Settings()
-    said = announcement("OUT0", replace(controlled(settings), name=name))
+    said = announcement("OUT0", replace(controller_of(settings), name=name))
     check(said)
     assert said.payload["default_entity_id"] == entity
 
@@ -277,7 +279,7 @@ def test_the_device_leads_to_the_pages_where_home_assistant_can_reach_them(
 ) -> None:
     seen = PagesAddress("http", host, 8080).url_from(own)
     assert seen == url
-    me = replace(controlled(defaults(NEWEST)), url=seen)
+    me = replace(controller_of(defaults(NEWEST)), url=seen)
     said = announcement("OUT0", me)
     check(said)
     assert said.payload["device"].get("configuration_url") == url
