@@ -67,7 +67,7 @@ def test_this_machine_stays_reachable(host: str) -> None:
 def test_no_name_server_is_asked() -> None:
     assert os.environ["RES_OPTIONS"] == network_guard.ASK_NO_NAME_SERVER
     with pytest.raises(socket.gaierror):
-        socket.getaddrinfo("name.of.nobody.example", 80)
+        socket.getaddrinfo("unknown.name.example", 80)
 
 
 async def _http(built: ControllerHost) -> None:

@@ -13,27 +13,27 @@ from tests.stopwatch import Stopwatch, delay_s, within
 
 
 @pytest.fixture
-def held_up(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What the last of these says."""
-    held_up = [7.0]
-    monkeypatch.setattr(stopwatch, "delay_s", lambda: held_up[-1])
-    return held_up
+    delays = [7.0]
+    monkeypatch.setattr(stopwatch, "delay_s", lambda: delays[-1])
+    return delays
 
 
-def test_what_others_take_is_not_counted(held_up: list[float]) -> None:
+def test_what_others_take_is_not_counted(delays: list[float]) -> None:
     now = [100.0]
     watch = Stopwatch(lambda: now[-1])
     now.append(103.0)
     assert watch.seconds() == 3.0
-    held_up.append(9.0)
+    delays.append(9.0)
     assert watch.seconds() == 1.0
 
 
-def test_what_takes_too_long_by_itself_is_refused(held_up: list[float]) -> None:
+def test_what_takes_too_long_by_itself_is_refused(delays: list[float]) -> None:
     with pytest.raises(AssertionError, match="it took"), within(0.001):
         time.sleep(0.002)
     with within(1.0):
-        held_up.append(8.0)
+        delays.append(8.0)
 
 
 def test_a_processor_that_is_shared_holds_up_who_would_run() -> None:

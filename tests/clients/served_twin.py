@@ -122,7 +122,7 @@ def let_browsers_keep(handler: Handler) -> Handler:
 
 
 @contextmanager
-def served(
+def serve_twin(
     thread: LoopThread,
     profile: Profile,
     port: int = 0,

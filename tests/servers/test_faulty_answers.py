@@ -19,7 +19,7 @@ from leverframe.controller.faults import ActiveFault
 from leverframe.hardware.fault_catalogue import FAULTS, HTTP, Fault
 from leverframe.profile import Profile
 from leverframe.testing import faults
-from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
+from tests.clients.served_twin import HOST, LoopThread, ServedTwin, serve_twin
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
 
@@ -69,7 +69,7 @@ class Unit:
 
 @pytest.fixture
 def unit(thread: LoopThread) -> Iterator[Unit]:
-    with served(thread, Profile()) as twin:
+    with serve_twin(thread, Profile()) as twin:
         yield Unit(thread, twin)
 
 

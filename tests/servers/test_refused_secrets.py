@@ -86,7 +86,7 @@ def every_fifth(found: Sequence[str]) -> Sequence[str]:
     return found[::5]
 
 
-def broken(secret: str, chosen: Choice = every_fifth) -> Iterator[tuple[str, str]]:
+def break_requests(secret: str, chosen: Choice = every_fifth) -> Iterator[tuple[str, str]]:
     for target, body in requests(secret):
         path, _, query = target.partition("?")
         for slip in chosen(sorted(set(slips(query)))):
@@ -144,7 +144,7 @@ async def test_no_refusal_repeats_a_part_of_a_secret(
     caplog.set_level(logging.DEBUG)
     twin = await LoopTwin.start(profile, lenient=lenient)
     parts = parts_of(secret)
-    for number, (target, body) in enumerate(broken(secret, chosen)):
+    for number, (target, body) in enumerate(break_requests(secret, chosen)):
         method = "POST" if body or target.startswith("/post") else ("GET", "POST")[number % 2]
         reply = await twin.ask(target, method, body.encode())
         if reply.status >= 400:
@@ -170,7 +170,7 @@ async def test_no_answer_by_another_way_than_http_repeats_one(
     sms = SmsCommands(twin.controller)
     parts = parts_of(SECRET)
     # Without a body many of them are the same.
-    for target in every_fifth(list(dict.fromkeys(target for target, _ in broken(SECRET)))):
+    for target in every_fifth(list(dict.fromkeys(target for target, _ in break_requests(SECRET)))):
         for text in (target, target.partition("?")[2]):
             try:
                 calls_in(text, twin.controller.profile)

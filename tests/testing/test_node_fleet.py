@@ -133,8 +133,8 @@ def test_start_of_a_running_controller_is_reported(fleet: AnyFleet[Any]) -> None
 
 def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFleet[Any]) -> None:
     port = free_port()
-    told = fleet.place("twin-1", address="127.0.0.41", port=port)
-    assert (told.address, told.port) == ("127.0.0.41", port)
+    placed = fleet.place("twin-1", address="127.0.0.41", port=port)
+    assert (placed.address, placed.port) == ("127.0.0.41", port)
     door = urlsplit(fleet.url)
     for where in (f"http://127.0.0.41:{door.port}", f"http://127.0.0.1:{port}"):
         assert '"sname":"twin-1"' in fetch_text(where, ALL, None, None)

@@ -28,7 +28,7 @@ class Lamp:
     power: int
 
     @property
-    def told(self) -> str:
+    def shown(self) -> str:
         return self.colour
 
 
@@ -47,15 +47,15 @@ def choose(number: int) -> str:
     ):
         return "one"
     elif number == 2:
-        told = "two"
+        shown = "two"
     elif number == 3:
         pass
     else:
-        told = "many"
+        shown = "many"
     with nullcontext():
         if number == 3:
-            told = Lamp().told
-    return told
+            shown = Lamp().shown
+    return shown
 
 
 def loop(number: int) -> list[int]:

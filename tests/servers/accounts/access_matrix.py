@@ -29,7 +29,7 @@ from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
-from tests.clients.served_twin import LoopThread, served
+from tests.clients.served_twin import LoopThread, serve_twin
 from tests.conformance.requests import FORM, accepted
 from tests.docs.blocks import DOCS
 from tests.docs.test_reverse_proxy import NAME, nginx_before
@@ -119,7 +119,7 @@ class Caller:
 
 AT_HOME = {"host": HERE, "origin": OWN}
 CALLERS = (
-    Caller("nobody"),
+    Caller("no account"),
     Caller("a page of another site, in the administrator's browser", session=True,
            headers={"host": HERE, "origin": EVIL}, page=EVIL),
     Caller("the same, under a name bound to our address", session=True,
@@ -137,7 +137,7 @@ CALLERS = (
     Caller("the administrator, by session", session=True, headers=AT_HOME),
     Caller("the administrator, by HTTP Basic", uses_basic=True),
 )  # fmt: skip
-STRANGER_BEHIND_NGINX = "nobody, behind nginx"
+STRANGER_BEHIND_NGINX = "no account, behind nginx"
 ADMINISTRATOR_BEHIND_NGINX = "the administrator by session, behind nginx"
 
 
@@ -157,7 +157,7 @@ class Walk:
             self.twin = await LoopTwin.start(store=store, reach=Reach(names))
         return self.twin
 
-    async def may(self, asked: Asked, *, is_reading: bool) -> bool:
+    async def may(self, request: Asked, *, is_reading: bool) -> bool:
         twin, caller = await self.get(), self.caller
         headers = dict(caller.headers)
         if caller.session:
@@ -166,12 +166,12 @@ class Walk:
             headers["cookie"] = access.sessions.set_cookie(token, secure=False).partition(";")[0]
         if caller.uses_basic:
             headers["authorization"] = basic(*caller.account)
-        if asked.content_type:
-            headers["content-type"] = asked.content_type
-        path, mark, query = asked.target.partition("?")
-        body = own_password(caller.account, asked) or asked.body
-        request = Request(asked.method, path, query if mark else None, headers, body, "127.0.0.1")
-        answer = open_to(frozenset([PANEL]), twin.web.handle)(request)
+        if request.content_type:
+            headers["content-type"] = request.content_type
+        path, mark, query = request.target.partition("?")
+        body = own_password(caller.account, request) or request.body
+        sent = Request(request.method, path, query if mark else None, headers, body, "127.0.0.1")
+        answer = open_to(frozenset([PANEL]), twin.web.handle)(sent)
         reply = answer if not asyncio.iscoroutine(answer) else await answer
         assert not asyncio.iscoroutine(reply)
         await _close(reply)
@@ -183,11 +183,11 @@ class Walk:
         return found
 
 
-def own_password(account: tuple[str, str], request: Asked) -> bytes:
-    if not request.own_password:
+def own_password(account: tuple[str, str], sent: Asked) -> bytes:
+    if not sent.own_password:
         return b""
     name, password = account[0], account[1].replace(" ", "+")
-    new = "&new=another+long+secret" if "passwd" in request.own_password else ""
+    new = "&new=another+long+secret" if "passwd" in sent.own_password else ""
     return f"username={name}&password={password}{new}".encode()
 
 
@@ -217,7 +217,7 @@ async def rows_in_process() -> list[str]:
         bit = {"ui.user_read_only": True} if caller.is_read_only else {}
         walk = Walk(caller, hashed | bit)
         found = [
-            {await walk.may(asked, is_reading=group.is_reading) for asked in group.members}
+            {await walk.may(request, is_reading=group.is_reading) for request in group.members}
             for group in groups()
         ]
         lines.append(line(caller.name, found))
@@ -225,13 +225,16 @@ async def rows_in_process() -> list[str]:
 
 
 def rows_behind_nginx(folder: Path) -> list[str]:
-    """The lines of those who come by the proxy of the guide; a few of each group are asked."""
+    """The lines of those who come by the proxy of the guide; a few of each group are requested."""
     (port,) = free_ports(1)
     thread = LoopThread()
     reach = reach_of(read_config(None, {"hosts": NAME}))
     lines = []
     try:
-        with nginx_before(folder, port) as proxy, served(thread, NEWEST, port, reach) as controller:
+        with (
+            nginx_before(folder, port) as proxy,
+            serve_twin(thread, NEWEST, port, reach) as controller,
+        ):
             fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
             site = pack_site({SITE_PAGE[1:]: b"Cellar", "index.html": b"x"})
             thread.wait_for(controller.twin.ok("/post.cgi?wwwfileupload", "POST", site))
@@ -243,11 +246,11 @@ def rows_behind_nginx(folder: Path) -> list[str]:
                 for group in groups():
                     members = [x for x in group.members if x.target != "/api/stream"][:4]
                     verdicts = set()
-                    for asked in members:
+                    for request in members:
                         headers = dict(at_home)
                         if not is_stranger:
                             headers["Cookie"] = _sign_in(proxy, at_home)
-                        verdicts.add(_ask(proxy, asked, headers)[0])
+                        verdicts.add(_ask(proxy, request, headers)[0])
                     found.append(verdicts)
                 lines.append(line(name, found))
     finally:
@@ -266,13 +269,13 @@ def _sign_in(proxy: http.client.HTTPSConnection, headers: Mapping[str, str]) -> 
 
 def _ask(
     proxy: http.client.HTTPSConnection,
-    request: Asked,
+    sent: Asked,
     headers: Mapping[str, str],
     account: tuple[str, str] = ADMINISTRATOR,
 ) -> tuple[bool, str]:
-    body = own_password(account, request) or request.body
-    more = {"Content-Type": request.content_type} if request.content_type else {}
-    proxy.request(request.method, request.target, body, {**headers, **more})
+    body = own_password(account, sent) or sent.body
+    more = {"Content-Type": sent.content_type} if sent.content_type else {}
+    proxy.request(sent.method, sent.target, body, {**headers, **more})
     with proxy.getresponse() as answer:
         answer.read()
         cookie = (answer.getheader("Set-Cookie") or "").partition(";")[0]

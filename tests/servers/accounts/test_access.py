@@ -66,7 +66,7 @@ async def test_nothing_but_health_and_sign_in_answers_without_credentials(twin: 
     [
         basic(ADMIN[0], "wrong"),
         basic(ADMIN[0], ""),
-        basic("nobody", ADMIN[1]),
+        basic("stranger", ADMIN[1]),
         basic("", ""),
         "Basic ???",
         "Basic " + base64("no colon"),

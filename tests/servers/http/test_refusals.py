@@ -182,10 +182,10 @@ async def test_the_limit_of_a_body_follows_the_request() -> None:
 async def test_a_fault_while_reading_is_logged_and_not_shown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def broken(_method: str, _path: str, _query: str | None) -> int:
+    def fail(_method: str, _path: str, _query: str | None) -> int:
         raise RuntimeError("secret detail")
 
-    async with serving(echo, HttpLimits(body_limit=broken)) as running:
+    async with serving(echo, HttpLimits(body_limit=fail)) as running:
         client = await running.connect()
         answer = await client.ask(POST + b"Content-Length: 1\r\n\r\na")
     assert answer.status == 500

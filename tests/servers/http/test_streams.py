@@ -73,11 +73,11 @@ async def test_a_stream_is_closed_when_its_client_leaves(rudely: bool) -> None:
 async def test_a_stream_that_fails_does_not_look_complete(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def broken() -> AsyncIterator[bytes]:
+    async def fail() -> AsyncIterator[bytes]:
         yield b"part"
         raise RuntimeError("no more")
 
-    async with serving(lambda _request: StreamReply(200, "", broken())) as running:
+    async with serving(lambda _request: StreamReply(200, "", fail())) as running:
         client = await running.connect()
         client.send(GET)
         await client.answer(to_head=True)

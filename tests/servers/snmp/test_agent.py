@@ -189,7 +189,7 @@ async def test_the_lock_of_the_outputs_holds_for_snmp() -> None:
     [
         ["-v2c", "-c", "wrong"],
         [*V3, "-u", "keeper", "-A", "auth-key-wrong", "-X", "priv-key-123"],
-        [*V3, "-u", "nobody", "-A", "auth-key-123", "-X", "priv-key-123"],
+        [*V3, "-u", "stranger", "-A", "auth-key-123", "-X", "priv-key-123"],
         ["-v3", "-l", "noAuthNoPriv", "-u", "keeper"],
     ],
 )
