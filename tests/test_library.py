@@ -188,6 +188,6 @@ def test_the_page_of_the_library_lists_every_attribute() -> None:
             own = [one for one in (*fields, *vars(value).get("__annotations__", ()))]
             for attribute in own:
                 assert attribute[0] == "_" or f"- `{attribute}" in about, f"{name}.{attribute}"
-    assert "- `clock`: Its time, for code under test that shall go by it." in page
+    assert "- `clock`: Its time, for code under test that uses it." in page
     assert "- `command`: What was refused, such as" in page
     assert "- `method`: `str`." in page

@@ -44,7 +44,7 @@ def test_an_amount_is_taken_as_if_in_single_pieces_or_not_at_all(
         assert together.take(holder, amount) is (taken == amount)
         if taken < amount:
             one_by_one.give_back(holder, taken)
-        assert together.used == one_by_one.used == sum(map(together.held_by, "abc"))
+        assert together.used == one_by_one.used == sum(map(together.count_of, "abc"))
 
 
 def test_what_is_given_back_is_there_again_and_nothing_is_remembered() -> None:

@@ -247,7 +247,7 @@ async def test_csv_of_few_points_has_three_columns_for_each_label() -> None:
         ("from=20&to=10", "later than"),
         ("points=0", "1 to 100000"),
         ("points=100001", "1 to 100000"),
-        ("points=many", "no number of points"),
+        ("points=many", "not a number of points"),
         ("points=5&points=6", "twice"),
         ("label=DS1", "no field label"),
         ("DS1", "name=value"),
