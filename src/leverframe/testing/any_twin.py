@@ -360,7 +360,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         else:
             is_reached = self._wait_in_twin(condition, limit_s)
         if not is_reached:
-            raise TwinNotReached(f"{condition!r} did not hold within {limit}.")
+            raise TwinNotReached(f"{condition!r} was not met within {limit}.")
 
     def _wait_in_twin(self, condition: str, limit_s: float) -> bool:
         """Let the twin itself judge a condition, beside its engine; return whether it held."""
