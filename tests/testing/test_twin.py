@@ -541,7 +541,7 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
 
 
 @for_each(
-    ("given", "error", "sentence"),
+    ("parameters", "error", "sentence"),
     [
         ({"hw": "4.0"}, UnknownProfile, "Choose one of 3.0"),
         ({"sw": "9"}, UnknownProfile, "written like 1.36"),
