@@ -12,7 +12,7 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 
-# .venv is made anew for another Python: make test PYTHON=python3.13
+# .venv is recreated for another Python: make test PYTHON=python3.13
 VERSION := $(shell $(PYTHON) -c 'import platform; print(platform.python_version())' 2> /dev/null)
 MADE := .venv/.made-with-python-$(VERSION)
 
@@ -49,7 +49,7 @@ test-all: $(TEST_READY) ## run what make test leaves out: the thorough forms of 
 test-kernel: $(TEST_READY) ## boot Debian's kernel in QEMU and drive its pins and buses; 15 minutes
 	@$(BIN)/python -m tools.kernel $(ARGS)
 
-check: $(TEST_READY) ## lint, format, types, security and layers: make test without its tests
+check: $(TEST_READY) ## lint, format, types, words, security, layers: make test without its tests
 	@$(BIN)/python tools/checks.py check
 
 bench: $(TEST_READY) ## measure speed into bench/RESULTS.md; short: ARGS=--quick

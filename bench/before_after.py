@@ -98,7 +98,7 @@ def _measure_requests(
 ) -> None:
     with ExitStack() as running:
         servers = {
-            which: running.enter_context(_served(folder / which, environment))
+            which: running.enter_context(_serve(folder / which, environment))
             for which, environment in environments.items()
         }
         for server in servers.values():
@@ -107,16 +107,16 @@ def _measure_requests(
         for case in (*CASES, *DURABLE_CASES):
             for _ in range(count):
                 for which, server in servers.items():
-                    told = load(server, case, 1)
-                    if told.failed:
-                        raise SystemExit(f"{which}, {case.what}: {told.failed} failed")
-                    _note(found, f"{case.what}, us of a core", which, told.us)
-                    _note(found, f"{case.what}, p99 ms", which, told.p99_ms)
+                    printed = load(server, case, 1)
+                    if printed.failed:
+                        raise SystemExit(f"{which}, {case.what}: {printed.failed} failed")
+                    _note(found, f"{case.what}, us of a core", which, printed.us)
+                    _note(found, f"{case.what}, p99 ms", which, printed.p99_ms)
                 progress()
 
 
 @contextmanager
-def _served(data: Path, environment: dict[str, str]) -> Iterator[Served]:
+def _serve(data: Path, environment: dict[str, str]) -> Iterator[Served]:
     command = ["env", f"PYTHONPATH={environment['PYTHONPATH']}", *CONTROLLER]
     with printing_its_address([*command, "--port", "0", "--data", str(data)]) as server:
         yield server

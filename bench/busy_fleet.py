@@ -2,8 +2,8 @@
 
 A busy controller has twenty rules, six periodic outputs, the regulator, four ramps and ten schedule
 entries, and gets four readings a second. Everything runs on one core. How late is how long after a
-deadline the controller gets to it. A simulated day is also told in rounds of a reference (a dict
-update and twenty comparisons) that runs in alternation with it.
+deadline the controller gets to it. A simulated day is also reported in rounds of a reference (a
+dict update and twenty comparisons) that runs in alternation with it.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.engine_speed import Subject, make_busy, reference_round_s
-from bench.figure import Figure, listed, progress
+from bench.figure import Figure, list_rounds, progress
 from bench.fleet import Node
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.controller.scheduler import Scheduler
@@ -105,7 +105,7 @@ async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
         f"{statistics.median(loads):.0%} of one core",
         f"under {GOAL_LATE_MS:g} ms",
         p99 < GOAL_LATE_MS,
-        listed(p99s, "ms"),
+        list_rounds(p99s, "ms"),
     )
 
 
@@ -165,7 +165,7 @@ async def _day(count: int) -> Figure:
         f"a dict and 20 comparisons {statistics.median(around_s) * 1e6:.2f} us",
         f"under {GOAL_DAY_ROUNDS:,} rounds (20 min for {MANY} on the machine of the goal)",
         median < GOAL_DAY_ROUNDS,
-        f"{listed(in_rounds)} rounds",
+        f"{list_rounds(in_rounds)} rounds",
     )
 
 

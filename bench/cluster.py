@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.figure import Figure, Skipped, listed, need, progress
+from bench.figure import Figure, Skipped, list_rounds, need, progress
 from bench.serving import HOST, PATIENCE_S, Served, fetch, printing_its_address, ran_ns
 from leverframe.fleet.cluster import membership
 from leverframe.storage.fleet.postgres_connection import connect
@@ -96,11 +96,11 @@ def _over_http(server: PostgresServer, folder: Path, rounds: int) -> list[Figure
         fleets = (one, two, of_file)
         for nodes in fleets:
             _add(next(iter(nodes.values())), CLIENTS)
-        _wait_until(lambda: all(_owned(node) == CLIENTS // 2 for node in two.values()))
+        _wait_until(lambda: all(_count_owned(node) == CLIENTS // 2 for node in two.values()))
         results: tuple[list[Changed], ...] = ([], [], [])
         for _ in range(rounds):
             for nodes, found in zip(fleets, results, strict=True):
-                found.append(asyncio.run(_changed(nodes, database, 2.0)))
+                found.append(asyncio.run(_change(nodes, database, 2.0)))
                 progress()
     single, double, filed = results
     per_second = _median(single, "per_second")
@@ -109,21 +109,21 @@ def _over_http(server: PostgresServer, folder: Path, rounds: int) -> list[Figure
     return [
         Figure(
             f"durable changes by {CLIENTS} controllers on a node",
-            _told(single),
+            _describe(single),
             f"on a file {on_file}",
             f"over {GOAL_PER_SECOND:,}/s",
             per_second > GOAL_PER_SECOND,
-            f"{listed([one.per_second for one in single])};"
-            f" {listed([one.per_second for one in filed], '/s')}",
+            f"{list_rounds([one.per_second for one in single])};"
+            f" {list_rounds([one.per_second for one in filed], '/s')}",
         ),
         Figure(
             "the same on two nodes that share a core",
-            _told(double),
+            _describe(double),
             f"one node {node_us + database_us:.0f} us in all; by these times a core of the database"
             f" feeds {node_us / database_us:.1f} of nodes",
             "",
             None,
-            listed([one.per_second for one in double], "/s"),
+            list_rounds([one.per_second for one in double], "/s"),
         ),
         _with_a_core_each(single, double),
     ]
@@ -140,7 +140,7 @@ def _with_a_core_each(single: Sequence[Changed], double: Sequence[Changed]) -> F
     )
 
 
-def _told(rounds: Sequence[Changed]) -> str:
+def _describe(rounds: Sequence[Changed]) -> str:
     return (
         f"{_median(rounds, 'per_second'):,.0f}/s, p50 {_median(rounds, 'p50_ms'):.1f} ms,"
         f" p99 {_median(rounds, 'p99_ms'):.1f} ms, node {_median(rounds, 'node_us'):.0f} us,"
@@ -152,7 +152,7 @@ def _median(rounds: Sequence[Changed], name: str) -> float:
     return statistics.median(getattr(one, name) for one in rounds)
 
 
-async def _changed(nodes: Nodes, database: Database, seconds: float) -> Changed:
+async def _change(nodes: Nodes, database: Database, seconds: float) -> Changed:
     """Let every client change its controller by the node that has it, as fast as it answers."""
     waited: list[float] = []
     clients = _places(nodes).items()
@@ -200,8 +200,8 @@ async def _batches(server: PostgresServer, folder: Path, rounds: int) -> Figure:
     lane = PostgresLane(address, claim, folder / "lane.key")
     together, alone = [], []
     for number in range(rounds):
-        together.append(await _written(lane, number, BATCH * 20, at_once=BATCH))
-        alone.append(await _written(lane, number, BATCH, at_once=1))
+        together.append(await _write(lane, number, BATCH * 20, together=BATCH))
+        alone.append(await _write(lane, number, BATCH, together=1))
         progress()
     await lane.close()
     times = statistics.median(ours / one for ours, one in zip(together, alone, strict=True))
@@ -211,15 +211,15 @@ async def _batches(server: PostgresServer, folder: Path, rounds: int) -> Figure:
         f"a transaction each {statistics.median(alone):,.0f}/s",
         f"over {GOAL_TIMES:g} times",
         times > GOAL_TIMES,
-        f"{listed(together)}; {listed(alone, '/s')}",
+        f"{list_rounds(together)}; {list_rounds(alone, '/s')}",
     )
 
 
-async def _written(lane: PostgresLane, round_number: int, count: int, *, at_once: int) -> float:
+async def _write(lane: PostgresLane, round_number: int, count: int, *, together: int) -> float:
     """Return the changes per second, of so many that wait for the disk at the same time."""
-    stores = [lane.store(number) for number in range(1, at_once + 1)]
+    stores = [lane.store(number) for number in range(1, together + 1)]
     began = time.perf_counter()
-    for number in range(count // at_once):
+    for number in range(count // together):
         changes = Changes({"outputs.0.name": f"n{round_number}-{number}"})
         await asyncio.gather(*(store.commit(changes) for store in stores))
     return count / (time.perf_counter() - began)
@@ -238,15 +238,15 @@ def _many(server: PostgresServer, folder: Path, count: int) -> list[Figure]:
         began = time.perf_counter()
         _share_key(folder, "first", "second")
         nodes = [stack.enter_context(_node(name, folder, database)) for name in ("first", "second")]
-        _wait_until(lambda: sum(map(_owned, nodes)) == count)
+        _wait_until(lambda: sum(map(_count_owned, nodes)) == count)
         started_s = time.perf_counter() - began
         progress()
-        _wait_until(lambda: all(abs(_owned(node) - count / 2) <= 1 for node in nodes))
+        _wait_until(lambda: all(abs(_count_owned(node) - count / 2) <= 1 for node in nodes))
         sizes = [_resident_mb(node.pid) for node in nodes]
         survivor, killed = nodes
         names = [name for name, node in _owners(survivor).items() if node == "second"]
         subprocess.run(["kill", f"-{signal.SIGKILL:d}", str(killed.pid)], check=True)
-        taken_s, answer_s = asyncio.run(_taken_over(survivor, count, names))
+        taken_s, answer_s = asyncio.run(_measure_take_over(survivor, count, names))
         progress()
         size = _resident_mb(survivor.pid)
     return [
@@ -268,16 +268,16 @@ def _many(server: PostgresServer, folder: Path, count: int) -> list[Figure]:
     ]
 
 
-async def _taken_over(node: Served, count: int, names: Sequence[str]) -> tuple[float, float]:
+async def _measure_take_over(node: Served, count: int, names: Sequence[str]) -> tuple[float, float]:
     """Return when a node has all controllers, and when all that it has taken have answered."""
     began = time.perf_counter()
-    asking = asyncio.gather(*(_answered(node, names[one::ASKING]) for one in range(ASKING)))
-    await asyncio.to_thread(_wait_until, lambda: _owned(node) == count)
+    asking = asyncio.gather(*(_wait_for_answers(node, names[one::ASKING]) for one in range(ASKING)))
+    await asyncio.to_thread(_wait_until, lambda: _count_owned(node) == count)
     taken_s = time.perf_counter() - began
     return taken_s, max(await asking, default=began) - began
 
 
-async def _answered(node: Served, names: Sequence[str]) -> float:
+async def _wait_for_answers(node: Served, names: Sequence[str]) -> float:
     """Ask controllers in turn, each until it answers; return when the last one did."""
     async with asyncio.timeout(10 * PATIENCE_S):
         for name in names:
@@ -326,7 +326,7 @@ def _add(node: Served, count: int) -> None:
     fetch(node.address, f"/api/fleet/add?count={count}&name=c-%7Bn%7D", b"")
 
 
-def _owned(node: Served) -> int:
+def _count_owned(node: Served) -> int:
     """Return how many controllers a node has, by its own account."""
     nodes: list[dict[str, Any]] = json.loads(fetch(node.address, "/api/fleet/nodes"))["nodes"]
     return int(next(one["controllers"] for one in nodes if one["is_this"]))

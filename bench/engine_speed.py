@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import UTC
 from functools import partial
 
-from bench.figure import Figure, listed, progress
+from bench.figure import Figure, list_rounds, progress
 from leverframe.clock import VirtualClock
 from leverframe.engine.engine import Engine
 from leverframe.engine.factory_settings import defaults
@@ -121,7 +121,7 @@ def measure_changes(kind: str, labels: list[str], count: int, rounds: int) -> Fi
     ratio = statistics.median(c / r for c, r in zip(changes, references, strict=True))
     reference = f"{ratio:.2f} of a dict and {RULES} comparisons"
     what = f"{kind} changes, {RULES} rules on them"
-    rounds_listed = f"{listed(changes)}; {listed(references, '/s')}"
+    rounds_listed = f"{list_rounds(changes)}; {list_rounds(references, '/s')}"
     return Figure(what, f"{rate:,.0f}/s", reference, ">= 50,000/s", rate >= 50_000, rounds_listed)
 
 
@@ -129,7 +129,7 @@ def measure_changes(kind: str, labels: list[str], count: int, rounds: int) -> Fi
 
 
 class Subject:
-    """A controller on virtual time that is told by requests what to be."""
+    """A controller on virtual time that is set up by requests."""
 
     def __init__(self, built: ControllerHost) -> None:
         self.controller = built.controller
@@ -186,7 +186,7 @@ async def live_busy_day() -> float:
 
 
 async def live_idle_year() -> float:
-    """Seconds for a year in which a lamp goes on and off once a day and nothing else happens."""
+    """Seconds for a year in which only a lamp is switched on and off once a day."""
     subject = await Subject.start()
     await subject.ask("/post.cgi?sched_save", "&s0=on*0*1*64800*0*127*1&s1=off*0*0*0*0*127*1&&")
     began = time.perf_counter()
@@ -197,12 +197,12 @@ async def live_idle_year() -> float:
 async def measure_time() -> list[Figure]:
     busy_s, idle_s = await live_busy_day(), await live_idle_year()
     return [
-        simulated("a day of a busy controller", busy_s, 24 * HOUR_S),
-        simulated("a year of an idle controller", idle_s, YEAR_S),
+        figure_of_span("a day of a busy controller", busy_s, 24 * HOUR_S),
+        figure_of_span("a year of an idle controller", idle_s, YEAR_S),
     ]
 
 
-def simulated(what: str, took_s: float, span_s: float) -> Figure:
+def figure_of_span(what: str, took_s: float, span_s: float) -> Figure:
     times = f"{span_s / took_s:,.0f} times real time"
     return Figure(what, f"{took_s:.2f} s", times, "< 5 s", took_s < 5)
 

@@ -23,7 +23,7 @@ class Figure:
     rounds: str = ""
 
 
-def listed(rounds: Sequence[float], unit: str = "") -> str:
+def list_rounds(rounds: Sequence[float], unit: str = "") -> str:
     """Print all rounds of a figure, as they came."""
     return " ".join(f"{value:.3g}" for value in rounds) + (f" {unit}" if unit else "")
 

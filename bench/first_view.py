@@ -1,7 +1,7 @@
 """What the first view costs: the bytes that are fetched, and how soon an output can be switched.
 
 A real Chromium with an empty cache opens Status of a running controller, with the processor
-throttled four times, and tells when the first lever is there; for comparison the same of a page
+throttled four times, and reports when the first lever is shown; for comparison the same of a page
 that is nothing but one lever. Also: how long a day of one-second values of one reading takes to
 draw, unthrottled.
 """
@@ -13,15 +13,16 @@ from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bench.figure import Figure, listed, need, progress
+from bench.figure import Figure, list_rounds, need, progress
 from bench.serving import controller
 
 GOAL_BYTES = 160_000
 GOAL_LEVER_MS = 1000
 GOAL_DRAWN_MS = 200
 THROTTLE = 4
-#: Says when the first lever is in the page; by then it takes presses. The page tells by itself:
-#: looking for the lever from outside would run in the page, throttled like everything else there.
+#: Says when the first lever is in the page; by then it takes presses. The page reports it on its
+#: own: looking for the lever from outside would run in the page, throttled like everything else
+#: there.
 WATCH = """
 new MutationObserver((_, observer) => {
   if (!document.querySelector("[role=switch]")) return;
@@ -34,7 +35,7 @@ BARE_PAGE = "<!doctype html><title>Bare</title><body><button role=switch>OUT0</b
 DAY = (Path(__file__).parent / "day_of_seconds.js").read_text(encoding="utf-8")
 
 
-def throttled(browser: Browser) -> Page:
+def throttle(browser: Browser) -> Page:
     page = browser.new_page()
     console = page.context.new_cdp_session(page)
     console.send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
@@ -44,13 +45,13 @@ def throttled(browser: Browser) -> Page:
 
 def lever_ms(page: Page, url: str) -> float:
     """Milliseconds from asking for a page until its first lever."""
-    with page.expect_console_message(lambda told: told.text.startswith("lever at ")) as told:
+    with page.expect_console_message(lambda line: line.text.startswith("lever at ")) as reported:
         page.goto(url)
-    return float(told.value.text.rpartition(" ")[2])
+    return float(reported.value.text.rpartition(" ")[2])
 
 
 def bare_view(browser: Browser, url: str) -> float:
-    page = throttled(browser)
+    page = throttle(browser)
     page.route(
         f"**{BARE_PATH}", lambda route: route.fulfill(body=BARE_PAGE, content_type="text/html")
     )
@@ -61,7 +62,7 @@ def bare_view(browser: Browser, url: str) -> float:
 
 def first_view(browser: Browser, url: str) -> tuple[int, float]:
     """Bytes that came over the wire, and milliseconds until the first lever."""
-    page = throttled(browser)
+    page = throttle(browser)
     console = page.context.new_cdp_session(page)
     fetched: list[int] = []
     console.on("Network.loadingFinished", lambda done: fetched.append(done["encodedDataLength"]))
@@ -113,7 +114,8 @@ def measure(quick: bool) -> list[Figure]:
             f"a page of one lever: {median(bare):.0f} ms",
             f"< {GOAL_LEVER_MS} ms",
             first_ms < GOAL_LEVER_MS,
-            f"{listed([took_ms for _, took_ms in views], 'ms')}; one lever {listed(bare, 'ms')}",
+            f"{list_rounds([took_ms for _, took_ms in views], 'ms')};"
+            f" one lever {list_rounds(bare, 'ms')}",
         ),
         Figure(
             "a day of values every second drawn",
@@ -121,6 +123,6 @@ def measure(quick: bool) -> list[Figure]:
             "",
             f"< {GOAL_DRAWN_MS} ms",
             drawn_ms < GOAL_DRAWN_MS,
-            listed(drawn, "ms"),
+            list_rounds(drawn, "ms"),
         ),
     ]

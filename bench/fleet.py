@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC
 from pathlib import Path
 
-from bench.figure import Figure, listed, progress
+from bench.figure import Figure, list_rounds, progress
 from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.process.build import build
 from leverframe.process.controller_host import ControllerHost
@@ -43,7 +43,7 @@ def measure(quick: bool) -> list[Figure]:
     figures = asyncio.run(_memory_and_building(FEW // scale, MANY // scale))
     figures.append(asyncio.run(_idle(MANY // scale, 2.0 if quick else 20.0)))
     figures.append(asyncio.run(_pause(ADDED // scale)))
-    figures.append(asyncio.run(_used(USES // scale)))
+    figures.append(asyncio.run(_measure_use(USES // scale)))
     figures.append(asyncio.run(_durable(1.0 if quick else 5.0, 1 if quick else 5)))
     return figures
 
@@ -173,7 +173,7 @@ async def _ask(built: ControllerHost, target: str) -> None:
         raise SystemExit(f"{target} was refused")
 
 
-async def _used(uses: int) -> Figure:
+async def _measure_use(uses: int) -> Figure:
     count = 20
     with tempfile.TemporaryDirectory() as folder:
         node = Node(SqliteLane(Path(folder) / "fleet.db", Path(folder) / "key"), SystemClock)
@@ -226,7 +226,7 @@ async def _durable(seconds: float, rounds: int) -> Figure:
         f"one controller with its own store {statistics.median(of_one):.0f}/s",
         f"over {GOAL_SHARE:g} of a single store",
         share > GOAL_SHARE,
-        f"{listed(rates)}; {listed(of_one, '/s')}",
+        f"{list_rounds(rates)}; {list_rounds(of_one, '/s')}",
     )
 
 

@@ -1,9 +1,9 @@
 """One controller of a node under a flood: how much slower its neighbour answers.
 
 A node runs on one core, and the clients on the other. The neighbour switches an output every few
-milliseconds, as a program does that regulates by requests: in turns with nobody beside it, and
-beside another controller that is flooded by HTTP, Modbus TCP, SNMP or MQTT, is followed on many
-streams, cannot get rid of its messages, or has rules that set each other off for ever.
+milliseconds, as a program does that regulates by requests: in turns alone, and beside another
+controller that is flooded by HTTP, Modbus TCP, SNMP or MQTT, is followed on many streams, cannot
+get rid of its messages, or has rules that set each other off for ever.
 """
 
 import http.client
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
-from bench.figure import Figure, listed, need, progress
+from bench.figure import Figure, list_rounds, need, progress
 from bench.flood import COMMUNITY
 from bench.serving import (
     HOST,
@@ -40,13 +40,13 @@ FLOODS = {
     "changes of settings": "change_name.lua",
     "changes that are refused": "refused_change.lua",
 }
-#: The address of the controller that is flooded, by which Modbus TCP and SNMP tell it from others.
+#: The address of the controller that is flooded, by which Modbus TCP and SNMP distinguish it.
 ADDRESS = "127.0.0.71"
 BY_LOAD_CORE = ("taskset", "-c", str(LOAD_CORE))
 #: Commands by MQTT, one a line, without end.
 COMMANDS = r"yes 'out1=1&out2=0\nout1=0&out2=1' | sed 's/\\n/\n/'"
-#: Informs to a port at which nobody listens, for each time that a virtual output is switched on.
-TO_NOBODY = "/stm.cgi?snmptrap=1*127.0.0.1*9*alarm&snmpinform1=1"
+#: Informs to a port without a listener, for each time that a virtual output is switched on.
+TO_NO_LISTENER = "/stm.cgi?snmptrap=1*127.0.0.1*9*alarm&snmpinform1=1"
 ALARM = "/inpa.cgi?event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1"
 #: More than the outbox keeps.
 MESSAGES = 1_200
@@ -57,7 +57,7 @@ ENDLESS_RULES = "&".join(
     for n in range(20)
 )
 SET_OFF = "/outs.cgi?" + "&".join(f"vout{n}=1" for n in range(8))
-#: What gives them reasons to go on: four meters of a load that is on, with twenty pulses a second.
+#: What keeps them busy: four meters of a load that is on, with twenty pulses a second.
 METERS = "/sim.cgi?" + "&".join(
     f"plant=meter*switch:PWM0*reading:INPD{n}*watts:7200*pulses:10000" for n in range(1, 5)
 )
@@ -81,7 +81,7 @@ class Place(NamedTuple):
     def connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_S)
 
-    def tell(self, target: str) -> None:
+    def request(self, target: str) -> None:
         connection = self.connection()
         self.get(connection, target)
         connection.close()
@@ -114,7 +114,7 @@ def measure(quick: bool) -> list[Figure]:
             "with endless rules": _endless_rules(other),
         }
         return [
-            _compared(neighbour, beside, trouble, rounds, switches)
+            _compare(neighbour, beside, trouble, rounds, switches)
             for beside, trouble in troubles.items()
         ]
 
@@ -162,10 +162,10 @@ def _flooding(kind: str, port: int) -> Iterator[None]:
 def _modbus_flood(place: Place, port: int) -> Trouble:
     @contextmanager
     def flood() -> Iterator[None]:
-        place.tell("/stm.cgi?modbuson=1")
+        place.request("/stm.cgi?modbuson=1")
         with _flooding("modbus", port):
             yield
-        place.tell("/stm.cgi?modbuson=0")
+        place.request("/stm.cgi?modbuson=0")
 
     return flood
 
@@ -173,10 +173,10 @@ def _modbus_flood(place: Place, port: int) -> Trouble:
 def _snmp_flood(place: Place, port: int) -> Trouble:
     @contextmanager
     def flood() -> Iterator[None]:
-        place.tell(f"/stm.cgi?snmp=1*{COMMUNITY}*")
+        place.request(f"/stm.cgi?snmp=1*{COMMUNITY}*")
         with _flooding("snmp", port):
             yield
-        place.tell(f"/stm.cgi?snmp=0*{COMMUNITY}*")
+        place.request(f"/stm.cgi?snmp=0*{COMMUNITY}*")
 
     return flood
 
@@ -189,10 +189,10 @@ def _mqtt_flood(place: Place) -> Trouble:
         port = free_port()
         with _loading(f"exec mosquitto -p {port}"):
             wait_for(port)
-            place.tell(f"/stm.cgi?mqtt=1*{HOST}*{port}***flooded*0")
+            place.request(f"/stm.cgi?mqtt=1*{HOST}*{port}***flooded*0")
             with _loading(f"{COMMANDS} | mosquitto_pub -p {port} -t flooded/cmd -l"):
                 yield
-        place.tell(f"/stm.cgi?mqtt=0*{HOST}*{port}***flooded*0")
+        place.request(f"/stm.cgi?mqtt=0*{HOST}*{port}***flooded*0")
 
     return flood
 
@@ -201,11 +201,11 @@ def _streams(place: Place) -> Trouble:
     """Return what follows a controller on many streams, while it is switched without a pause."""
 
     @contextmanager
-    def followed() -> Iterator[None]:
+    def follow() -> Iterator[None]:
         with _flooding("stream", place.port), _flood(place, FLOODS["switching"])():
             yield
 
-    return followed
+    return follow
 
 
 def _flood(place: Place, script: str) -> Trouble:
@@ -227,17 +227,17 @@ def _flood(place: Place, script: str) -> Trouble:
 
 
 def _full_outbox(place: Place, messages: int) -> Trouble:
-    """Return what fills the outbox of a controller, which goes on trying to send from it."""
+    """Return what fills the outbox of a controller, which keeps trying to send from it."""
 
     @contextmanager
     def full_outbox() -> Iterator[None]:
         connection = place.connection()
-        place.get(connection, TO_NOBODY)
+        place.get(connection, TO_NO_LISTENER)
         place.get(connection, ALARM)
         for number in range(2 * messages):
             place.get(connection, f"/outs.cgi?vout0={1 - number % 2}")
         yield
-        place.get(connection, TO_NOBODY.replace("=1*", "=0*", 1))
+        place.get(connection, TO_NO_LISTENER.replace("=1*", "=0*", 1))
         connection.close()
 
     return full_outbox
@@ -263,9 +263,7 @@ def _endless_rules(place: Place) -> Trouble:
     return endless_rules
 
 
-def _compared(
-    neighbour: Place, beside: str, trouble: Trouble, rounds: int, switches: int
-) -> Figure:
+def _compare(neighbour: Place, beside: str, trouble: Trouble, rounds: int, switches: int) -> Figure:
     alone, troubled = [], []
     for _ in range(rounds):
         progress()
@@ -281,7 +279,7 @@ def _compared(
         f"alone {statistics.median(alone):.2f} ms",
         f"under {GOAL_SLOWER:g}",
         slower < GOAL_SLOWER,
-        f"{listed(troubled)}; {listed(alone, 'ms')}",
+        f"{list_rounds(troubled)}; {list_rounds(alone, 'ms')}",
     )
 
 

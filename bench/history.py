@@ -44,7 +44,7 @@ def measure(quick: bool) -> list[Figure]:
 
 
 def on_the_loop() -> Figure:
-    """A changing value, without and with somebody who records it."""
+    """A changing value, without and with a recorder."""
     machine = Machine(Profile(), defaults(Profile()), UTC, {})
     machine.at = Moment(0.0, START)
     costs = []
@@ -54,7 +54,7 @@ def on_the_loop() -> Figure:
         for number in range(200_000):
             machine.put("DS1", number)
         costs.append((time.process_time() - began) / 200_000 * 1e6)
-    reference = f"{costs[0]:.2f} us if nobody records it"
+    reference = f"{costs[0]:.2f} us without a recorder"
     return Figure("a changed value on the event loop", f"{costs[1]:.2f} us", reference)
 
 

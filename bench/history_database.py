@@ -55,10 +55,10 @@ def record(server: PostgresServer, span_s: int, every_s: int) -> tuple[float, fl
             query = "INSERT INTO controller (number, name, record, node) VALUES (%s, %s, '', 'a')"
             connection.execute(query, (number, f"c-{number}"))
         session = HistorySession(address, lambda: claim)
-        compactors = [opened(session, number) for number in CONTROLLERS]
+        compactors = [open_history(session, number) for number in CONTROLLERS]
         (server_pid,) = session.execute("SELECT pg_backend_pid()").fetchone()
         values = dict.fromkeys(LABELS, 20.0)
-        spent_s, before_s = 0.0, used_s(server_pid)
+        spent_s, before_s = 0.0, processor_seconds(server_pid)
         for second in range(0, span_s, every_s):
             samples: list[Traced] = []
             for at in range(second, second + every_s):
@@ -72,22 +72,22 @@ def record(server: PostgresServer, span_s: int, every_s: int) -> tuple[float, fl
             if second % HOUR_S == 0:
                 progress()
         count = span_s * len(LABELS) * len(CONTROLLERS)
-        of_database_s = used_s(server_pid) - before_s
+        of_database_s = processor_seconds(server_pid) - before_s
         began = time.perf_counter()
         for number in CONTROLLERS:
-            opened(session, number).silence()
+            open_history(session, number).silence()
         opening_s = (time.perf_counter() - began) / len(CONTROLLERS)
         room = room_in(connection)
         session.close()
     return room / count, of_database_s / count * 1e6, spent_s / count * 1e6, opening_s * 1e3
 
 
-def opened(session: HistorySession, number: int) -> Compactor:
+def open_history(session: HistorySession, number: int) -> Compactor:
     session.require()
     return Compactor(ChunksInDatabase(session, number, Bounds().max_bytes), Bounds())
 
 
-def used_s(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
     """Return the processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figure import Figure, Skipped, need, progress
-from bench.serving import HOST, Served, controller, fetch, free_port, pinned, wait_for
+from bench.serving import HOST, Served, controller, fetch, free_port, pin, wait_for
 from bench.wrk import SWITCH, Case, Goal, Rounds, compare, load
 
 #: The newest that runs on Node.js 18 and 20.
@@ -46,7 +46,7 @@ def cache_folder() -> Path:
     return Path(cache, "leverframe-bench", "node-red")
 
 
-def installed() -> Path:
+def install() -> Path:
     """The program, which is fetched if it is not there."""
     folder = cache_folder()
     program = folder / "node_modules" / "node-red" / "red.js"
@@ -83,7 +83,7 @@ def flow_nodes(path: str, code: str, reply: str) -> list[dict[str, Any]]:
 @contextmanager
 def node_red(folder: Path, switched: str) -> Iterator[Served]:
     """Run a Node-RED that answers what the controller answers."""
-    program, port = installed(), free_port()
+    program, port = install(), free_port()
     settings = {
         "uiHost": HOST,
         "uiPort": port,
@@ -99,7 +99,7 @@ def node_red(folder: Path, switched: str) -> Iterator[Served]:
     (folder / "flows.json").write_text(json.dumps(nodes))
     command = ["node", str(program), "--userDir", str(folder)]
     environment = {**os.environ, "NODE_ENV": "production"}
-    with pinned([*command, "--settings", str(folder / "settings.js")], environment) as program:
+    with pin([*command, "--settings", str(folder / "settings.js")], environment) as program:
         wait_for(port)
         yield Served(f"http://{HOST}:{port}", program.pid)
 
@@ -112,7 +112,7 @@ def wait_for_flow(address: str, target: str, wanted: str) -> None:
             assert fetch(address, target).decode() == wanted, "Node-RED answers something else"
             return
         time.sleep(0.1)
-    raise Skipped("the flow of Node-RED did not start")
+    raise Skipped("the flow of Node-RED failed to start")
 
 
 def measure(quick: bool) -> list[Figure]:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.figure import Figure, need, progress
-from bench.serving import HOST, LOAD_CORE, controller, fetch, free_port, pinned, wait_for
+from bench.serving import HOST, LOAD_CORE, controller, fetch, free_port, pin, wait_for
 
 CASES = (
     ("read 18 coils, 1 connection", struct.pack(">BHH", 1, 0, 18), 1),
@@ -89,7 +89,7 @@ def modbus_controller() -> Iterator[int]:
 @contextmanager
 def minimal_server() -> Iterator[int]:
     port = free_port()
-    with pinned([sys.executable, "-c", _MINIMAL_SERVER, str(port)]):
+    with pin([sys.executable, "-c", _MINIMAL_SERVER, str(port)]):
         wait_for(port)
         yield port
 

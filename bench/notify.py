@@ -2,7 +2,8 @@
 
 A controller with store and history on disk speaks to a real Mosquitto on loopback; `mosquitto_sub`,
 a process of its own, says when messages arrive, on the same clock. The broker keeps nothing on disk
-and sends small packets at once (`set_tcp_nodelay true`); as it comes it adds about 40 ms itself.
+and sends small packets immediately (`set_tcp_nodelay true`); as it comes it adds about 40 ms
+itself.
 """
 
 import asyncio
@@ -39,8 +40,8 @@ LABELS = MAPPED[:20]
 CHANGES_PER_S = 1000
 #: Twenty labels change together, fifty times a second.
 ROUND_S = len(LABELS) / CHANGES_PER_S
-#: A round that is late is made up for, but not at once: a value that changes again before it was
-#: sent is sent once, as it should be.
+#: A round that is late is made up for, but not immediately: a value that changes again before it
+#: was sent is sent once, as it should be.
 MIN_PAUSE_S = 2 * GATHER_S
 LAG_GOAL_MS = 20.0
 
@@ -48,8 +49,8 @@ LAG_GOAL_MS = 20.0
 class Arrivals:
     """When messages arrived, in seconds since 1970, and what they said, by topic.
 
-    The subscriber writes to a file, which is read only when somebody asks: the loop whose lag is
-    measured has nothing to do with it meanwhile.
+    The subscriber writes to a file, which is read only on request: the loop whose lag is measured
+    has nothing to do with it.
     """
 
     def __init__(self, broker: Broker, folder: Path) -> None:
@@ -107,13 +108,13 @@ class Lag:
             self.longest_own_ms = max(self.longest_own_ms, own_ms)
 
 
-async def tell(controller: Controller, text: str) -> None:
+async def perform(controller: Controller, text: str) -> None:
     calls = [(call, None) for call in calls_in(text, controller.profile)]
     await controller.perform(calls, Cause("command", "bench"), account=UNRESTRICTED)
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[tuple[Controller, Arrivals]]:
+async def connect() -> AsyncIterator[tuple[Controller, Arrivals]]:
     with tempfile.TemporaryDirectory() as folder:
         broker = Broker(Path(folder), durable=False)
         await broker.start()
@@ -128,7 +129,9 @@ async def connected() -> AsyncIterator[tuple[Controller, Arrivals]]:
             sending=Sending(capture=False),
             history=ThreadHistoryWorker(Path(folder) / "history.sqlite", Bounds()),
         )
-        await tell(built.controller, f"mqtt=1*127.0.0.1*{broker.port}*{USER}*{PASSWORD}*{PREFIX}*0")
+        await perform(
+            built.controller, f"mqtt=1*127.0.0.1*{broker.port}*{USER}*{PASSWORD}*{PREFIX}*0"
+        )
         await until(lambda: "m30" in arrivals.messages)
         # As the program does when it has started.
         gc.freeze()
@@ -142,9 +145,9 @@ async def connected() -> AsyncIterator[tuple[Controller, Arrivals]]:
 
 
 async def measure_rules(controller: Controller, arrivals: Arrivals, count: int) -> list[Figure]:
-    await tell(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0&eventon=0*1")
+    await perform(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0&eventon=0*1")
     for number in range(count):
-        await tell(controller, f"vout0={(number + 1) % 2}")
+        await perform(controller, f"vout0={(number + 1) % 2}")
         await asyncio.sleep(0.01)
     await until(lambda: len(arrivals.messages.get("notify", [])) >= count)
     took_ms = sorted(
@@ -161,11 +164,11 @@ async def measure_rules(controller: Controller, arrivals: Arrivals, count: int) 
 async def measure_states(
     controller: Controller, arrivals: Arrivals, seconds: float
 ) -> list[Figure]:
-    def arrived() -> int:
+    def count_arrivals() -> int:
         messages = arrivals.messages
         return sum(len(messages.get(label, [])) for label in LABELS)
 
-    before = arrived()
+    before = count_arrivals()
     idle, lag = Lag(), Lag()
     watching = asyncio.create_task(idle.watch())
     await asyncio.sleep(seconds)
@@ -181,12 +184,16 @@ async def measure_states(
     watching.cancel()
     wanted = rounds * len(LABELS)
     await until(lambda: arrivals.messages[LABELS[-1]][-1][1] == f"{rounds - 1}.0")
-    came = arrived() - before
+    came = count_arrivals() - before
     in_time = lag.longest_ms <= LAG_GOAL_MS
     return [
         Figure("state changes per second", f"{wanted / took_s:.0f}"),
         Figure(
-            "those state changes that arrived", f"{came} of {wanted}", "", "all", came == wanted
+            "those state changes that count_arrivals",
+            f"{came} of {wanted}",
+            "",
+            "all",
+            came == wanted,
         ),
         Figure(
             f"longest lag of the loop, {CHANGES_PER_S:,} state changes a second",
@@ -204,7 +211,7 @@ def measure(quick: bool) -> list[Figure]:
 
 
 async def _measure(messages: int, seconds: float) -> list[Figure]:
-    async with connected() as (controller, arrivals):
+    async with connect() as (controller, arrivals):
         rules = await measure_rules(controller, arrivals, messages)
         progress()
         return rules + await measure_states(controller, arrivals, seconds)

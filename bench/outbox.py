@@ -89,7 +89,7 @@ def effect(built: ControllerHost) -> Notify:
 
 
 async def measure_taking(folder: Path, messages: int) -> tuple[str, str]:
-    """What taking a message costs, and how late a timer gets, with nobody at the other end."""
+    """What taking a message costs, and how late a timer gets, without a recipient."""
     built = await start(folder, 9)
     late: list[float] = []
     stop = asyncio.Event()

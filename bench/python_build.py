@@ -5,7 +5,7 @@ import sysconfig
 
 
 def is_optimised() -> bool:
-    """Tell whether this Python was compiled with profile-guided optimisation."""
+    """Return whether this Python was compiled with profile-guided optimisation."""
     used = f"{sysconfig.get_config_var('CONFIG_ARGS')} {sysconfig.get_config_var('PY_CORE_CFLAGS')}"
     return "--enable-optimizations" in used or "-fprofile-use" in used
 

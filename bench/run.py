@@ -67,8 +67,8 @@ def _commit() -> str:
 
 
 def _git(*arguments: str) -> str:
-    told = subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True)
-    return told.stdout.strip()
+    reported = subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True)
+    return reported.stdout.strip()
 
 
 def figures_of(name: str, quick: bool) -> list[Figure]:
@@ -119,8 +119,8 @@ def report(before: Noise, after: Noise, results: dict[str, list[Figure]]) -> str
     parts = [
         "# Results",
         "Written by `make bench`. A reference is measured in the same run, in turns with ours;"
-        " servers have one core, whoever asks them the other. HTTP is told as processor time of the"
-        " server for a request, and as the ratio of the reference's time to ours; figures are"
+        " servers have one core, their clients the other. HTTP is reported as processor time of "
+        "the server per request, and as the ratio of the reference's time to ours; figures are"
         " medians of all rounds, which are listed at the end.",
         f"- machine: {machine()}\n- before: {before}\n- after: {after}",
     ]

@@ -1,4 +1,4 @@
-"""Servers under measurement: one core for all of them, the other for whoever asks."""
+"""Servers under measurement: one core for all of them, the other for their clients."""
 
 import re
 import socket
@@ -21,14 +21,14 @@ CONTROLLER = (sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-disc
 
 
 @contextmanager
-def pinned(
+def pin(
     command: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
     """A program on the core of the servers, until the end of the block."""
     program = subprocess.Popen(
         ["taskset", "-c", str(SERVER_CORE), *command],
         stdout=subprocess.PIPE,
-        # Libraries tell at length of every client that leaves.
+        # Libraries log every client that leaves at length.
         stderr=subprocess.DEVNULL,
         text=True,
         env=environment,
@@ -60,12 +60,12 @@ def ran_ns(pid: int) -> int:
 @contextmanager
 def printing_its_address(command: Sequence[str]) -> Iterator[Served]:
     """Run a server whose first line says where it is."""
-    with pinned(command) as program:
+    with pin(command) as program:
         assert program.stdout is not None
         line = program.stdout.readline()
         found = ADDRESS.search(line)
         if found is None:
-            raise SystemExit(f"the server did not start: {line!r}")
+            raise SystemExit(f"the server failed to start: {line!r}")
         yield Served(found[0], program.pid)
 
 

@@ -1,6 +1,6 @@
 """How soon a controller answers after its start, and what it costs while nothing happens.
 
-The start is told beside that of a Python that does nothing, in turns, as installed (bytecode is
+The start is reported beside that of an idle Python, in turns, as installed (bytecode is
 written beforehand, as pip does). The idle controller is looked at from outside: the time that its
 threads ran, and how often they were woken.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.figure import Figure, listed, progress
+from bench.figure import Figure, list_rounds, progress
 from bench.serving import CONTROLLER, free_port
 
 GOAL_START_S = 0.3
@@ -38,7 +38,7 @@ def controller(folder: Path, environment: dict[str, str]) -> Iterator[tuple[int,
     try:
         while not _answers(port):
             if process.poll() is not None:
-                raise SystemExit("the controller did not start")
+                raise SystemExit("the controller failed to start")
             time.sleep(POLL_S)
         took_s = time.perf_counter() - began
         yield process.pid, took_s, _ran(process.pid)[0] / 1e9
@@ -115,8 +115,8 @@ def measure(quick: bool) -> list[Figure]:
             f"{start_s / bare_s:.0f} times a bare Python ({1000 * bare_s:.0f} ms)",
             f"< {1000 * GOAL_START_S:.0f} ms",
             start_s < GOAL_START_S,
-            f"{listed([1000 * took for took in starts], 'ms')}; bare"
-            f" {listed([1000 * took for took in bare], 'ms')}",
+            f"{list_rounds([1000 * took for took in starts], 'ms')}; bare"
+            f" {list_rounds([1000 * took for took in bare], 'ms')}",
         ),
         # Of a busy machine this says more than the clock on the wall.
         Figure("processor time for it", f"{1000 * ran_s:.0f} ms"),

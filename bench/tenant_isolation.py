@@ -2,8 +2,9 @@
 
 A node on virtual time has two tenants. An administrator of the first sends one kind of request
 after another on several connections without a pause, each as large as it may be: commands,
-templates, what-if, drift, time, lists, exports, roll-outs. Meanwhile a controller of the second is
-switched. The figures are the longest switch, and what the memory of the node has grown by.
+templates, what-if, drift, time, lists, exports, roll-outs. At the same time a controller of the
+second is switched. The figures are the longest switch, and what the memory of the node has grown
+by.
 """
 
 import http.client
@@ -24,7 +25,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from bench.figure import Figure, listed, need, progress
+from bench.figure import Figure, list_rounds, need, progress
 from bench.serving import HOST, LOAD_CORE, PATIENCE_S, Served, printing_its_address
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import is_confidential, leaves
@@ -105,12 +106,12 @@ def measure(quick: bool) -> list[Figure]:
         figures = []
         for what, request in _requests(tenant, flooded, count).items():
             progress()
-            figures += _measured(neighbour, what, request, CONNECTIONS, for_s)
+            figures += _measure(neighbour, what, request, CONNECTIONS, for_s)
         for what in ("template", "export"):
             progress()
             many = f"{what}, {MANY_CONNECTIONS} connections"
             request = _requests(tenant, flooded, count)[what]
-            figures += _measured(neighbour, many, request, MANY_CONNECTIONS, for_s)
+            figures += _measure(neighbour, many, request, MANY_CONNECTIONS, for_s)
         return figures
 
 
@@ -197,7 +198,7 @@ def _as_toml(template: dict[str, Any]) -> bytes:
     return text + comment * ((MAX_BYTES - len(text)) // len(comment))
 
 
-def _measured(
+def _measure(
     neighbour: Client, what: str, request: bytes, connections: int, for_s: float
 ) -> list[Figure]:
     alone = _switches_ms(neighbour, min(for_s, 5.0))
@@ -214,7 +215,7 @@ def _measured(
             f"alone {max(alone):.0f} ms, median {statistics.median(alone):.1f} ms",
             f"under {GOAL_MS:g} ms",
             longest < GOAL_MS,
-            listed(sorted(troubled)[-5:], "ms"),
+            list_rounds(sorted(troubled)[-5:], "ms"),
         ),
         Figure(
             f"memory that the node grew by in a tenant's flood of: {what}",

@@ -1,11 +1,11 @@
 """What a twin costs a test: its import, start, reset, fork, waiting, memory, and tests with twins.
 
-What happens in one process is told as processor time, which other work on the machine does not
+What happens in one process is reported as processor time, which other work on the machine does not
 lengthen, and as a ratio to a reference that is measured in turns with it: the import to a bare
 Python, `until` to `advance` over the same time, the rest to a dict and twenty comparisons. Beside
-it: a twin as a process, the server of pytest-httpserver, which answers what it is told and has no
-machine behind it, and a device of lewis, as a process because it has no other form. Those of the
-last two that are not installed are left out.
+it: a twin as a process, the server of pytest-httpserver, which gives canned answers and simulates
+nothing, and a device of lewis, as a process because it has no other form. Those of the last two
+that are not installed are left out.
 """
 
 import re
@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bench.engine_speed import RULES, reference_round_s
-from bench.figure import Figure, listed, progress
+from bench.figure import Figure, list_rounds, progress
 from bench.serving import free_port
 from leverframe.testing import Twin
 
@@ -43,12 +43,18 @@ def measure(quick: bool) -> list[Figure]:
     rounds = 5 if quick else 30
     with Twin() as twin:
         # The first one also loads the program. Memory comes first: what others gave back is reused.
-        figures = [_memory(), _start(rounds), _hundred(), _reset(twin, rounds), _fork(twin, rounds)]
+        figures = [
+            _memory(),
+            _start(rounds),
+            _measure_hundred(),
+            _reset(twin, rounds),
+            _fork(twin, rounds),
+        ]
     imported, until = _import(3 if quick else 9), _until(1 if quick else 3)
     return [imported, *figures, until, _processes(1 if quick else 5), _tests(1 if quick else 3)]
 
 
-def _timed(work: Callable[[], object]) -> float:
+def _time(work: Callable[[], object]) -> float:
     """Return the processor time that it took, in all threads of this process."""
     began = time.process_time()
     work()
@@ -69,7 +75,7 @@ def _import(rounds: int) -> Figure:
         f"a bare Python {start:.0f} ms",
         f"under {GOAL_IMPORT_MS:g} ms",
         took - start < GOAL_IMPORT_MS,
-        f"{listed(ours[1:], 'ms')}; bare {listed(bare[1:], 'ms')}",
+        f"{list_rounds(ours[1:], 'ms')}; bare {list_rounds(bare[1:], 'ms')}",
     )
 
 
@@ -97,7 +103,7 @@ def _in_rounds(
         f"a dict and {RULES} comparisons {statistics.median(references) * 1e6:.2f} us{beside}",
         f"under {goal:,.0f} rounds ({goal_ms:g} ms on the machine of the goal)",
         ratio < goal,
-        listed(ratios, "rounds"),
+        list_rounds(ratios, "rounds"),
     )
 
 
@@ -107,7 +113,7 @@ def _start(rounds: int) -> Figure:
 
     def start() -> float:
         twin = Twin()
-        took = _timed(twin.start)
+        took = _time(twin.start)
         twin.close()
         return took
 
@@ -118,14 +124,14 @@ def _http_server() -> float:
     from pytest_httpserver import HTTPServer
 
     server = HTTPServer()
-    took = _timed(server.start)
+    took = _time(server.start)
     server.stop()
     return took
 
 
-def _hundred() -> Figure:
+def _measure_hundred() -> Figure:
     twins = [Twin() for _ in range(MANY)]
-    took = _timed(lambda: [twin.start() for twin in twins])
+    took = _time(lambda: [twin.start() for twin in twins])
     for twin in twins:
         twin.close()
     return Figure(
@@ -137,7 +143,7 @@ def _reset(twin: Twin, rounds: int) -> Figure:
     def reset() -> float:
         twin.command("outs.cgi?out0=1")
         twin.sense(DS1=21.5)
-        return _timed(twin.reset)
+        return _time(twin.reset)
 
     return _in_rounds("reset", rounds, GOAL_RESET_MS, reset)
 
@@ -145,7 +151,7 @@ def _reset(twin: Twin, rounds: int) -> Figure:
 def _fork(twin: Twin, rounds: int) -> Figure:
     def fork() -> float:
         forks: list[Twin] = []
-        took = _timed(lambda: forks.append(twin.fork()))
+        took = _time(lambda: forks.append(twin.fork()))
         forks[0].close()
         return took
 
@@ -160,10 +166,10 @@ def _until(rounds: int) -> Figure:
         twin.command("outs.cgi?out0=1")
         cold, began = twin.snapshot(), twin.now
         for _ in range(rounds):
-            waited.append(_timed(lambda: twin.until(WARM)))
+            waited.append(_time(lambda: twin.until(WARM)))
             span = twin.now - began
             twin.restore(cold)
-            advanced.append(_timed(lambda span=span: twin.advance(span)))
+            advanced.append(_time(lambda span=span: twin.advance(span)))
             twin.restore(cold)
             progress()
     ratio = statistics.median(w / a for w, a in zip(waited, advanced, strict=True))
@@ -173,7 +179,7 @@ def _until(rounds: int) -> Figure:
         f"advance {statistics.median(advanced) * 1e3:.0f} ms",
         f"under {GOAL_UNTIL:g} times",
         ratio < GOAL_UNTIL,
-        f"{listed(waited)}; {listed(advanced, 's')}",
+        f"{list_rounds(waited)}; {list_rounds(advanced, 's')}",
     )
 
 
@@ -210,7 +216,7 @@ def _processes(rounds: int) -> Figure:
         "start of a twin as a process",
         f"{statistics.median(ours):.2f} s",
         f"lewis {statistics.median(theirs):.2f} s" if theirs else "",
-        rounds=f"{listed(ours)}; {listed(theirs, 's')}",
+        rounds=f"{list_rounds(ours)}; {list_rounds(theirs, 's')}",
     )
 
 
@@ -230,7 +236,7 @@ def _lewis() -> float:
                 if client.connect_ex(("127.0.0.1", port)) == 0:
                     return time.perf_counter() - began
             time.sleep(0.002)
-        raise SystemExit("lewis did not start")
+        raise SystemExit("lewis failed to start")
     finally:
         process.kill()
         process.wait(10)
@@ -258,5 +264,5 @@ def _tests(rounds: int) -> Figure:
         "",
         f"under {GOAL_TESTS_S:g} s",
         median < GOAL_TESTS_S,
-        listed(took, "s"),
+        list_rounds(took, "s"),
     )

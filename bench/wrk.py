@@ -2,7 +2,7 @@
 
 The processor time of the whole server process, all threads, is read before and after each round.
 The ratio to another server is that of these times: how many of our requests cost it one of its
-own. On a shared machine it says more than requests per second, which are told beside it.
+own. On a shared machine it says more than requests per second, which are reported beside it.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.figure import Figure, listed, progress
+from bench.figure import Figure, list_rounds, progress
 from bench.python_build import is_optimised
 from bench.serving import LOAD_CORE, Served, ran_ns
 
@@ -52,7 +52,7 @@ class Goal:
             wanted.append(f"p99 < {self.max_p99_ms:g} ms")
         return ", ".join(wanted)
 
-    def met(self, ratio: float, p99_ms: float, failed: int) -> bool:
+    def is_met(self, ratio: float, p99_ms: float, failed: int) -> bool:
         return (
             not failed
             and (self.ratio is None or ratio >= self.ratio)
@@ -140,8 +140,8 @@ def compare(
         f"{ratio:.2f} of {other_name} ({other_us:.1f} us,"
         f" p99 {median([load.p99_ms for load in others]):.2f} ms)",
         case.goal.text(other_name),
-        case.goal.met(ratio, p99_ms, failed) if case.goal != Goal() else None,
-        f"{listed([load.us for load in own], 'us')}; p99"
-        f" {listed([load.p99_ms for load in own], 'ms')};"
-        f" {other_name} {listed([load.us for load in others], 'us')}",
+        case.goal.is_met(ratio, p99_ms, failed) if case.goal != Goal() else None,
+        f"{list_rounds([load.us for load in own], 'us')}; p99"
+        f" {list_rounds([load.p99_ms for load in own], 'ms')};"
+        f" {other_name} {list_rounds([load.us for load in others], 'us')}",
     )

@@ -2,7 +2,7 @@
 hundreds of tests that take microseconds each.
 
 A test costs pytest and its workers four milliseconds of processor time. All cases run, and each
-that fails is told by its name.
+failure is reported by its name.
 """
 
 import functools
@@ -26,43 +26,43 @@ def for_each(
 
     Fixtures are shared by all cases of a test.
     """
-    told = _told([names] if isinstance(names, str) else list(names), list(cases), ids)
+    report = _name_cases([names] if isinstance(names, str) else list(names), list(cases), ids)
 
     def decorate(test: Test) -> Test:
         def run_all(**others: Any) -> None:
             faults: list[Exception] = []
-            for name, case in told:
+            for name, case in report:
                 try:
                     test(**case, **others)
                 except Exception as fault:
-                    faults.append(_noted(fault, name))
-            _raise(faults, told)
+                    faults.append(_add_name(fault, name))
+            _raise(faults, report)
 
         async def await_all(**others: Any) -> None:
             faults: list[Exception] = []
-            for name, case in told:
+            for name, case in report:
                 try:
                     await test(**case, **others)
                 except Exception as fault:
-                    faults.append(_noted(fault, name))
-            _raise(faults, told)
+                    faults.append(_add_name(fault, name))
+            _raise(faults, report)
 
         together = await_all if inspect.iscoroutinefunction(test) else run_all
         functools.update_wrapper(together, test)
         signature = inspect.signature(test)
-        left = [one for one in signature.parameters.values() if one.name not in told[0][1]]
+        left = [one for one in signature.parameters.values() if one.name not in report[0][1]]
         together.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
         return together
 
     return decorate
 
 
-def _told(
+def _name_cases(
     names: list[str], cases: list[Any], ids: Callable[[Any], object] | Sequence[str] | None
 ) -> list[Case]:
     """Name every case. A test without any would pass whatever it says."""
     assert cases, f"there is no case of {', '.join(names)}"
-    told = []
+    report = []
     for number, case in enumerate(cases):
         values = case if len(names) > 1 else [case]
         name = repr(case)
@@ -73,15 +73,15 @@ def _told(
             name = ", ".join(str(ids(value)) for value in values)
         elif ids is not None:
             name = ids[number]
-        told.append((name, dict(zip(names, values, strict=True))))
-    return told
+        report.append((name, dict(zip(names, values, strict=True))))
+    return report
 
 
-def _noted(fault: Exception, name: str) -> Exception:
+def _add_name(fault: Exception, name: str) -> Exception:
     fault.add_note(f"in the case {name}")
     return fault
 
 
-def _raise(faults: list[Exception], told: list[Case]) -> None:
+def _raise(faults: list[Exception], cases: list[Case]) -> None:
     if faults:
-        raise ExceptionGroup(f"{len(faults)} of {len(told)} cases", faults)
+        raise ExceptionGroup(f"{len(faults)} of {len(cases)} cases", faults)

@@ -33,7 +33,8 @@ NO_AUTHORITY = Path(effort.__file__).parent / "fixtures" / "no_authority.pem"
 os.environ["SSL_CERT_FILE"] = str(NO_AUTHORITY)
 
 # httpx imports this at every lock of a client, and without it Python looks through all of its
-# folders each time: a twelfth of the processor time of the tests of units. None is found at once.
+# folders each time: a twelfth of the processor time of the tests of units. None is found
+# immediately.
 if find_spec("sniffio") is None:
     sys.modules["sniffio"] = None  # type: ignore[assignment]
 
@@ -79,7 +80,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     module = item.getparent(pytest.Module)
     if module and effort.SAMPLING & vars(module.obj).keys():
         test = item.listchain()[item.listchain().index(module) + 1]
-        if getattr(test, "originalname", test.name) in sampled_in(module.path):
+        if getattr(test, "originalname", test.name) in samples_in(module.path):
             item.add_marker("sampled")
 
 
@@ -106,7 +107,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @functools.cache
-def sampled_in(module: Path) -> set[str]:
+def samples_in(module: Path) -> set[str]:
     return effort.sampling_names(module.read_text(encoding="utf-8"))
 
 

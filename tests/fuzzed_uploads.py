@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from random import Random
 
 
-def fuzzed(sound: bytes, random: Random, count: int) -> Iterator[bytes]:
+def fuzz(sound: bytes, random: Random, count: int) -> Iterator[bytes]:
     """That many files, none of them the sound one."""
     made = 0
     while made < count:

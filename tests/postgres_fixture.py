@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.postgres_server import PostgresServer, shared_server
+from tests.postgres_server import PostgresServer, server_of_process
 
 
 @pytest.fixture(scope="session")
 def postgres() -> PostgresServer:
-    return shared_server()
+    return server_of_process()

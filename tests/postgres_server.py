@@ -159,7 +159,7 @@ def postgres_server(*, is_durable: bool = False) -> Iterator[PostgresServer]:
 
 
 @cache
-def shared_server() -> PostgresServer:
+def server_of_process() -> PostgresServer:
     """Return the one server of this process, which ends with it."""
     stack = ExitStack()
     atexit.register(stack.close)

@@ -15,10 +15,10 @@ class Stopwatch:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._began, self._held_up_s = clock(), held_up_s()
+        self._began, self._held_up_s = clock(), delay_s()
 
     def seconds(self) -> float:
-        return self._clock() - self._began - (held_up_s() - self._held_up_s)
+        return self._clock() - self._began - (delay_s() - self._held_up_s)
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def within(seconds: float) -> Iterator[None]:
     assert took_s < seconds, f"it took {took_s:.2f} s, without what others held it up"
 
 
-def held_up_s() -> float:
+def delay_s() -> float:
     """How long this process and all that it started could have run but were not let.
 
     Added up over their threads: what one does often waits for what another did before.
@@ -39,7 +39,7 @@ def held_up_s() -> float:
 
 
 def _threads(process: int) -> Iterator[Path]:
-    """Those of a process and of its children; each may end meanwhile."""
+    """Those of a process and of its children; each may end in between."""
     with suppress(OSError):
         for thread in Path(f"/proc/{process}/task").iterdir():
             yield thread

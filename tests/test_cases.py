@@ -1,11 +1,11 @@
-"""Cases of `for_each`: all run, each that fails is told, and none are too few."""
+"""Cases of `for_each`: all run, each failure is reported, and none are too few."""
 
 import pytest
 
 from tests.cases import for_each
 
 
-def test_every_case_runs_and_each_that_fails_is_told() -> None:
+def test_every_case_runs_and_each_failure_is_named() -> None:
     seen: list[tuple[int, str]] = []
 
     @for_each("letter", ["a", pytest.param("b", id="second")])
@@ -14,10 +14,10 @@ def test_every_case_runs_and_each_that_fails_is_told() -> None:
         seen.append((number, letter))
         assert (number, letter) not in [(1, "a"), (2, "b")]
 
-    with pytest.raises(ExceptionGroup, match="2 of 2 cases") as told:
+    with pytest.raises(ExceptionGroup, match="2 of 2 cases") as report:
         test()
     assert sorted(seen) == [(number, letter) for number in range(3) for letter in "ab"]
-    notes = [[*each.__notes__, *each.exceptions[0].__notes__] for each in told.value.exceptions]  # type: ignore[attr-defined]
+    notes = [[*each.__notes__, *each.exceptions[0].__notes__] for each in report.value.exceptions]  # type: ignore[attr-defined]
     assert notes == [
         ["in the case 'a'", "in the case n1"],
         ["in the case second", "in the case n2"],
@@ -32,10 +32,10 @@ async def test_coroutines_are_awaited_with_the_fixtures_that_are_left() -> None:
         seen.append((first, second, fixture))
         assert first == 1
 
-    with pytest.raises(ExceptionGroup) as told:
+    with pytest.raises(ExceptionGroup) as report:
         await test(fixture="given")
     assert seen == [(1, 2, "given"), (3, 4, "given")]
-    assert told.value.exceptions[0].__notes__ == ["in the case two"]
+    assert report.value.exceptions[0].__notes__ == ["in the case two"]
 
 
 def test_what_is_left_to_fixtures_is_in_the_signature(pytester: pytest.Pytester) -> None:

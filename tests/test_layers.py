@@ -178,11 +178,11 @@ def _imports(tree: ast.Module, package: str) -> Iterator[Import]:
                 yield Import(alias.asname or alias.name, full, full)
 
 
-def dotted_name(node: ast.expr) -> str | None:
+def name_with_dots(node: ast.expr) -> str | None:
     """`a.b.c` for the expression that reads so, None for any other."""
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute) and (owner := dotted_name(node.value)):
+    if isinstance(node, ast.Attribute) and (owner := name_with_dots(node.value)):
         return f"{owner}.{node.attr}"
     return None
 
@@ -202,7 +202,7 @@ def clock_readings(source: str, package: str) -> Iterator[str]:
         return
     meanings = {found.name: found.meaning for found in imports(source, package)}
     for node in ast.walk(ast.parse(source)):
-        name = dotted_name(node) if isinstance(node, ast.Attribute | ast.Name) else None
+        name = name_with_dots(node) if isinstance(node, ast.Attribute | ast.Name) else None
         if name:
             first, dot, rest = name.partition(".")
             full = meanings.get(first, first) + dot + rest
@@ -243,7 +243,7 @@ def strangers_within(file: str, imported: str) -> Iterator[str]:
         yield f"{file}: {folder}/{part} must not import {folder}/{target}"
 
 
-def imported_files(sources: Mapping[str, str]) -> dict[str, set[str]]:
+def imports_of(sources: Mapping[str, str]) -> dict[str, set[str]]:
     """The files of the package that each of its files imports, for types only, too."""
     modules = {file.removesuffix(".py").replace("/", "."): file for file in sources}
     found: dict[str, set[str]] = {}
@@ -282,7 +282,7 @@ def test_source_files_keep_to_their_layer() -> None:
 
 def test_no_files_import_each_other_in_a_circle() -> None:
     sources = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in source_files(PACKAGE)}
-    assert circle_in(imported_files(sources)) == []
+    assert circle_in(imports_of(sources)) == []
 
 
 def test_a_circle_of_imports_is_found() -> None:
@@ -291,7 +291,7 @@ def test_a_circle_of_imports_is_found() -> None:
         "c.py": "if TYPE_CHECKING:\n    from leverframe.a.b import e",
         "d.py": "import leverframe.c",
     }
-    assert set(circle_in(imported_files(sources))) == {"a/b.py", "c.py"}
+    assert set(circle_in(imports_of(sources))) == {"a/b.py", "c.py"}
 
 
 def test_module_names_say_what_is_inside() -> None:

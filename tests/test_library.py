@@ -155,7 +155,7 @@ def test_the_configuration_knows_the_boards_of_other_packages(tmp_path: Path) ->
         read_config(file, {})
 
 
-async def test_a_board_that_nobody_brings_is_told_with_those_that_are_there() -> None:
+async def test_unknown_board_is_reported_with_the_available_ones() -> None:
     with pytest.raises(UnknownBoard, match="board 'other'; known are simulated, linux"):
         await build(Profile(), MemoryStore(), VirtualClock(), UTC, wiring=Wiring(kind="other"))
 
@@ -166,7 +166,7 @@ def test_the_board_of_another_package_is_not_looked_at(capsys: pytest.CaptureFix
     assert "The board own comes from another package" in capsys.readouterr().out
 
 
-def test_the_page_of_the_library_tells_every_name_with_what_it_does() -> None:
+def test_library_page_describes_every_name() -> None:
     page = library_page()
     for module in (leverframe, testing):
         for name in module.__all__:
@@ -188,6 +188,6 @@ def test_the_page_of_the_library_lists_every_attribute() -> None:
             own = [one for one in (*fields, *vars(value).get("__annotations__", ()))]
             for attribute in own:
                 assert attribute[0] == "_" or f"- `{attribute}" in about, f"{name}.{attribute}"
-    assert "- `clock`: Its time, for code under test that shall go by it." in page
+    assert "- `clock`: Its time, for code under test that uses it." in page
     assert "- `command`: What was refused, such as" in page
     assert "- `method`: `str`." in page

@@ -33,7 +33,7 @@ from tests.outgoing.test_channels import perform
 ELSEWHERE = "198.51.100.77"
 
 
-def held_back_since(count: int) -> list[str]:
+def list_held_back(count: int) -> list[str]:
     return network_guard.held_back[count:]
 
 
@@ -67,7 +67,7 @@ def test_this_machine_stays_reachable(host: str) -> None:
 def test_no_name_server_is_asked() -> None:
     assert os.environ["RES_OPTIONS"] == network_guard.ASK_NO_NAME_SERVER
     with pytest.raises(socket.gaierror):
-        socket.getaddrinfo("name.of.nobody.example", 80)
+        socket.getaddrinfo("unknown.name.example", 80)
 
 
 async def _http(built: ControllerHost) -> None:
@@ -122,7 +122,7 @@ async def test_what_a_controller_sends_by_any_channel_is_held_back(channel: str)
     before = len(network_guard.held_back)
     try:
         await ACTS[channel](built)
-        await until(lambda: ELSEWHERE in held_back_since(before))
+        await until(lambda: ELSEWHERE in list_held_back(before))
     finally:
         for service in reversed(bus):
             await service.close()

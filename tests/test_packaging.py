@@ -19,7 +19,7 @@ PACKAGING = PROJECT / "packaging"
 PLUGIN = PACKAGING / "pytest-leverframe"
 
 
-def completed(*words: str) -> list[str]:
+def complete(*words: str) -> list[str]:
     """What bash offers when the last of these words is being typed."""
     script = f"""
         source {PACKAGING / "completion" / "leverframe.bash"}
@@ -43,11 +43,11 @@ def completed(*words: str) -> list[str]:
     ],
 )
 def test_bash_completes_commands_tasks_and_options(words: list[str], offered: list[str]) -> None:
-    assert completed(*words) == offered
+    assert complete(*words) == offered
 
 
 def test_every_command_is_completed() -> None:
-    assert {command.name for command in COMMANDS} <= set(completed(""))
+    assert {command.name for command in COMMANDS} <= set(complete(""))
 
 
 @pytest.mark.needs_program("groff")

@@ -22,14 +22,14 @@ PROJECT = Path(__file__).parent.parent
 pytest_plugins = ["pytester"]
 
 
-def locked(list_name: str) -> dict[str, tuple[str, int]]:
+def read_lock(list_name: str) -> dict[str, tuple[str, int]]:
     """Package -> its version and the number of its hashes."""
     text = (PROJECT / "requirements" / list_name).read_text(encoding="utf-8")
     entries = re.findall(r"^(\S+)==(\S+)(.*(?:\n    --hash=sha256:.*)*)", text, re.MULTILINE)
     return {name: (version, rest.count("--hash")) for name, version, rest in entries}
 
 
-def asked_for(*extras: str) -> set[str]:
+def list_wanted(*extras: str) -> set[str]:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = list(project["dependencies"])
     for extra in extras:
@@ -41,13 +41,13 @@ def asked_for(*extras: str) -> set[str]:
     ("list_name", "extras"), [("run.txt", []), ("test.txt", ["build", "hardware", "test"])]
 )
 def test_every_dependency_is_locked_with_hashes(list_name: str, extras: list[str]) -> None:
-    lock = locked(list_name)
-    assert asked_for(*extras) - lock.keys() == set()
+    lock = read_lock(list_name)
+    assert list_wanted(*extras) - lock.keys() == set()
     assert [name for name, (_, hashes) in lock.items() if not hashes] == []
 
 
 def test_tests_run_with_the_versions_that_users_run() -> None:
-    assert locked("run.txt").items() <= locked("test.txt").items()
+    assert read_lock("run.txt").items() <= read_lock("test.txt").items()
 
 
 @pytest.mark.parametrize("list_name", ["run.txt", "test.txt"])
@@ -57,7 +57,7 @@ def test_locks_name_no_index_and_no_folder(list_name: str) -> None:
 
 
 def test_running_needs_no_build_tool() -> None:
-    assert locked("run.txt").keys() & {"hatchling", "setuptools", "wheel", "pip"} == set()
+    assert read_lock("run.txt").keys() & {"hatchling", "setuptools", "wheel", "pip"} == set()
 
 
 @pytest.mark.parametrize("list_name", locked_wheels.LISTS)

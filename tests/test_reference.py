@@ -45,7 +45,7 @@ def settings() -> str:
 
 
 @pytest.fixture(autouse=True)
-def built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def build_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.reference.__main__.pages", built)
     monkeypatch.setattr("leverframe.reference.__main__.packaged_files", packaged)
 
@@ -81,7 +81,7 @@ def test_every_row_is_in_the_reference_in_the_order_of_the_table() -> None:
     assert headings == [row.line for row in TABLE]
 
 
-def test_every_row_tells_what_it_does_and_shows_an_example() -> None:
+def test_every_row_has_a_description_and_an_example() -> None:
     for row in TABLE:
         assert prose(row.doc) in commands()
     assert commands().count("\n- Example: ") == len(TABLE)
@@ -107,14 +107,14 @@ def test_links_within_the_page_of_commands_lead_somewhere() -> None:
     assert set(re.findall(r"\]\(#([^)]*)\)", commands())) <= headings
 
 
-def test_other_limits_of_other_versions_are_told() -> None:
+def test_other_limits_of_other_versions_are_listed() -> None:
     section = commands().partition("### `GET /stm.cgi?pwmf=<A><B>`")[2]
     assert line_about(section, "| `B`").startswith(
         "| `B` | 1 to 1000000; HW 3.5+ before SW 1.49e or HW 3.0: 50 to 100000 |"
     )
 
 
-def test_a_command_that_the_newest_version_lost_is_told_for_one_that_had_it() -> None:
+def test_removed_command_is_described_for_a_version_that_has_it() -> None:
     section = commands().partition("### `GET /inpa.cgi?diffzsel=<A><B>`")[2].partition("###")[0]
     assert "- Versions: HW 3.5+ before SW 1.49 or HW 3.0" in section
     assert "- What is allowed is told for HW 3.9 SW 1.45b" in section
@@ -122,9 +122,9 @@ def test_a_command_that_the_newest_version_lost_is_told_for_one_that_had_it() ->
 
 def test_every_setting_is_in_the_reference() -> None:
     paths = {any_index(path) for path, _ in leaves(defaults(Profile()))}
-    told = set(re.findall(r"^\| `([^`]*)` \|", settings(), re.MULTILINE))
-    assert paths <= told
-    assert {place.path for place in places_in_tree() if place.is_leaf} == told
+    report = set(re.findall(r"^\| `([^`]*)` \|", settings(), re.MULTILINE))
+    assert paths <= report
+    assert {place.path for place in places_in_tree() if place.is_leaf} == report
 
 
 def test_every_section_of_the_settings_has_its_heading() -> None:
@@ -150,7 +150,7 @@ def test_a_default_that_differs_by_position_is_shown_for_each() -> None:
     assert '| `"admin"` |' in line_about(settings(), "| `access.admin.name`")
 
 
-def test_lengths_of_lists_are_told_by_version() -> None:
+def test_lengths_of_lists_are_listed_by_version() -> None:
     assert "`power` has this many places: 6 (HW 3.5+ SW 1.49+), 4 (HW" in settings()
     assert "`rules` has up to 20 entries" in settings()
 
@@ -164,9 +164,9 @@ def test_comments_are_read_from_the_lines_above_a_field() -> None:
 
 def test_every_setting_can_be_changed_by_a_command() -> None:
     changed = {path for row in TABLE for path in settings_changed(row)}
-    told = {place.path for place in places_in_tree() if place.is_leaf}
-    assert told - changed == WITHOUT_COMMAND
-    assert changed - told == {ALL_SETTINGS}
+    report = {place.path for place in places_in_tree() if place.is_leaf}
+    assert report - changed == WITHOUT_COMMAND
+    assert changed - report == {ALL_SETTINGS}
 
 
 def test_rows_that_name_settings_change_these_and_no_others() -> None:
@@ -188,7 +188,7 @@ def test_what_the_fields_of_a_rule_set_is_found_out() -> None:
     assert "A" not in found
 
 
-def test_nothing_is_told_of_fields_where_an_index_selects_what_is_set() -> None:
+def test_fields_selected_by_an_index_have_no_description() -> None:
     row = TABLE[row_named("?atout=<A>*<B>")]
     assert settings_of_fields(row) == {}
     assert settings_changed(row) == ["outputs.*.on_time", "outputs.*.off_time"]

@@ -1,4 +1,4 @@
-"""The clock of rules about time goes on by itself, and stands while others have the processor."""
+"""The clock of rules about time advances on its own, and stands while others have the processor."""
 
 import os
 import subprocess
@@ -9,31 +9,31 @@ import pytest
 
 from tests import stopwatch
 from tests.patience import PATIENCE_S
-from tests.stopwatch import Stopwatch, held_up_s, within
+from tests.stopwatch import Stopwatch, delay_s, within
 
 
 @pytest.fixture
-def held_up(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What the last of these says."""
-    held_up = [7.0]
-    monkeypatch.setattr(stopwatch, "held_up_s", lambda: held_up[-1])
-    return held_up
+    delays = [7.0]
+    monkeypatch.setattr(stopwatch, "delay_s", lambda: delays[-1])
+    return delays
 
 
-def test_what_others_take_is_not_counted(held_up: list[float]) -> None:
+def test_what_others_take_is_not_counted(delays: list[float]) -> None:
     now = [100.0]
     watch = Stopwatch(lambda: now[-1])
     now.append(103.0)
     assert watch.seconds() == 3.0
-    held_up.append(9.0)
+    delays.append(9.0)
     assert watch.seconds() == 1.0
 
 
-def test_what_takes_too_long_by_itself_is_refused(held_up: list[float]) -> None:
+def test_what_takes_too_long_by_itself_is_refused(delays: list[float]) -> None:
     with pytest.raises(AssertionError, match="it took"), within(0.001):
         time.sleep(0.002)
     with within(1.0):
-        held_up.append(8.0)
+        delays.append(8.0)
 
 
 def test_a_processor_that_is_shared_holds_up_who_would_run() -> None:
@@ -43,8 +43,8 @@ def test_a_processor_that_is_shared_holds_up_who_would_run() -> None:
         try:
             os.sched_setaffinity(other.pid, {one})
             os.sched_setaffinity(0, {one})
-            before, end = held_up_s(), time.monotonic() + PATIENCE_S
-            while held_up_s() < before + 0.05:
+            before, end = delay_s(), time.monotonic() + PATIENCE_S
+            while delay_s() < before + 0.05:
                 assert time.monotonic() < end
         finally:
             os.sched_setaffinity(0, allowed)

@@ -4,7 +4,8 @@ weaknesses.
 The first is seen in the files. The others are asked of the package index that pip uses: its page
 for a release names the weaknesses that were published for it and whether it was withdrawn. Some
 mirrors have only the page of a project, which names the weaknesses of its newest release; what
-cannot be told is said and is no failure. Without an index within reach only the files are checked.
+cannot be determined is listed and is not a failure. Without an index within reach only the files
+are checked.
 
     python -m tools.audit_dependencies
 """
@@ -66,13 +67,13 @@ def faults(pin: Pin, page: dict[str, Any]) -> Iterator[str]:
     if files and all(file.get("yanked") for file in files):
         why = next((file["yanked_reason"] for file in files if file.get("yanked_reason")), "")
         yield f"{pin} was withdrawn by its makers. {why}".rstrip()
-    if is_told(pin, page):
+    if is_page_of(pin, page):
         for weakness in page.get("vulnerabilities") or ():
             if not weakness.get("withdrawn"):
                 yield _in_words(pin, weakness)
 
 
-def is_told(pin: Pin, page: dict[str, Any]) -> bool:
+def is_page_of(pin: Pin, page: dict[str, Any]) -> bool:
     """Whether the weaknesses on the page are those of this release."""
     return bool(page["info"]["version"] == pin.version)
 
@@ -80,11 +81,11 @@ def is_told(pin: Pin, page: dict[str, Any]) -> bool:
 def _in_words(pin: Pin, weakness: dict[str, Any]) -> str:
     names = ", ".join(dict.fromkeys((weakness["id"], *weakness.get("aliases", ()))))
     fixed = ", ".join(weakness.get("fixed_in", ())) or "no version yet"
-    return f"{pin} has a published weakness: {names}; mended in {fixed}."
+    return f"{pin} has a published weakness: {names}; fixed in {fixed}."
 
 
 def index_address() -> str:
-    """Where pip's index tells of releases: pip's configuration, or what pip takes without one."""
+    """Where pip's index describes releases: pip's configuration, or what pip takes without one."""
     asked = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"],
         capture_output=True,
@@ -99,7 +100,7 @@ def page_of(address: str, pin: Pin) -> dict[str, Any] | None:
     """The page of the release, else that of its project; None where there is neither."""
     for place in (f"{pin.name}/{pin.version}/json", f"{pin.name}/json"):
         try:
-            page = _fetched(f"{address}/{place}")
+            page = _fetch(f"{address}/{place}")
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise OutOfReach(f"The package index answers {error.code}.") from error
@@ -112,7 +113,7 @@ def page_of(address: str, pin: Pin) -> dict[str, Any] | None:
     return None
 
 
-def _fetched(url: str) -> dict[str, Any]:
+def _fetch(url: str) -> dict[str, Any]:
     if not url.startswith(("https://", "http://")):
         raise OutOfReach("The package index is a folder and knows nothing of weaknesses.")
     with urllib.request.urlopen(url, timeout=PATIENCE_S, context=_trust()) as answer:
@@ -148,12 +149,12 @@ def main() -> int:
     except OutOfReach as reason:
         print(f"{len(pins)} releases are pinned; published weaknesses were not looked up: {reason}")
     else:
-        told = {pin: page for pin, page in pages.items() if page is not None}
-        wrong += [fault for pin, page in told.items() for fault in faults(pin, page)]
-        silent = [pin for pin in pages if pin not in told or not is_told(pin, told[pin])]
+        listed = {pin: page for pin, page in pages.items() if page is not None}
+        wrong += [fault for pin, page in listed.items() for fault in faults(pin, page)]
+        silent = [pin for pin in pages if pin not in listed or not is_page_of(pin, listed[pin])]
         print(f"{len(pages) - len(silent)} of {len(pages)} releases looked up in the index.")
         if silent:
-            print(f"It tells no weaknesses of: {', '.join(map(str, silent))}.")
+            print(f"It lists no weaknesses of: {', '.join(map(str, silent))}.")
     for sentence in wrong:
         print(sentence)
     return 1 if wrong else 0

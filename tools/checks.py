@@ -1,13 +1,12 @@
-"""Run the project's checks and sum them up.
+"""Run the project's checks and summarise them.
 
 `checks.py quick` runs lint, format and the pure tests, `checks.py check` all that is no test (lint,
-format, types, known weaknesses of the code and of its dependencies, layers), `checks.py test` this,
-the tests and how much of the program they cover, `checks.py test-all` the thorough forms of tests,
-which take longer.
-Beside the tests, which wait for a third of their time, run checks that only take a core: what they
-say follows when they have ended.
-A failing check does not stop the later ones: one run shows everything there is to mend. The exit
-status is 0 only if every check passed.
+format, types, words, known weaknesses of the code and of its dependencies, layers), `checks.py
+test` this, the tests and how much of the program they cover, `checks.py test-all` the thorough
+forms of tests, which take longer. Beside the tests, which wait for a third of their time, run
+checks that only take a core: their output follows when they have ended. A failing check does not
+stop the later ones: one run shows everything there is to fix. The exit status is 0 only if every
+check passed.
 """
 
 import os
@@ -35,6 +34,7 @@ LINT = {
     "pages": ["tools.pages"],
     "types": ["mypy"],
     "weakness": ["tools.audit_dependencies"],
+    "words": ["tools.words"],
     "lint": ["ruff", "check"],
     "format": ["ruff", "format", "--check"],
 }
@@ -56,7 +56,7 @@ def files_that_try_more() -> list[str]:
     return [str(file) for file in tests if TRIES_MORE.search(file.read_text(encoding="utf-8"))]
 
 
-# Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
+# Hypothesis marks its tests automatically; tests without a mark are the same in both runs.
 MORE = ["-m", "thorough or hypothesis or sampled"]
 THOROUGH = [*pytest_with(THOROUGH_WORKERS), *MORE, *files_that_try_more()]
 #: Tests of what needs no server, process or browser; they never wait.
@@ -94,7 +94,7 @@ PATIENT = ["nice", "-n", "5"]
 ENVIRONMENT = {"thorough": {"TEST_EFFORT": "thorough"}}
 #: Most systems have a file system in memory here.
 MEMORY = Path("/dev/shm")
-#: A run has less than a quarter of it there at once.
+#: A run uses less than a quarter of it at any time.
 MIN_MEMORY_BYTES = 2 * 1024**3
 
 
@@ -105,7 +105,7 @@ class Result:
     seconds: float
     #: Of the processor, also in the processes that it waited for: a busy machine changes it little.
     processor_seconds: float
-    #: What it said, if that was not seen while it ran.
+    #: Its output, if that was not shown while it ran.
     shown: str
 
 

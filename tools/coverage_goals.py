@@ -24,8 +24,8 @@ GOALS = {
     "src/leverframe/engine/": 98.0,
     "src/leverframe/": 92.0,
 }
-#: Files that a process is given at once.
-AT_ONCE = 16
+#: Files that a process gets together.
+TOGETHER = 16
 
 
 class Judged(NamedTuple):
@@ -36,7 +36,7 @@ class Judged(NamedTuple):
     figures: Numbers
 
 
-def judged(path: str, marks: bytes) -> Judged:
+def judge(path: str, marks: bytes) -> Judged:
     """Count what was run as coverage.py does, which reads the file for that: most of the time."""
     report = _report()
     reader = PythonFileReporter(path, report)
@@ -51,7 +51,7 @@ def _report() -> coverage.Coverage:
     return coverage.Coverage(data_file=None, config_file=str(PROJECT / "pyproject.toml"))
 
 
-def measured() -> list[Judged]:
+def judge_all() -> list[Judged]:
     """Judge every file of the package; those that nothing imported have no marks."""
     try:
         marks: dict[str, bytes] = marshal.loads(MEASURED.read_bytes())
@@ -60,7 +60,7 @@ def measured() -> list[Judged]:
     paths = [str(path) for path in PACKAGE.rglob("*.py")]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         each = [marks.get(path, b"") for path in paths]
-        return list(pool.map(judged, paths, each, chunksize=AT_ONCE))
+        return list(pool.map(judge, paths, each, chunksize=TOGETHER))
 
 
 def write(files: list[Judged]) -> None:
@@ -73,7 +73,7 @@ def write(files: list[Judged]) -> None:
 
 
 def main() -> int:
-    files = measured()
+    files = judge_all()
     write(files)
     missed = 0
     for folder, goal in GOALS.items():

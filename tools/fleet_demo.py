@@ -2,8 +2,8 @@
 
     python -m tools.fleet_demo [--port 8081]
 
-A database server is started in a new folder, on a socket that nobody else can reach, and two nodes
-on it, which share twenty controllers that begin with a template. It goes on until Ctrl+C; then
+A database server is started in a new folder, on a private socket, and two nodes
+on it, which share twenty controllers that begin with a template. It runs until Ctrl+C; then
 everything is stopped and the folder is removed.
 """
 
@@ -55,7 +55,7 @@ def _as_server(*command: str) -> list[str]:
     return ["runuser", "-u", UNPRIVILEGED, "--", *command] if os.getuid() == 0 else [*command]
 
 
-def _done(command: list[str], folder: Path) -> None:
+def _run(command: list[str], folder: Path) -> None:
     said = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
@@ -84,13 +84,13 @@ def database(folder: Path) -> Iterator[str]:
     control = [str(programs / "pg_ctl"), "-D", str(data), "-w"]
     # Who reaches the socket may come in: the folder is this user's alone.
     make = (str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", user, "-E", "UTF8")
-    _done(_as_server(*make), place)
+    _run(_as_server(*make), place)
     options = f"-c listen_addresses='' -k {place}"
-    _done(_as_server(*control, "-l", str(place / "log"), "-o", options, "start"), place)
+    _run(_as_server(*control, "-l", str(place / "log"), "-o", options, "start"), place)
     try:
         yield f"host={place} user={user} dbname=postgres"
     finally:
-        _done(_as_server(*control, "-m", "fast", "stop"), place)
+        _run(_as_server(*control, "-m", "fast", "stop"), place)
 
 
 class DemoNode:
@@ -116,7 +116,7 @@ class DemoNode:
         until = time.monotonic() + PATIENCE_S
         while not self.is_ready():
             if not self.is_alive or time.monotonic() > until:
-                lines = self._said().strip().splitlines()
+                lines = self._read_log().strip().splitlines()
                 raise NoDemo(lines[-1] if lines else f"{self.name} does not start.")
             time.sleep(LOOK_S)
 
@@ -125,9 +125,9 @@ class DemoNode:
         return self.process is not None and self.process.poll() is None
 
     def is_ready(self) -> bool:
-        return self.is_alive and "answers at" in self._said()
+        return self.is_alive and "answers at" in self._read_log()
 
-    def _said(self) -> str:
+    def _read_log(self) -> str:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def stop(self) -> None:
@@ -150,7 +150,7 @@ class DemoNode:
 
 
 def _leverframe(*words: str) -> None:
-    _done([sys.executable, "-m", "leverframe", "fleet", *words], PROJECT)
+    _run([sys.executable, "-m", "leverframe", "fleet", *words], PROJECT)
 
 
 def _say(text: str) -> None:
@@ -177,7 +177,7 @@ and look at the pages above, under Nodes. Ctrl+C here ends and removes everythin
 
 
 def _watch(nodes: list[DemoNode]) -> None:
-    """Tell what becomes of nodes that die, until none is left."""
+    """Report the take-over of nodes that die, until none is left."""
     living = list(nodes)
     while living:
         time.sleep(LOOK_S)
@@ -185,17 +185,17 @@ def _watch(nodes: list[DemoNode]) -> None:
             living.remove(node)
             begun = time.monotonic()
             _say(f"{node.name} is gone.")
-            if living and _taken_over(living[0]):
+            if living and _wait_for_take_over(living[0]):
                 took_s = time.monotonic() - begun
                 _say(f"{living[0].name} has all {COUNT} controllers after {took_s:.1f} s.")
-                _say(f"Start {node.name} again: {' '.join(map(_quoted, node.command))}")
+                _say(f"Start {node.name} again: {' '.join(map(_quote, node.command))}")
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     return f"'{word}'" if " " in word else word
 
 
-def _taken_over(node: DemoNode) -> bool:
+def _wait_for_take_over(node: DemoNode) -> bool:
     until = time.monotonic() + PATIENCE_S
     while node.is_alive and time.monotonic() < until:
         if node.controllers() == COUNT:

@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def trace_requests(source: Path) -> Iterator[Traced]:
-    with traced_controller(source) as (process, host, port, report):
+    with trace_controller(source) as (process, host, port, report):
         client = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
         for route, target in ROUTES.items():
             for times in (0, WARM_UP):
@@ -103,7 +103,7 @@ def _title(what: str, times: int) -> str:
 
 
 @contextmanager
-def traced_controller(
+def trace_controller(
     source: Path,
 ) -> Iterator[tuple[subprocess.Popen[str], str, int, Path]]:
     """Run a controller that counts its calls; give its process, its address and its report."""
@@ -120,7 +120,7 @@ def traced_controller(
         try:
             found = ADDRESS.search(process.stdout.readline())
             if found is None:
-                raise SystemExit("the controller did not start")
+                raise SystemExit("the controller failed to start")
             yield process, found[1], int(found[2]), report
         finally:
             process.terminate()
@@ -159,7 +159,7 @@ def ask(client: http.client.HTTPConnection, target: str, number: int) -> None:
 
 
 def signal_and_wait(process: subprocess.Popen[str], number: signal.Signals, report: Path) -> None:
-    """Send a signal and wait until it has been taken: the report is then written anew."""
+    """Send a signal and wait until it has been taken: the report is then rewritten."""
     report.unlink(missing_ok=True)
     process.send_signal(number)
     until = time.monotonic() + PATIENCE_S
@@ -239,7 +239,7 @@ def trace_fleet(source: Path) -> Iterator[Traced]:
 
 def trace_unit(source: Path) -> Iterator[Traced]:
     with (
-        traced_controller(source) as (_, host, port, _),
+        trace_controller(source) as (_, host, port, _),
         tempfile.TemporaryDirectory() as folder,
     ):
         Path(folder, "unit.toml").write_text(UNIT_FILE)

@@ -1,4 +1,4 @@
-"""A controller that has lived through a day of the greenhouse in `examples/`, for pictures."""
+"""A controller after a simulated day of the greenhouse in `examples/`, for pictures."""
 
 import tomllib
 from pathlib import Path
@@ -76,7 +76,7 @@ def furnish(address: str) -> None:
         ask(address, target)
 
 
-def live_through_day(address: str) -> None:
+def simulate_day(address: str) -> None:
     """Furnish a controller that is new and on virtual time, and let the day pass."""
     scenario = tomllib.loads(SCENARIO.read_text(encoding="utf-8"))
     for target in scenario["commands"]:

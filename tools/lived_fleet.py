@@ -1,4 +1,4 @@
-"""A node of twenty controllers that have lived through a morning, for the picture of its page.
+"""A node of twenty controllers after a simulated morning, for the picture of its page.
 
 They are of three versions, some have findings, and one has no power: what a fleet looks like.
 """
@@ -71,7 +71,7 @@ MORNING = (
 )
 
 
-def live_through_morning(address: str) -> None:
+def simulate_morning(address: str) -> None:
     """Make the controllers at a node that is new, and let the morning pass for all."""
     for name, hw, sw, tags in CONTROLLERS:
         _post(address, "add", name=name, hw=hw, sw=sw, tags=tags)

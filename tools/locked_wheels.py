@@ -1,7 +1,7 @@
 """Check that every locked package has a wheel for each supported Python and machine.
 
-Whoever installs Leverframe has no compiler: a package that is only published as source, or only for
-another machine, would end `make setup` half-way. The names of the published wheels are in
+Users who install Leverframe have no compiler: a package that is only published as source, or only
+for another machine, would end `make setup` half-way. The names of the published wheels are in
 requirements/wheels.txt, which `make lock` writes, so the check needs no index.
 
     python -m tools.locked_wheels

@@ -1,7 +1,7 @@
 """Every page of the program and what stands over it, in four looks, to be looked at by eye.
 
 Pages are those of the pages' own table, and drawers those of the rows on Things: a new one is
-taken without being named here. What has no address is reached by a deed.
+taken without being named here. What has no address is reached by an action.
 """
 
 from base64 import b64encode
@@ -43,13 +43,13 @@ USER = ("anna", "two dry tomatoes")
 NEW_SENSORS = "/sim.cgi?onewire=28:FF:64:1E:8C:16:03:5A&onewire=28:AA:00:1E:8C:16:03:11"
 FIRST_RUN_STEPS = ("place", "password", "find", "names", "rule")
 
-Deed = Callable[[Page], None]
+Action = Callable[[Page], None]
 
 
 class Sites(NamedTuple):
     """Addresses of what is looked at."""
 
-    #: A controller that has lived through a day.
+    #: A controller after a simulated day.
     lived: str
     #: One at its first start.
     new: str
@@ -66,7 +66,7 @@ class View(NamedTuple):
 
     name: str
     address: str
-    deed: Deed | None = None
+    action: Action | None = None
 
 
 def live_new(address: str) -> None:
@@ -86,10 +86,10 @@ def routes(page: Page) -> list[str]:
     return found
 
 
-# --- deeds ---
+# --- actions ---
 
 
-def clicking(*selectors: str) -> Deed:
+def clicking(*selectors: str) -> Action:
     def click(page: Page) -> None:
         for selector in selectors:
             page.locator(selector).first.click()
@@ -252,7 +252,7 @@ def pages_of_node(page: Page, node: str) -> Iterator[View]:
     links = page.locator(".views a")
     expect(links.first).to_be_visible()
     for route in links.evaluate_all(HREFS):
-        yield View(_named("fleet", route), f"{node}/{route}")
+        yield View(_file_name("fleet", route), f"{node}/{route}")
 
 
 def many(node: str, units: str) -> Iterator[View]:
@@ -269,10 +269,10 @@ def pages_of(page: Page, lived: str) -> Iterator[View]:
     page.goto(f"{lived}/#/things")
     expect(page.locator("main[aria-busy=false] .things section").first).to_be_visible()
     for route in [*routes(page), *dict.fromkeys(page.evaluate(DRAWERS))]:
-        yield View(_named("", route), f"{lived}/#/{route}")
+        yield View(_file_name("", route), f"{lived}/#/{route}")
 
 
-def _named(site: str, route: str) -> str:
+def _file_name(site: str, route: str) -> str:
     wanted = urlsplit(route.removeprefix("#/"))
     words = [word for words in parse_qs(wanted.query).values() for word in words]
     return "-".join(filter(None, [site, wanted.path, *words]))
@@ -305,14 +305,14 @@ def take_all(browser: Browser, sites: Sites, folder: Path, language: str) -> Non
 
 
 def _take(page: Page, view: View, file: Path) -> None:
-    """Take the whole length of a page. One that cannot be reached is told, not the end of all."""
+    """Take the whole length of a page. One that cannot be reached is reported and skipped."""
     try:
         # A new document each time: nothing is left open by the one before.
         page.goto("about:blank")
         page.goto(view.address)
         expect(page.locator("main:not([aria-busy=true])")).to_be_visible()
-        if view.deed:
-            view.deed(page)
+        if view.action:
+            view.action(page)
         page.wait_for_timeout(DRAWN_AFTER_MS)
         page.screenshot(path=file, full_page=True)
     except (Error, AssertionError) as error:

@@ -8,7 +8,7 @@ leads to.
 Measured on 350 tests of rules, wire and status files with Python 3.11: alone 10.1 s of the
 processor, with marks 10.4 s, with coverage.py's tracer 22.0 s. `COVERAGE_CORE=sysmon` is no
 alternative yet: it needs Python 3.12, and coverage.py 7.17 falls back to the tracer where branches
-are wanted, as the goals do, because `sys.monitoring` tells no branches before Python 3.14 (tried
+are wanted, as the goals do, because `sys.monitoring` reports no branches before Python 3.14 (tried
 with 3.13: 21.0 s with branches instead of 9.4 s without, on 291 of the tests).
 """
 
@@ -36,8 +36,8 @@ MEASURED = PROJECT / "build" / "coverage-marks"
 #: The list in each rewritten module that has a place for every mark.
 MARKS = "__marks__"
 
-#: What a mark tells: a line was run (body end 0), or the branch at a line was taken, into the body
-#: that ends there, or was not.
+#: The meaning of a mark: a line was run (body end 0), or the branch at a line was taken, into the
+#: body that ends there, or was not.
 Fact = tuple[int, int, bool]
 Step = tuple[int, int]
 
@@ -48,13 +48,13 @@ class Rewriter:
     """Puts marks into the statements of one module."""
 
     def __init__(self) -> None:
-        #: What each mark tells, by its place.
+        #: The meaning of each mark, by its place.
         self.facts: list[list[Fact]] = []
 
     def block(
         self, body: Sequence[ast.stmt], reached: list[Fact], owner: ast.AST
     ) -> list[ast.stmt]:
-        """Mark each statement; the first mark also tells how the block was reached."""
+        """Mark each statement; the first mark also shows how the block was reached."""
         marked: list[ast.stmt] = []
         for statement in body:
             reached = [*reached, *((line, 0, True) for line in _lines(statement))]
@@ -92,7 +92,7 @@ class Rewriter:
                 statement.body = self.block(statement.body, [], statement)
 
     def _cases(self, statement: ast.Match) -> None:
-        """Tell of each case that was reached that those before did not match."""
+        """Record for each reached case that those before did not match."""
         passed: list[Fact] = []
         for case in statement.cases:
             line, end = case.pattern.lineno, _end(case.body)
@@ -133,7 +133,8 @@ def _is_scope(owner: ast.AST) -> bool:
 
 
 def rewritten(path: str) -> tuple[list[list[Fact]], CodeType]:
-    """What the marks of a module tell, and its code with them; kept beside its compiled form."""
+    """The meaning of the marks of a module, and its code with them; kept beside its compiled
+    form."""
     kept = Path(cache_from_source(path, optimization="measured"))
     made_from = [os.stat(file).st_mtime_ns for file in (path, __file__)]
     with suppress(OSError, EOFError, ValueError, TypeError):

@@ -55,7 +55,7 @@ class Mutant:
 def mutants_of(file: str, source: str) -> Iterator[Mutant]:
     """Every mutant of a source text, in the order of the text."""
     tree = ast.parse(source)
-    left_alone = {id(node) for part in _left_alone(tree) for node in ast.walk(part)}
+    left_alone = {id(node) for part in _nodes_to_skip(tree) for node in ast.walk(part)}
     for place, node in enumerate(ast.walk(tree)):
         if id(node) not in left_alone:
             for other in _others(node):
@@ -63,7 +63,7 @@ def mutants_of(file: str, source: str) -> Iterator[Mutant]:
                 yield Mutant(file, getattr(node, "lineno", 0), place, before, after)
 
 
-def mutated(source: str, mutant: Mutant) -> ast.Module:
+def mutate(source: str, mutant: Mutant) -> ast.Module:
     """The tree of a source text with the mutant in it."""
     tree = ast.parse(source)
     node = next(node for place, node in enumerate(ast.walk(tree)) if place == mutant.place)
@@ -73,7 +73,7 @@ def mutated(source: str, mutant: Mutant) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def _left_alone(tree: ast.Module) -> Iterator[ast.AST]:
+def _nodes_to_skip(tree: ast.Module) -> Iterator[ast.AST]:
     for node in ast.walk(tree):
         # `strict=True` is an assertion, too.
         if isinstance(node, ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "strict"):

@@ -2,7 +2,7 @@
 
 Takes a sample of all mutants (see `mutants.py`), always the same for the same seed and sources.
 Each runs in a process of its own, in which the changed module is what an import gives, on a copy of
-the project, so that nothing is touched and people can go on working. A mutant is killed if the
+the project, so that nothing is touched and work can continue. A mutant is killed if the
 tests of its part fail, or do not end in time.
 
 mutmut 3.8 was tried on `commands/table/shape.py` with the tests of that file: 240 mutants in 43.5 s
@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from tools.mutants import Mutant, mutants_of, mutated
+from tools.mutants import Mutant, mutants_of, mutate
 
 PROJECT = Path(__file__).parent.parent
 COPIED = ("src", "tests", "docs", "examples", "pyproject.toml")
@@ -97,7 +97,7 @@ class Spoiled(importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         source = Path(self.path).read_text(encoding="utf-8")
-        return compile(mutated(source, self._mutant), self.path, "exec")
+        return compile(mutate(source, self._mutant), self.path, "exec")
 
 
 class SpoiledImport(importlib.abc.MetaPathFinder):
@@ -152,22 +152,22 @@ def begin(part: Part, mutant: Mutant | None) -> int:
     os._exit(int(pytest.main([*QUICKLY, *tests])))
 
 
-def passed(status: int) -> bool:
+def has_passed(status: int) -> bool:
     return os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
 
 
-def survivors(tried: list[tuple[Part, Mutant]], at_once: int) -> Iterator[tuple[Mutant, bool]]:
+def survivors(tried: list[tuple[Part, Mutant]], together: int) -> Iterator[tuple[Mutant, bool]]:
     """Each mutant with whether the tests passed all the same, as they end."""
     running: dict[int, tuple[Mutant, float]] = {}
     waiting = iter(tried)
     following = next(waiting, None)
     while running or following:
-        while following and len(running) < at_once:
+        while following and len(running) < together:
             running[begin(*following)] = (following[1], time.monotonic())
             following = next(waiting, None)
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid:
-            yield running.pop(pid)[0], passed(status)
+            yield running.pop(pid)[0], has_passed(status)
             continue
         for late, (_, began) in running.items():
             if time.monotonic() - began > WALL_LIMIT_S:
@@ -230,8 +230,8 @@ def copy_project(folder: Path) -> None:
 def try_mutants(size: int, seed: int, only: str | None) -> int:
     parts = [part for part in PARTS if only in (None, part.name)]
     for part in parts:
-        if not passed(os.waitpid(begin(part, None), 0)[1]):
-            raise SystemExit(f"The tests of the {part.name} fail without any mutant; mend them.")
+        if not has_passed(os.waitpid(begin(part, None), 0)[1]):
+            raise SystemExit(f"The tests of the {part.name} fail without any mutant; fix them.")
     results: dict[Mutant, bool] = {}
     tried = sample(parts, size, seed)
     for mutant, survived in survivors(tried, os.cpu_count() or 1):

@@ -23,7 +23,7 @@ from leverframe.commands.table.matching import MAX_COMMANDS
 from leverframe.engine.settings import Settings
 from leverframe.process.ports import http_limits
 from leverframe.profile import Profile
-from leverframe.servers.routes.api import masked_settings
+from leverframe.servers.routes.api import mask_settings
 from leverframe.servers.routes.endpoints import ENDPOINTS
 
 PROJECT = Path(__file__).parent.parent
@@ -112,7 +112,7 @@ def write_facts() -> None:
         "commands.json": _json(
             {f"{hw} {sw}": command_table(Profile(hw, sw)) for hw, sw in VERSIONS}
         ),
-        "settings.json": _json(masked_settings(Settings())),
+        "settings.json": _json(mask_settings(Settings())),
         "limits.json": _json(limits),
     }
     BUILD.mkdir(parents=True, exist_ok=True)

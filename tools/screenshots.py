@@ -1,4 +1,4 @@
-"""Pictures of the pages, of controllers that have lived through an example.
+"""Pictures of the pages, of controllers after a simulated example.
 
     python -m tools.screenshots docs/images               the pictures of the documents
     python -m tools.screenshots --all FOLDER              every page, desk and phone, light and dark
@@ -21,8 +21,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from tools.lived_controller import OF_EVERY_KIND, ask, furnish, live_through_day
-from tools.lived_fleet import live_through_morning
+from tools.lived_controller import OF_EVERY_KIND, ask, furnish, simulate_day
+from tools.lived_fleet import simulate_morning
 from tools.looks import DESK, PHONE, Sites, guard, live_new, take_all
 
 #: Name of the picture -> route of the page.
@@ -75,7 +75,7 @@ def running(*command: str) -> Iterator[str]:
     assert process.stdout is not None
     with process, process.stdout:
         found = re.search(r"http://[^\s/]+", process.stdout.readline())
-        assert found, "it did not start"
+        assert found, "it failed to start"
         try:
             yield found[0]
         finally:
@@ -83,7 +83,7 @@ def running(*command: str) -> Iterator[str]:
 
 
 @contextmanager
-def simulated(*command: str) -> Iterator[str]:
+def simulate(*command: str) -> Iterator[str]:
     """A controller, or a node of many, on virtual time; gives its address."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -121,9 +121,9 @@ def take(browser: Browser, address: str, route: str, size: tuple[int, int], file
 
 
 def take_for_documents(browser: Browser, folder: Path) -> None:
-    with simulated("run") as address, simulated("fleet", "run") as node:
-        live_through_day(address)
-        live_through_morning(node)
+    with simulate("run") as address, simulate("fleet", "run") as node:
+        simulate_day(address)
+        simulate_morning(node)
         for name, route in PICTURES.items():
             take(browser, address, route, DESK, folder / f"{name}.png")
         take(browser, address, "status", PHONE, folder / "phone.png")
@@ -132,19 +132,19 @@ def take_for_documents(browser: Browser, folder: Path) -> None:
 
 def take_everything(browser: Browser, folder: Path, language: str) -> None:
     with (
-        simulated("run") as lived,
-        simulated("run") as new,
-        simulated("run") as guarded,
-        simulated("fleet", "run") as node,
+        simulate("run") as lived,
+        simulate("run") as new,
+        simulate("run") as guarded,
+        simulate("fleet", "run") as node,
         watching(lived) as units,
     ):
-        live_through_day(lived)
+        simulate_day(lived)
         for target in OF_EVERY_KIND:
             ask(lived, target)
         live_new(new)
         furnish(guarded)
         guard(guarded)
-        live_through_morning(node)
+        simulate_morning(node)
         take_all(browser, Sites(lived, new, guarded, node, units), folder, language)
 
 

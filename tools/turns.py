@@ -48,6 +48,6 @@ class Turns:
 
 
 def _rank(name: str) -> int:
-    """Tell which of the longest places the test is from; their number if from none."""
+    """Return which of the longest places the test is from; their number if from none."""
     ranks = (rank for rank, place in enumerate(LONGEST) if name.startswith(place))
     return next(ranks, len(LONGEST))

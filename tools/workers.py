@@ -21,7 +21,7 @@ import pytest
 
 from tools.turns import Turns
 
-#: What a worker tells, with what belongs to it.
+#: The messages of a worker, with their contents.
 Message = tuple[str, dict[str, Any]]
 
 
@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run the tests in workers; in one of these, run what it is given."""
+    """Run the tests in workers; in a worker, run its share."""
     count = session.config.getoption("--workers")
     if count == 1 or session.config.option.collectonly or session.testsfailed:
         return None
@@ -49,7 +49,7 @@ class Worker:
 
 
 class Run:
-    """All workers, and what they tell."""
+    """All workers, and their messages."""
 
     def __init__(self, session: pytest.Session, count: int) -> None:
         self._session = session
@@ -110,20 +110,20 @@ class Run:
         with suppress(BrokenPipeError):
             worker.messages.send(place)
 
-    def _hear(self, worker: Worker, kind: str, told: dict[str, Any]) -> None:
+    def _hear(self, worker: Worker, kind: str, message: dict[str, Any]) -> None:
         config = self._session.config
         match kind:
             case "started":
-                config.hook.pytest_runtest_logstart(**told)
+                config.hook.pytest_runtest_logstart(**message)
             case "report":
-                report = config.hook.pytest_report_from_serializable(config=config, data=told)
+                report = config.hook.pytest_report_from_serializable(config=config, data=message)
                 config.hook.pytest_runtest_logreport(report=report)
             case "finished":
-                config.hook.pytest_runtest_logfinish(**told)
+                config.hook.pytest_runtest_logfinish(**message)
                 del worker.given[0]
                 self._give(worker)
             case "ended":
-                node = SimpleNamespace(workeroutput=told)
+                node = SimpleNamespace(workeroutput=message)
                 config.hook.pytest_testnodedown(node=node, error=None)
                 self._forget(worker)
 
@@ -149,7 +149,7 @@ class Run:
 
 
 def _work(session: pytest.Session, messages: Connection, number: int, count: int) -> None:
-    """Run tests as they are given; what follows is the end of an ordinary run, seen by nobody."""
+    """Run tests as they are given; the output of the end of an ordinary run is discarded."""
     config: Any = session.config
     name = os.environ["PYTEST_XDIST_WORKER"] = f"gw{number}"
     config.workerinput = {"workerid": name, "workercount": count}
@@ -164,11 +164,11 @@ def _work(session: pytest.Session, messages: Connection, number: int, count: int
     config.option.basetemp = config._tmp_path_factory.getbasetemp() / name
     config._tmp_path_factory = pytest.TempPathFactory.from_config(config, _ispytest=True)
     plugins.register(Teller(config, messages))
-    for item, nextitem in _given(session, messages):
+    for item, nextitem in _receive_tests(session, messages):
         config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
 
 
-def _given(
+def _receive_tests(
     session: pytest.Session, messages: Connection
 ) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
     """Give each test with the one behind it, by which pytest knows what to tear down."""
@@ -179,25 +179,25 @@ def _given(
 
 
 class Teller:
-    """Tells the process that waits for the workers what happens in this one."""
+    """Reports what happens in this process to the one that waits for the workers."""
 
     def __init__(self, config: pytest.Config, messages: Connection) -> None:
         self._config = config
         self._messages = messages
 
-    def _tell(self, *message: *Message) -> None:
+    def _send(self, *message: *Message) -> None:
         self._messages.send(message)
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        self._tell("started", {"nodeid": nodeid, "location": location})
+        self._send("started", {"nodeid": nodeid, "location": location})
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         serializable = self._config.hook.pytest_report_to_serializable
-        self._tell("report", serializable(config=self._config, report=report))
+        self._send("report", serializable(config=self._config, report=report))
 
     def pytest_runtest_logfinish(self, nodeid: str, location: Any) -> None:
-        self._tell("finished", {"nodeid": nodeid, "location": location})
+        self._send("finished", {"nodeid": nodeid, "location": location})
 
     def pytest_unconfigure(self, config: Any) -> None:
-        self._tell("ended", config.workeroutput)
+        self._send("ended", config.workeroutput)
         self._messages.close()

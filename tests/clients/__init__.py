@@ -1,1 +1,1 @@
-"""Clients that nobody here wrote, unmodified, against controllers on a loopback port."""
+"""Clients of other projects, unmodified, against controllers on a loopback port."""

@@ -23,7 +23,7 @@ from leverframe.profile import Profile
 from leverframe.servers.http.messages import Answer, AnyReply, Handler, Reply, Request
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.http_faults import HttpFaults
-from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.other_origins import open_to
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from leverframe.storage.store import Store
 from leverframe.testing import LoopTwin
@@ -105,7 +105,7 @@ def late_for_pages(handler: Handler, seconds: float) -> Handler:
     return handle
 
 
-def kept_by_browsers(handler: Handler) -> Handler:
+def let_browsers_keep(handler: Handler) -> Handler:
     """Let browsers keep the files of the pages, which stay the same while tests run.
 
     To ask for each whether it is still right takes a quarter of the time in which a page opens.
@@ -122,7 +122,7 @@ def kept_by_browsers(handler: Handler) -> Handler:
 
 
 @contextmanager
-def served(
+def serve_twin(
     thread: LoopThread,
     profile: Profile,
     port: int = 0,
@@ -130,15 +130,15 @@ def served(
     sending: Sending = NORMALLY,
     store: Store | None = None,
 ) -> Iterator[ServedTwin]:
-    """Start a controller, at a port of its own if the wanted one was taken meanwhile."""
+    """Start a controller, at a port of its own if the wanted one is in use."""
 
     async def start() -> tuple[LoopTwin, HttpServer]:
         twin = await LoopTwin.start(profile, reach=reach, sending=sending, store=store)
-        handler = kept_by_browsers(opened_to(reach.names.origins, twin.web.handle))
+        handler = let_browsers_keep(open_to(reach.names.origins, twin.web.handle))
         server = HttpServer(
             late_for_pages(handler, LATE_S) if LATE_S else handler,
             http_limits(),
-            admission=opened_to(reach.names.origins, twin.web.admit_body),
+            admission=open_to(reach.names.origins, twin.web.admit_body),
         )
         assert twin.controller.faults is not None
         HttpFaults(twin.controller.faults, server, twin.controller.request_journal)

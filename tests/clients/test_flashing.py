@@ -10,7 +10,7 @@ from tinytoolslib.flash import run_flash
 from leverframe.process.ports import connect_bootloader
 from leverframe.profile import Profile
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
-from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
+from tests.clients.served_twin import HOST, LoopThread, ServedTwin, serve_twin
 
 #: The function knows no other port.
 TFTP_PORT = 69
@@ -24,7 +24,7 @@ def twin() -> Iterator[ServedTwin]:
     """A controller that takes firmware."""
     thread = LoopThread()
     try:
-        with served(thread, Profile("3.5", "1.60a")) as twin:
+        with serve_twin(thread, Profile("3.5", "1.60a")) as twin:
             server = connect_bootloader(twin.twin.controller, HOST, TFTP_PORT, PUBLIC)
             yield twin
             thread.wait_for(server.close())

@@ -80,11 +80,11 @@ def wildcard_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every name below localhost be this machine, as wildcard DNS does."""
     resolve = socket.getaddrinfo
 
-    def resolved(host: Any, *rest: Any, **options: Any) -> Any:
+    def resolve_locally(host: Any, *rest: Any, **options: Any) -> Any:
         is_ours = isinstance(host, str) and host.endswith(".localhost")
         return resolve("127.0.0.1" if is_ours else host, *rest, **options)
 
-    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_locally)
 
 
 @pytest.mark.parametrize("name", VERSIONS)
@@ -118,8 +118,8 @@ def test_mbpoll_reads_and_writes_each_by_its_address(served: Served) -> None:
         served.send("outs.cgi?out0=0", name)
     for name in names:
         assert "Written 1 references." in run(*asked, served.addresses[name], "1")
-        told = {one: "[0]: \t1" in run(*asked, served.addresses[one]) for one in names}
-        assert told == {one: one == name for one in names}
+        report = {one: "[0]: \t1" in run(*asked, served.addresses[one]) for one in names}
+        assert report == {one: one == name for one in names}
         assert "Written 1 references." in run(*asked, served.addresses[name], "0")
 
 
@@ -135,8 +135,8 @@ def test_net_snmp_reads_and_sets_each_by_its_address(served: Served) -> None:
     for name in VERSIONS:
         assert ask("snmpget", "watch", name, SYS_NAME) == name
         assert ask("snmpset", "change", name, FIRST_OUTPUT, "i", "1") == "1"
-        told = {one: ask("snmpget", "watch", one, FIRST_OUTPUT) for one in VERSIONS}
-        assert told == {one: str(int(one == name)) for one in VERSIONS}
+        report = {one: ask("snmpget", "watch", one, FIRST_OUTPUT) for one in VERSIONS}
+        assert report == {one: str(int(one == name)) for one in VERSIONS}
         assert ask("snmpset", "change", name, FIRST_OUTPUT, "i", "0") == "0"
 
 

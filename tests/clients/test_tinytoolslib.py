@@ -15,7 +15,7 @@ from tinytoolslib.models import DeviceModel, async_get_version, get_version
 
 from leverframe.profile import Profile
 
-from .served_twin import HOST, LoopThread, ServedTwin, served
+from .served_twin import HOST, LoopThread, ServedTwin, serve_twin
 
 NEWEST = Profile("3.9", "1.75")
 PROFILES = (NEWEST, Profile("3.5", "1.49"), Profile("3.5", "1.36"), Profile("3.0", "1.58a"))
@@ -33,7 +33,7 @@ def thread() -> Iterator[LoopThread]:
 
 @pytest.fixture(params=PROFILES, ids=str)
 def twin(request: pytest.FixtureRequest, thread: LoopThread) -> Iterator[ServedTwin]:
-    with served(thread, request.param) as one:
+    with serve_twin(thread, request.param) as one:
         yield one
 
 

@@ -26,7 +26,7 @@ from tests.conformance.requests import Sample, make_bad_samples, make_good_sampl
 from tests.conformance.test_rows import COMMANDS, prepare, profiles_of
 from tests.effort import some_of
 from tests.patience import PATIENCE_S
-from tests.servers.http.wire import Wire, connected, connected_to
+from tests.servers.http.wire import Wire, connect, connect_to
 
 POLL = b"GET /outs.cgi HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #: Large files are cut at places that are this far apart, and all around their beginning.
@@ -99,7 +99,7 @@ def places_in(request: bytes) -> list[int]:
 
 
 async def test_a_request_that_is_cut_at_any_place_gets_the_same_answer() -> None:
-    connection, wire = connected(repeat, http_limits())
+    connection, wire = connect(repeat, http_limits())
     requests = all_requests()
     assert len(requests) > 2000
     for number, request in enumerate(some_of(requests)):
@@ -136,7 +136,7 @@ class ConnectedTwin:
 
     async def ask(self, *pieces: bytes) -> bytes:
         if self._connection is None:
-            self._connection, self._wire = connected_to(self._server)
+            self._connection, self._wire = connect_to(self._server)
         connection, wire = self._connection, self._wire
         wire.written.clear()
         async with asyncio.timeout(PATIENCE_S):

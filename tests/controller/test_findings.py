@@ -35,7 +35,7 @@ from tests.cases import for_each
 from tests.engine.rule_bench import rule
 from tests.hardware.virtual_loop import run_virtually
 from tests.patience import PATIENCE_S
-from tests.servers.routes.test_stream import content, opened
+from tests.servers.routes.test_stream import content, open_stream
 from tests.servers.signing_up import base64
 
 OTHER_WATCHDOGS = "&".join(f"wdog{number}=0*0*0**3*2*60*120*10*0*60" for number in range(2, 7))
@@ -247,7 +247,7 @@ async def test_findings_are_shown_everywhere() -> None:
 
 async def test_a_trouble_is_pushed_immediately_and_so_is_its_end() -> None:
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
-        stream = await opened(twin)
+        stream = await open_stream(twin)
         await anext(stream)
         twin.controller.troubles["MQTT broker"] = "It refuses."
         told = content(await anext(stream), "change")["findings"]
@@ -264,7 +264,7 @@ async def test_a_replaced_certificate_is_pushed_and_journalled_immediately(tmp_p
         certificate.ends = controller.clock.wall() + 86_400
         controller.findings.sources.append(lambda: certificate.findings(controller.clock.wall()))
         certificate.watchers.append(controller.tell_findings)
-        stream = await opened(twin)
+        stream = await open_stream(twin)
         first = content(await anext(stream), "state")["findings"]
         assert [one["id"] for one in first] == ["certificate_ends"]
         # It is the same file, which ends in ten years.
@@ -371,7 +371,7 @@ async def test_a_clock_that_is_set_is_pushed_immediately() -> None:
     async with await LoopTwin.start() as twin, asyncio.timeout(PATIENCE_S):
         (case,) = (one for one in CASES if one.id == "clock_not_set")
         await does(twin, case.made)
-        stream = await opened(twin)
+        stream = await open_stream(twin)
         await anext(stream)
         await does(twin, case.repaired)
         assert content(await anext(stream), "change")["findings"] == []

@@ -141,7 +141,7 @@ async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> No
             second = await nodes.put("gh-1", "b")
             assert (await proxy.ask("gh-1")).body == "gh-1 at b"
             assert second.requests[-1].peer == CLIENT
-            assert nodes["b"].door.descriptors.clients.held_by(HOME) >= 1
+            assert nodes["b"].door.descriptors.clients.count_of(HOME) >= 1
             # With the new map directly, on a connection that is kept.
             await proxy.update(nodes)
             forwarding = nodes["a"].fleet_door.forwarding

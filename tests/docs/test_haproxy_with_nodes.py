@@ -14,7 +14,7 @@ import pytest
 from tests.docs.test_haproxy import DOMAIN, RunningProxy, haproxy_before
 from tests.fleet.cluster.node_processes import add_controllers, running, share_key
 from tests.hardware.waiting import until
-from tests.postgres_server import shared_server
+from tests.postgres_server import server_of_process
 
 pytestmark = [pytest.mark.needs_program("haproxy"), pytest.mark.thorough]
 
@@ -24,7 +24,7 @@ COUNT = 2
 @pytest.fixture
 def ports(tmp_path: Path) -> Iterator[dict[str, int]]:
     """Two nodes with a controller each."""
-    database = shared_server().new_fleet()
+    database = server_of_process().new_fleet()
     with ExitStack() as stack:
         _, first = stack.enter_context(running("a", database, tmp_path, domain=DOMAIN))
         share_key(tmp_path, "a", "b")

@@ -16,7 +16,7 @@ from leverframe.config import read_config
 from leverframe.process.reach import reach_of
 from leverframe.profile import is_offered
 from tests.boundary_profiles import PROFILES
-from tests.clients.served_twin import LoopThread, served
+from tests.clients.served_twin import LoopThread, serve_twin
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, blocks
 from tests.patience import PATIENCE_S
@@ -131,7 +131,7 @@ def test_nobody_behind_the_proxy_is_signed_in_automatically_on_any_profile(
     switched_on = []
     with nginx_before(tmp_path, port) as proxy:
         for profile in PROFILES:
-            with served(loop_thread, profile, port, reach) as controller:
+            with serve_twin(loop_thread, profile, port, reach) as controller:
                 assert controller.port == port
                 fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
                 controller.get(f"/stm.cgi?auth=11{fields}")

@@ -231,7 +231,7 @@ async def test_another_name_holds_at_once_and_the_old_one_no_longer() -> None:
         answer = discovery_answer(member.controller, member.built.name, member.built.mac, 80)
         assert answer.startswith(b"cellar\r\n")
         # What the old connection held is given back under the name by which it was taken.
-        assert node.node.door.shares.held_by("gh-1") == 0
+        assert node.node.door.shares.count_of("gh-1") == 0
 
 
 async def test_a_page_of_one_controller_cannot_switch_another() -> None:

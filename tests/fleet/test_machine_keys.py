@@ -63,7 +63,7 @@ async def test_a_controller_with_an_address_takes_firmware_there(tmp_path: Path)
         for name in ("keyed", "open"):
             assert (await ask(node, name, "/outs.cgi")).status == 503
             assert node.member(name).controller.open_ports()["tftp"] == port
-        with pytest.raises(TftpRefused, match="no key to check firmware with"):
+        with pytest.raises(TftpRefused, match="no key to verify it with"):
             await asyncio.to_thread(send, port, IMAGE, host=SECOND)
         await asyncio.to_thread(send, port, IMAGE, host=FIRST)
         versions = {name: node.member(name).controller.profile.sw for name in ("keyed", "open")}

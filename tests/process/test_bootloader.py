@@ -34,7 +34,7 @@ def test_without_a_key_the_bootloader_starts_and_refuses_images_with_a_sentence(
     with controller_process(tmp_path, "--tftp-port", str(port)) as process:
         assert process.ask(START)[0] == 200
         assert process.ask("/outs.cgi")[0] == 503
-        assert "has no key to check firmware with" in put(port, image)
+        assert "has no key to verify it with" in put(port, image)
         assert process.ask("/outs.cgi")[0] == 200
 
 

@@ -21,7 +21,7 @@ from tests.process.controller_process import (
     contents_of,
     controller_process,
 )
-from tests.servers.accounts.test_role_walk import FOR_EVERYBODY, paths
+from tests.servers.accounts.test_role_walk import PUBLIC, paths
 
 QUIET = ("--no-discovery", "--no-mdns")
 EVERYWHERE = ("--host", "0.0.0.0", *QUIET)
@@ -64,7 +64,7 @@ def test_any_other_address_makes_an_administrator_whose_password_is_shown_once(
     with controller_process(tmp_path, *EVERYWHERE) as process:
         account = ("admin", password_in(process.printed))
         for path in paths():
-            assert process.ask(path)[0] == (200 if path in FOR_EVERYBODY else 401), path
+            assert process.ask(path)[0] == (200 if path in PUBLIC else 401), path
         assert process.ask("/api/settings", account=account)[0] == 200
         # Switching sign-in off has no effect while strangers can reach the controller.
         assert process.ask("/stm.cgi?auth=01YWRtaW4=**dXNlcg==*", account=account)[0] == 200

@@ -1,8 +1,8 @@
-"""Requests that are nearly right, from every kind of account and from nobody, by the thousand.
+"""Requests that are nearly right, from every kind of account and without one, by the thousand.
 
 Each is a good request of some row with a few bytes changed, sent in the name of the administrator,
-the user, a control user or nobody. Whatever it is: no fault of ours (5xx), no change by a refused
-request, and to nobody nothing but the few answers that are for everybody.
+the user, a control user or no account. Whatever it is: no fault of ours (5xx), no change by a
+refused request, and without an account nothing but the few public answers.
 
     python -m tests.servers.fuzzed_requests 1000000 --seed 7
 
@@ -22,15 +22,21 @@ from leverframe.servers.routes.sign_in_page import OPEN_FILES
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import make_good_samples
-from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, OWN_PAGE, USER, signed_up
+from tests.servers.signing_up import (
+    ADMINISTRATOR,
+    CONTROL_USER,
+    OWN_PAGE,
+    USER,
+    start_with_accounts,
+)
 
-NOBODY = "nobody"
+STRANGER = "stranger"
 ACCOUNTS = {
     "administrator": ADMINISTRATOR[0],
     "user": USER[0],
     "control user": CONTROL_USER[0],
 }
-FOR_EVERYBODY = {"/post.cgi", "/signin", *OPEN_FILES, "/health", "/"}
+PUBLIC = {"/post.cgi", "/signin", *OPEN_FILES, "/health", "/"}
 PIECES = (
     "%00",
     "%",
@@ -77,7 +83,7 @@ def good_requests() -> list[tuple[str, str, str, bytes]]:
     return found
 
 
-def fuzzed(random: Random, text: str) -> str:
+def fuzz(random: Random, text: str) -> str:
     for _ in range(random.randrange(4)):
         at = random.randrange(len(text) + 1)
         kind = random.randrange(4)
@@ -94,7 +100,7 @@ def fuzzed(random: Random, text: str) -> str:
 
 def cookies(twin: LoopTwin) -> dict[str, str]:
     access = twin.web.access
-    found = {NOBODY: ""}
+    found = {STRANGER: ""}
     for role, name in ACCOUNTS.items():
         token = access.sessions.open(access.proof_without_password(name))
         found[role] = access.sessions.set_cookie(token, secure=False).partition(";")[0]
@@ -103,17 +109,17 @@ def cookies(twin: LoopTwin) -> dict[str, str]:
 
 async def run(count: int, seed: int) -> Outcome:
     random, outcome = Random(seed), Outcome()
-    twin = await signed_up()
+    twin = await start_with_accounts()
     requests, signed_in = good_requests(), cookies(twin)
     for number in range(count):
         method, path, query, body = random.choice(requests)
         role = random.choice(list(signed_in))
         request = Request(
             random.choice((method, "GET", "POST")),
-            fuzzed(random, path) if random.random() < 0.1 else path,
-            fuzzed(random, query),
+            fuzz(random, path) if random.random() < 0.1 else path,
+            fuzz(random, query),
             {"cookie": signed_in[role], "origin": OWN_PAGE},
-            fuzzed(random, body.decode("latin-1")).encode("utf-8", "replace"),
+            fuzz(random, body.decode("latin-1")).encode("utf-8", "replace"),
             "127.0.0.1",
         )
         settings, version = twin.controller.pending, twin.controller.engine.machine.version
@@ -125,8 +131,8 @@ async def run(count: int, seed: int) -> Outcome:
         if reply.status >= 400:
             assert twin.controller.pending is settings, what
             assert twin.controller.engine.machine.version == version, what
-        if role == NOBODY and reply.status not in (401, 403, 429):
-            assert request.path in FOR_EVERYBODY, what
+        if role == STRANGER and reply.status not in (401, 403, 429):
+            assert request.path in PUBLIC, what
     return outcome
 
 

@@ -35,7 +35,7 @@ def basic(name: str, password: str) -> str:
     return "Basic " + base64(f"{name}:{password}")
 
 
-async def signed_up(
+async def start_with_accounts(
     profile: Profile = NEWEST, *, secure: bool = False, names: OwnNames | None = None
 ) -> LoopTwin:
     """Accounts are there, and sign-in is required."""

@@ -12,7 +12,7 @@ import pytest
 from leverframe.process.ports import connect_bootloader
 from leverframe.profile import Profile
 from leverframe.servers.bootloader import TransferPlaces
-from leverframe.servers.udp_socket import bound_udp
+from leverframe.servers.udp_socket import bind_udp
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.testing import LoopTwin
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
@@ -46,7 +46,7 @@ class Bench:
         await asyncio.to_thread(send, port, content)
 
     async def refusal(self, content: bytes) -> str:
-        """What the client is told; the old version must run again at once."""
+        """What the client receives; the old version must run again immediately."""
         before = self.twin.controller.profile
         with pytest.raises(TftpRefused) as refused:
             await self.flash(content)
@@ -143,7 +143,7 @@ async def test_without_a_key_the_bootloader_waits_and_refuses_every_image(
     await twin.refused("/outs.cgi", 503)
     await until(lambda: server.port is not None)
     assert server.port is not None
-    with pytest.raises(TftpRefused, match="no key to check firmware.* firmware_key"):
+    with pytest.raises(TftpRefused, match="no key to verify.* firmware_key"):
         await asyncio.to_thread(send, server.port, content)
     # The old version starts immediately, as after any image that is refused.
     await until(lambda: twin.controller.bootloader_until is None)
@@ -174,7 +174,7 @@ async def test_a_controller_waits_for_its_place_where_others_receive_images() ->
     assert first.port is not None
     assert second.port is not None
     await asyncio.to_thread(send, first.port, image(), stop_before=1)
-    with pytest.raises(TftpRefused, match="other controllers of this node receive firmware"):
+    with pytest.raises(TftpRefused, match="other controllers of this node are receiving firmware"):
         await asyncio.to_thread(send, second.port, image())
     # The place is free when the other bootloader is over.
     await twins[0].controller.advance(60)
@@ -200,7 +200,7 @@ async def test_an_image_that_cannot_be_stored_leaves_the_old_version() -> None:
 
 
 class SlowStore(MemoryStore):
-    """Keeps whoever installs another version waiting until it is told to go on."""
+    """Keeps the installer of another version waiting until `proceed`."""
 
     held: asyncio.Future[None] | None = None
 
@@ -210,7 +210,7 @@ class SlowStore(MemoryStore):
             await self.held
         await super().write(rows)
 
-    def go_on(self, error: StoreUnavailable | None) -> None:
+    def proceed(self, error: StoreUnavailable | None) -> None:
         assert self.held is not None
         if error is None:
             self.held.set_result(None)
@@ -241,15 +241,15 @@ async def test_what_is_on_its_way_to_the_disk_is_seen_through_when_the_server_en
     bench = Bench(await LoopTwin.start(store=store))
     await send_without_waiting_for_the_end(await bench.wait_for_firmware(), image())
     await until(lambda: store.held is not None)
-    told = asyncio.Event()
-    bench.twin.controller.settings_watchers.append(lambda old, new: told.set())
+    report = asyncio.Event()
+    bench.twin.controller.settings_watchers.append(lambda old, new: report.set())
     waiting = tuple(bench.server._tasks)
     await bench.server.close()
-    # Whoever waited for it is gone when the disk has it, or refuses it.
+    # The waiting client is gone when the disk has it, or refuses it.
     await asyncio.gather(*waiting, return_exceptions=True)
-    store.go_on(error)
+    store.proceed(error)
     if error is None:
-        await told.wait()
+        await report.wait()
     await until(lambda: bench.twin.controller.writer.is_idle)
     assert bench.twin.controller.profile.sw == sw
     assert faults == []
@@ -285,7 +285,7 @@ async def test_a_transfer_under_way_does_not_hold_the_bootloader_open(bench: Ben
     assert (await bench.twin.ok("/outs.cgi")).status == 200
 
 
-async def test_nobody_holds_the_bootloader_open_by_beginning_again_and_again(bench: Bench) -> None:
+async def test_repeated_starts_of_transfers_do_not_hold_the_bootloader_open(bench: Bench) -> None:
     controller = bench.twin.controller
     port = await bench.wait_for_firmware()
     began = controller.clock.read().now
@@ -306,7 +306,7 @@ async def test_a_whole_image_is_installed_although_checking_it_takes_longer() ->
     await until(lambda: store.held is not None)
     await bench.twin.controller.advance(60)
     assert bench.twin.controller.bootloader_until is None
-    store.go_on(None)
+    store.proceed(None)
     await until(lambda: bench.twin.controller.profile.sw == "1.48")
     await bench.server.close()
 
@@ -319,17 +319,17 @@ async def test_outputs_are_off_until_the_new_version_starts(bench: Bench) -> Non
 
 async def test_the_port_is_open_before_the_command_is_answered() -> None:
     twin = await LoopTwin.start()
-    with bound_udp("127.0.0.1", 0) as free:
+    with bind_udp("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     server = connect_bootloader(twin.controller, "127.0.0.1", port, PUBLIC)
     await twin.ok("/stm.cgi?upgrade=devstart3")
     with pytest.raises(OSError, match="in use"):
-        bound_udp("127.0.0.1", port)
+        bind_udp("127.0.0.1", port)
     await until(lambda: server.port is not None)
     await server.close()
 
 
-async def test_a_port_that_is_taken_is_told_and_the_old_version_starts_in_time() -> None:
+async def test_occupied_port_is_reported_and_the_old_version_starts_in_time() -> None:
     twin = await LoopTwin.start()
     with socket.socket(type=socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", 0))

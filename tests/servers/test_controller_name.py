@@ -14,12 +14,12 @@ from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
 from tests.cases import for_each
 from tests.process.controller_process import controller_process
-from tests.servers.signing_up import USER, basic, signed_up
+from tests.servers.signing_up import USER, basic, start_with_accounts
 
 UNIT = "D8:80:39:12:34:56"
 
 
-async def built(configured: ConfiguredIdentity) -> tuple[ControllerHost, LoopTwin]:
+async def build_host(configured: ConfiguredIdentity) -> tuple[ControllerHost, LoopTwin]:
     made = await build(Profile(), MemoryStore(), VirtualClock(), UTC, configured=configured)
     return made, LoopTwin(made.controller, made.web)
 
@@ -51,18 +51,18 @@ async def test_a_name_is_one_line(name: str) -> None:
 
 
 async def test_the_sign_in_page_shows_the_name_that_people_gave_and_no_other() -> None:
-    made, twin = await built(ConfiguredIdentity())
+    made, twin = await build_host(ConfiguredIdentity())
     assert made.name not in await page(twin)
     await twin.ok("/stm.cgi?sname=%3Cb%3ECellar")
     assert "<title>Sign in · &lt;b>Cellar" in (await page(twin)).replace("&gt;", ">")
     await made.stop()
-    made, twin = await built(ConfiguredIdentity(name="Attic"))
+    made, twin = await build_host(ConfiguredIdentity(name="Attic"))
     assert "<h1>Attic</h1>" in await page(twin)
     await made.stop()
 
 
 async def test_every_account_may_read_the_name() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     reply = await twin.ask("/json/network.json", authorization=basic(*USER))
     assert reply.status == 200
     assert msgspec.json.decode(reply.body)["sname"]
@@ -70,8 +70,8 @@ async def test_every_account_may_read_the_name() -> None:
     await twin.controller.stop()
 
 
-async def test_the_configuration_names_it_until_somebody_does() -> None:
-    made, twin = await built(ConfiguredIdentity(name="Attic", mac=UNIT))
+async def test_configuration_names_it_until_the_user_does() -> None:
+    made, twin = await build_host(ConfiguredIdentity(name="Attic", mac=UNIT))
     about = await twin.json("/json/network.json")
     assert (about["sname"], about["mac"], made.present_name) == ("Attic", UNIT, "Attic")
     assert made.host_label.startswith("leverframe-")

@@ -78,21 +78,21 @@ def test_a_lease_ends_once() -> None:
     assert budget.clients.used == 1
 
 
-def test_refusals_are_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_refusals_are_counted_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     budget = DescriptorBudget(MAX_CLIENTS + RESERVED)
     for _ in range(MAX_CLIENTS):
         budget.lease("http", "192.0.2.1", 10)
     assert budget.refused["http", SHARE] == MAX_CLIENTS - budget.clients.used > 100
-    (told,) = caplog.messages
-    assert "192.0.2.1" in told
+    (report,) = caplog.messages
+    assert "192.0.2.1" in report
     for number in range(5 * MAX_CLIENTS):
         budget.lease("http", f"198.51.{number >> 8}.{number & 255}", 10)
     assert budget.clients.used == MAX_CLIENTS
     assert budget.refused["http", FULL] == 5 * MAX_CLIENTS - budget.refused["http", SHARE]
 
 
-def chained(error: Exception, cause: Exception) -> Exception:
+def chain(error: Exception, cause: Exception) -> Exception:
     error.__cause__ = cause
     return error
 
@@ -103,7 +103,7 @@ def chained(error: Exception, cause: Exception) -> Exception:
         (OSError(errno.EMFILE, "Too many open files"), True),
         (OSError(errno.ENFILE, "Too many open files in system"), True),
         (ImportError("libjpeg.so: cannot open shared object file: Too many open files"), True),
-        (chained(ValueError("no zone"), OSError(errno.EMFILE, "Too many open files")), True),
+        (chain(ValueError("no zone"), OSError(errno.EMFILE, "Too many open files")), True),
         (OSError(errno.ENOENT, "No such file"), False),
         (ImportError("No module named 'x'"), False),
         (ValueError("Too many open files"), False),

@@ -12,7 +12,7 @@ from leverframe.servers.snmp.agent_engines import AgentEngines
 from leverframe.servers.snmp.datagram_place import OwnDatagramPlace
 from leverframe.testing import LoopTwin
 
-#: A name that is refused before anybody is asked for it.
+#: A name that is refused before any request for it.
 IMPOSSIBLE = "no\0host"
 
 

@@ -18,7 +18,7 @@ def take_all(shares: FairShares, holder: str) -> int:
 def test_one_alone_gets_its_part_and_no_more(per_free: float, alone: int) -> None:
     shares = FairShares(300, per_free)
     assert take_all(shares, "a") == alone
-    assert shares.held_by("a") == shares.used == alone
+    assert shares.count_of("a") == shares.used == alone
 
 
 @given(st.integers(1, 18), st.sampled_from([0.5, 1.0, 2.0]))
@@ -36,15 +36,15 @@ def test_after_many_that_take_all_they_can_the_next_one_gets_something(
 def test_an_amount_is_taken_as_if_in_single_pieces_or_not_at_all(
     orders: list[tuple[str, int]],
 ) -> None:
-    at_once, one_by_one = FairShares(400, 1.0), FairShares(400, 1.0)
+    together, one_by_one = FairShares(400, 1.0), FairShares(400, 1.0)
     for holder, amount in orders:
         taken = 0
         while taken < amount and one_by_one.take(holder):
             taken += 1
-        assert at_once.take(holder, amount) is (taken == amount)
+        assert together.take(holder, amount) is (taken == amount)
         if taken < amount:
             one_by_one.give_back(holder, taken)
-        assert at_once.used == one_by_one.used == sum(map(at_once.held_by, "abc"))
+        assert together.used == one_by_one.used == sum(map(together.count_of, "abc"))
 
 
 def test_what_is_given_back_is_there_again_and_nothing_is_remembered() -> None:

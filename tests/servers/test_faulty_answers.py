@@ -1,6 +1,6 @@
 """Every fault of an answer, as clients that people use see it: httpx, requests, tinytoolslib.
 
-The server is on a loop in a thread, as in a test of somebody's client.
+The server is on a loop in a thread, as in a test of another client.
 """
 
 import json
@@ -19,7 +19,7 @@ from leverframe.controller.faults import ActiveFault
 from leverframe.hardware.fault_catalogue import FAULTS, HTTP, Fault
 from leverframe.profile import Profile
 from leverframe.testing import faults
-from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
+from tests.clients.served_twin import HOST, LoopThread, ServedTwin, serve_twin
 from tests.patience import PATIENCE_S
 from tests.stopwatch import within
 
@@ -69,7 +69,7 @@ class Unit:
 
 @pytest.fixture
 def unit(thread: LoopThread) -> Iterator[Unit]:
-    with served(thread, Profile()) as twin:
+    with serve_twin(thread, Profile()) as twin:
         yield Unit(thread, twin)
 
 
@@ -137,7 +137,7 @@ def test_reset_is_a_reset_and_no_end(unit: Unit) -> None:
             requests.get(unit.url + STATUS, timeout=PATIENCE_S)
 
 
-def received_until_reset(client: socket.socket) -> bytes:
+def receive_until_reset(client: socket.socket) -> bytes:
     seen = b""
     while True:
         try:
@@ -154,7 +154,7 @@ def test_reset_after_some_bytes_is_in_the_middle(unit: Unit) -> None:
         socket.create_connection((HOST, unit.twin.port), PATIENCE_S) as client,
     ):
         client.sendall(b"GET /json/status.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        assert len(received_until_reset(client)) == 300
+        assert len(receive_until_reset(client)) == 300
 
 
 def test_a_cut_body_is_shorter_than_promised(unit: Unit) -> None:
@@ -285,7 +285,7 @@ def test_without_faults_the_server_has_its_own_handler(unit: Unit) -> None:
     assert state.handler == own
 
 
-def test_every_kind_of_answer_is_told_here() -> None:
+def test_every_kind_of_answer_is_tested_here() -> None:
     """The kinds that act on answers are those whose effect is tested above."""
     tested = {"slow", "drip", "reset", "cut", "wrong_length", "status", "garbage"}
     tested |= {"content_type", "stale", "half_open", "frozen", "raw"}

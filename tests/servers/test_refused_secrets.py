@@ -38,7 +38,7 @@ def base64(text: str) -> str:
     return b64encode(text.encode()).decode()
 
 
-def planted(texts: dict[str, str], row: Row, secret: str) -> dict[str, str]:
+def plant(texts: dict[str, str], row: Row, secret: str) -> dict[str, str]:
     """The fields with the secret in every one that takes any text."""
     params = row.body.params if isinstance(row.body, ListBody) else row.params
     params = row.body.fields if isinstance(row.body, FormBody) else params
@@ -61,8 +61,8 @@ def requests(secret: str) -> Iterator[tuple[str, str]]:
     for row in TABLE:
         if not row.secret:
             continue
-        target = row.form.write(planted(example_texts(row, profile), row, secret))
-        texts = planted(example_body_texts(row, profile), row, secret)
+        target = row.form.write(plant(example_texts(row, profile), row, secret))
+        texts = plant(example_body_texts(row, profile), row, secret)
         body = ""
         if isinstance(row.body, ListBody):
             body = row.body.write([texts]).decode()
@@ -86,7 +86,7 @@ def every_fifth(found: Sequence[str]) -> Sequence[str]:
     return found[::5]
 
 
-def broken(secret: str, chosen: Choice = every_fifth) -> Iterator[tuple[str, str]]:
+def break_requests(secret: str, chosen: Choice = every_fifth) -> Iterator[tuple[str, str]]:
     for target, body in requests(secret):
         path, _, query = target.partition("?")
         for slip in chosen(sorted(set(slips(query)))):
@@ -112,7 +112,7 @@ def parts_of(secret: str) -> list[bytes]:
     ]
 
 
-def leaked(text: bytes, parts: list[bytes]) -> bool:
+def has_leaked(text: bytes, parts: list[bytes]) -> bool:
     return any(part in text for part in parts)
 
 
@@ -120,7 +120,7 @@ async def check_skipped(twin: LoopTwin, parts: list[bytes]) -> None:
     """What was accepted after all may show it: a slip makes a user name of a password."""
     for entry in await twin.json("/api/log"):
         if entry["text"].startswith("skipped"):
-            assert not leaked(entry["text"].encode(), parts), entry
+            assert not has_leaked(entry["text"].encode(), parts), entry
 
 
 @pytest.mark.parametrize(
@@ -144,20 +144,20 @@ async def test_no_refusal_repeats_a_part_of_a_secret(
     caplog.set_level(logging.DEBUG)
     twin = await LoopTwin.start(profile, lenient=lenient)
     parts = parts_of(secret)
-    for number, (target, body) in enumerate(broken(secret, chosen)):
+    for number, (target, body) in enumerate(break_requests(secret, chosen)):
         method = "POST" if body or target.startswith("/post") else ("GET", "POST")[number % 2]
         reply = await twin.ask(target, method, body.encode())
         if reply.status >= 400:
-            assert not leaked(reply.body, parts), (target, body, reply.body)
+            assert not has_leaked(reply.body, parts), (target, body, reply.body)
         if twin.controller.pending.access.required:
-            # Accepted after all: go on with a controller that is open to everybody.
+            # Accepted after all: continue with a controller that requires no sign-in.
             await twin.controller.stop()
             twin = await LoopTwin.start(profile, lenient=lenient)
         if number % 400 == 0:
             await check_skipped(twin, parts)
     assert number > 2000
     await check_skipped(twin, parts)
-    assert not leaked(caplog.text.encode(), parts)
+    assert not has_leaked(caplog.text.encode(), parts)
     await twin.controller.stop()
 
 
@@ -170,16 +170,16 @@ async def test_no_answer_by_another_way_than_http_repeats_one(
     sms = SmsCommands(twin.controller)
     parts = parts_of(SECRET)
     # Without a body many of them are the same.
-    for target in every_fifth(list(dict.fromkeys(target for target, _ in broken(SECRET)))):
+    for target in every_fifth(list(dict.fromkeys(target for target, _ in break_requests(SECRET)))):
         for text in (target, target.partition("?")[2]):
             try:
                 calls_in(text, twin.controller.profile)
             except Refusal as refusal:
                 problem = str(refusal.as_problem())
-                assert not leaked(problem.encode(), parts), (text, problem)
+                assert not has_leaked(problem.encode(), parts), (text, problem)
                 answer = await sms.take("+48123456780", f"code:{text}")
-                assert not leaked(str(answer).encode(), parts), (text, answer)
-    assert not leaked(caplog.text.encode(), parts)
+                assert not has_leaked(str(answer).encode(), parts), (text, answer)
+    assert not has_leaked(caplog.text.encode(), parts)
     await twin.controller.stop()
 
 
@@ -188,4 +188,4 @@ async def test_a_simulated_sms_is_refused_without_its_code(item: str) -> None:
     twin = await LoopTwin.start()
     reply = await twin.ask(f"/sim.cgi?{item.replace('%s', SECRET)}")
     assert reply.status in (400, 404)
-    assert not leaked(reply.body, parts_of(SECRET)), reply.body
+    assert not has_leaked(reply.body, parts_of(SECRET)), reply.body

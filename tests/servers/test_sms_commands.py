@@ -109,7 +109,7 @@ async def test_the_lock_holds_for_sms_too(phone: Phone) -> None:
 @pytest.mark.parametrize(
     "text", ["out0=1", "1235:out0=1", "12345:out0=1", "123:out0=1", ":out0=1", "1234 out0=1", ""]
 )
-async def test_without_the_right_code_nothing_happens_and_nobody_answers(
+async def test_without_the_right_code_nothing_happens_and_no_reply_is_sent(
     phone: Phone, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -120,7 +120,7 @@ async def test_without_the_right_code_nothing_happens_and_nobody_answers(
 
 
 @pytest.mark.parametrize("text", [":out0=1", "out0=1"])
-async def test_without_a_code_in_the_settings_nobody_may(phone: Phone, text: str) -> None:
+async def test_without_a_configured_code_all_sms_are_refused(phone: Phone, text: str) -> None:
     await phone.twin.ok("/stm.cgi?gsmcode=")
     assert await phone.send(text) is None
     assert await phone.twin.outputs() == "000000"
@@ -251,14 +251,14 @@ async def test_a_wait_does_not_grow_by_what_comes_during_it(phone: Phone) -> Non
     assert str(await phone.send("1234:out0=1")).startswith("OK ")
 
 
-async def test_the_right_code_starts_the_counting_of_its_number_anew(phone: Phone) -> None:
+async def test_right_code_resets_the_counter_of_its_number(phone: Phone) -> None:
     for _ in range(4):
         for _ in range(FREE_OF_NUMBER):
             await phone.send("9999:out0=1")
         assert str(await phone.send("1234:out0=1")).startswith("OK ")
 
 
-async def test_advertising_makes_nobody_wait(phone: Phone) -> None:
+async def test_advertising_causes_no_wait(phone: Phone) -> None:
     for _ in range(50):
         await phone.send("You have won! Look at https://example.org/", "Prizes")
         await phone.send("no colon at all")

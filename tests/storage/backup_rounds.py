@@ -22,7 +22,7 @@ from leverframe.profile import Profile
 from leverframe.storage.backup import decode_backup, encode_backup
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES
-from tests.fuzzed_uploads import fuzzed
+from tests.fuzzed_uploads import fuzz
 from tests.random_settings import random_settings
 
 UPLOAD = "/post.cgi?settingsupload"
@@ -46,7 +46,7 @@ async def try_fuzzed(count: int, random: Random) -> None:
     await twin.ok("/stm.cgi?oname=0Lamp")
     sound = (await twin.ok("/dev_settings.bin")).body
     before = twin.controller.engine.settings
-    for data in fuzzed(sound, random, count):
+    for data in fuzz(sound, random, count):
         assert (await twin.ask(UPLOAD, "POST", data)).status == 400
         assert twin.controller.engine.settings is before
 

@@ -31,7 +31,7 @@ from leverframe.testing import LoopTwin
 from tests.full_disk import Disk
 from tests.hardware.virtual_loop import run_virtually
 from tests.notify.broker import PATIENCE_S, until
-from tests.servers.signing_up import CONTROL_USER, basic, signed_up
+from tests.servers.signing_up import CONTROL_USER, basic, start_with_accounts
 
 
 async def trail(twin: LoopTwin) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ async def trail_of(controller: Controller) -> list[dict[str, Any]]:
 
 
 async def test_what_an_account_switches_is_noted_with_old_and_new_value() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     credentials = basic(*CONTROL_USER)
     assert (await twin.ask("/outs.cgi?out2=1", authorization=credentials)).status == 200
     assert (await twin.ask("/outs.cgi?out=out2", authorization=credentials)).status == 200

@@ -8,7 +8,7 @@ from leverframe.engine.journal import Cause
 from leverframe.storage import audit
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
-from tests.servers.signing_up import ADMINISTRATOR, basic, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, basic, start_with_accounts
 
 
 async def trail(twin: LoopTwin) -> list[dict[str, Any]]:
@@ -17,7 +17,7 @@ async def trail(twin: LoopTwin) -> list[dict[str, Any]]:
 
 
 async def test_a_change_is_noted_with_time_account_source_old_and_new_value() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     credentials = basic(*ADMINISTRATOR)
     await twin.ask("/stm.cgi?oname=0Lamp", authorization=credentials)
     await twin.ask("/stm.cgi?oname=0Pump", authorization=credentials)

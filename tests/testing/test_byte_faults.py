@@ -28,7 +28,7 @@ def modbus_connection(twin: Twin) -> Iterator[socket.socket]:
         yield connection
 
 
-def asked(connection: socket.socket) -> bytes:
+def ask(connection: socket.socket) -> bytes:
     connection.sendall(READ_COILS)
     return connection.recv(100)
 
@@ -43,10 +43,10 @@ def test_modbus_answers_are_cut_and_the_connection_closed(modbus_twin: Twin) -> 
     for count, arrives in ((None, NOTHING_ON[:5]), (8, NOTHING_ON[:8]), (0, b"")):
         cut = faults.modbus("cut", count=count)
         with modbus_twin.fault(cut), modbus_connection(modbus_twin) as connection:
-            assert asked(connection) == arrives
+            assert ask(connection) == arrives
             assert connection.recv(100) == b""
     with modbus_connection(modbus_twin) as connection:
-        assert asked(connection) == NOTHING_ON
+        assert ask(connection) == NOTHING_ON
 
 
 def test_modbus_answers_come_late_by_real_time_and_in_order(modbus_twin: Twin) -> None:
@@ -64,8 +64,8 @@ def test_modbus_answers_come_late_by_real_time_and_in_order(modbus_twin: Twin) -
 def test_modbus_answers_have_wrong_bytes_behind_a_right_header(modbus_twin: Twin) -> None:
     with modbus_connection(modbus_twin) as connection:
         with modbus_twin.fault(faults.modbus("corrupt")):
-            answers = {asked(connection) for _ in range(5)}
-        assert asked(connection) == NOTHING_ON
+            answers = {ask(connection) for _ in range(5)}
+        assert ask(connection) == NOTHING_ON
     for answer in answers:
         assert answer[:7] == NOTHING_ON[:7]
         assert sum(a != b for a, b in zip(answer, NOTHING_ON, strict=True)) == 1
@@ -75,7 +75,7 @@ def test_modbus_answers_have_wrong_bytes_behind_a_right_header(modbus_twin: Twin
 def test_modbus_connections_are_reset(modbus_twin: Twin) -> None:
     modbus_twin.fault(faults.modbus("reset"))
     with modbus_connection(modbus_twin) as connection, pytest.raises(ConnectionResetError):
-        asked(connection)
+        ask(connection)
 
 
 # --- MQTT -----------------------------------------------------------------------------------------

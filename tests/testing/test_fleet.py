@@ -10,7 +10,7 @@ from leverframe.profile import UnknownProfile
 from leverframe.testing import Fleet, Twin
 from leverframe.testing.fleet import BadFleet
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.twin_client import fetched
+from leverframe.testing.twin_client import fetch_text
 
 
 def test_a_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:
@@ -25,7 +25,7 @@ def test_a_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:
     assert not fleet[0].is_on
 
 
-def test_what_is_due_happens_in_the_order_of_time_whoever_it_concerns() -> None:
+def test_due_events_of_all_twins_happen_in_order_of_time() -> None:
     with Fleet(3) as fleet:
         for place, seconds in enumerate((30, 10, 20)):
             fleet[place].command(f"outs.cgi?ortime=0{seconds}", "outs.cgi?out0=1")
@@ -61,7 +61,7 @@ def test_a_step_goes_to_what_is_due_next_for_one_of_them() -> None:
         assert {twin.now.timestamp() for twin in fleet} == {before + 7}
 
 
-def test_a_fleet_that_cannot_be_is_told() -> None:
+def test_impossible_fleet_is_an_error() -> None:
     with pytest.raises(BadFleet, match="at least one twin, not 0"):
         Fleet(0)
     with pytest.raises(UnknownProfile, match="Choose one of 3.0"):
@@ -108,7 +108,7 @@ def test_the_time_of_the_code_under_test_goes_back_with_the_twin(twin: Twin) -> 
             assert traveller.moments[-1] == begin
 
 
-def test_what_cannot_move_the_time_is_told(twin: Twin) -> None:
+def test_wrong_mover_of_time_is_an_error(twin: Twin) -> None:
     with pytest.raises(TypeError, match="give time_machine, freezegun"), twin.clock.moving_with(7):
         pass
 
@@ -124,7 +124,7 @@ def test_time_machine_and_freezegun_follow_a_fleet() -> None:
         assert datetime.now(UTC) != fleet.clock.now
 
 
-def test_a_loop_of_the_code_under_test_lives_by_the_time_of_the_twins(twin: Twin) -> None:
+def test_loop_of_the_code_under_test_uses_the_time_of_the_twins(twin: Twin) -> None:
     async def code_under_test() -> float:
         loop = asyncio.get_running_loop()
         sleeping = asyncio.create_task(asyncio.sleep(3600))
@@ -140,7 +140,7 @@ def test_a_loop_of_the_code_under_test_lives_by_the_time_of_the_twins(twin: Twin
     twin.advance("1h")
 
 
-def test_a_loop_goes_on_when_the_twin_goes_back(twin: Twin) -> None:
+def test_loop_continues_when_the_twin_is_restored(twin: Twin) -> None:
     async def code_under_test() -> None:
         start = twin.snapshot()
         await twin.aadvance("1h")
@@ -164,7 +164,7 @@ def test_the_twins_of_a_fleet_share_one_port_and_have_an_address_each() -> None:
         assert {twin.mac for twin in fleet} == {"02:00:00:00:00:01"}
         assert fleet[1].modbus.host == fleet[1].snmp.host == parts[1].hostname
         fleet[1].command("outs.cgi?out0=1")
-        assert '"out0":"1"' in fetched(fleet[1].url, "/json/all.json", None, None)
+        assert '"out0":"1"' in fetch_text(fleet[1].url, "/json/all.json", None, None)
         with fleet[1].fork() as fork:
             assert fork.state["OUT0"] == 1
             assert fork.url not in {twin.url for twin in fleet}

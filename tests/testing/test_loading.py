@@ -17,7 +17,7 @@ print(*sorted(set(sys.modules) - bare))
 """
 
 
-def loaded_by(program: str) -> set[str]:
+def modules_loaded_by(program: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", LOADED.format(program=program)],
         capture_output=True,
@@ -34,7 +34,7 @@ def packages_of_others(modules: set[str]) -> set[str]:
 
 
 def test_importing_twin_loads_neither_the_controller_nor_a_client() -> None:
-    modules = loaded_by("from leverframe.testing import Twin, AnyTwin, TwinClock")
+    modules = modules_loaded_by("from leverframe.testing import Twin, AnyTwin, TwinClock")
     parts = {name.removeprefix("leverframe.") for name in modules if "leverframe." in name}
     heavy = {part for part in parts if part.partition(".")[0] != "testing"}
     assert heavy - LIGHT_PARTS == set()
@@ -52,7 +52,7 @@ with Twin() as twin:
 
 
 def test_a_twin_starts_without_clients_and_units() -> None:
-    modules = loaded_by(TWIN_THAT_SWITCHES)
+    modules = modules_loaded_by(TWIN_THAT_SWITCHES)
     assert packages_of_others(modules) & {"httpx", "httpcore", "anyio", "h11"} == set()
     assert {
         name for name in modules if name.startswith(("leverframe.units", "leverframe.rec"))
@@ -71,5 +71,5 @@ kit.LoopTwin
 
 
 def test_twins_load_nothing_of_the_fleet() -> None:
-    modules = loaded_by(TWINS_WITHOUT_A_NODE)
+    modules = modules_loaded_by(TWINS_WITHOUT_A_NODE)
     assert {name for name in modules if name.startswith("leverframe.fleet")} == set()

@@ -29,7 +29,7 @@ FOREIGN = TwinSnapshot("1", str.encode, "http://elsewhere")
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "sentence"),
     [
         (lambda twin: twin.raw(ds11="1"), "raw: key 'ds11' is unknown. Did you mean 'ds1'"),
         (lambda twin: twin.fault(faults.raw("dsl", "1")), "raw: key 'dsl' is unknown.*Allowed: ds"),
@@ -66,14 +66,14 @@ FOREIGN = TwinSnapshot("1", str.encode, "http://elsewhere")
     ],
 )
 def test_misuse_is_an_error_that_says_what_is_allowed(
-    call: Callable[[Any], object], said: str, twin: Twin
+    call: Callable[[Any], object], sentence: str, twin: Twin
 ) -> None:
-    with pytest.raises(BadCall, match=said):
+    with pytest.raises(BadCall, match=sentence):
         call(twin)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "sentence"),
     [
         ({"modbus": 5020}, "modbus is True or False, not 5020; the port is then in twin.modbus"),
         ({"snmp": 1}, "snmp is True or False"),
@@ -90,12 +90,12 @@ def test_misuse_is_an_error_that_says_what_is_allowed(
 )
 @pytest.mark.parametrize("kind", [Twin, ProcessTwin])
 def test_a_twin_cannot_be_made_of_the_wrong_type(
-    kind: Any, parameters: dict[str, Any], said: str
+    kind: Any, parameters: dict[str, Any], sentence: str
 ) -> None:
     if kind is ProcessTwin and "mqtt" in parameters:
         kind = Twin.process
-        said = "Twin.process: parameter 'mqtt' is unknown.*Allowed: .*modbus"
-    with pytest.raises(BadCall, match=said):
+        sentence = "Twin.process: parameter 'mqtt' is unknown.*Allowed: .*modbus"
+    with pytest.raises(BadCall, match=sentence):
         kind(**parameters)
 
 

@@ -26,7 +26,7 @@ from leverframe.testing import (
 )
 from leverframe.testing.fleet import BadFleet
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.twin_client import fetched
+from leverframe.testing.twin_client import fetch_text
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.ports import free_port
 
@@ -91,19 +91,19 @@ def test_controllers_are_added_found_renamed_tagged_and_removed(fleet: AnyFleet[
 
 
 def test_a_roll_out_waits_stops_at_a_refusal_and_can_be_undone(fleet: AnyFleet[Any]) -> None:
-    def changed() -> list[str]:
+    def list_changed() -> list[str]:
         return [one.name for one in fleet.listed() if fleet.show(one.name).settings]
 
     fleet.add("old", hw="3.0", sw="1.58a", tags="old")
     rollout = fleet.roll_out(FROST, groups="3,rest")
     assert (rollout.status, rollout.report.group) == ("stopped", 1)
     assert [one.name for one in rollout.failed] == ["old"]
-    assert changed() == ["twin-1", "twin-2", "twin-3"]
+    assert list_changed() == ["twin-1", "twin-2", "twin-3"]
     assert rollout.retry().status == "stopped"
     assert rollout.undo().status == "undone"
-    assert changed() == []
+    assert list_changed() == []
     chosen = fleet.roll_out(FROST, names=["twin-2"], check_health=False)
-    assert (chosen.status, changed()) == ("finished", ["twin-2"])
+    assert (chosen.status, list_changed()) == ("finished", ["twin-2"])
     with pytest.raises(NodeRefused, match="groups"):
         fleet.roll_out(FROST, groups="none")
 
@@ -124,7 +124,7 @@ def test_a_roll_out_that_is_held_up_is_not_waited_for() -> None:
         TwinRollout(HeldUpNode("a node"), "r").start()
 
 
-def test_a_controller_that_runs_is_told_to_when_it_is_started_again(fleet: AnyFleet[Any]) -> None:
+def test_start_of_a_running_controller_is_reported(fleet: AnyFleet[Any]) -> None:
     assert fleet.start_again().results == []
     (one,) = fleet.start_again("twin-1").results
     assert (one.status, one.detail) == (200, "twin-1 runs already.")
@@ -133,11 +133,11 @@ def test_a_controller_that_runs_is_told_to_when_it_is_started_again(fleet: AnyFl
 
 def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFleet[Any]) -> None:
     port = free_port()
-    told = fleet.place("twin-1", address="127.0.0.41", port=port)
-    assert (told.address, told.port) == ("127.0.0.41", port)
+    placed = fleet.place("twin-1", address="127.0.0.41", port=port)
+    assert (placed.address, placed.port) == ("127.0.0.41", port)
     door = urlsplit(fleet.url)
     for where in (f"http://127.0.0.41:{door.port}", f"http://127.0.0.1:{port}"):
-        assert '"sname":"twin-1"' in fetched(where, ALL, None, None)
+        assert '"sname":"twin-1"' in fetch_text(where, ALL, None, None)
     # What is not given stays; by its name it is found all the same, also by another one.
     assert fleet.place("twin-1", address="none").port == port
     assert fleet.place("twin-1", port=0).address is None
@@ -152,7 +152,7 @@ def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFl
         fleet.place("attic", address="127.0.0.1")
 
 
-def test_what_a_node_refuses_is_told_in_its_words(fleet: AnyFleet[Any]) -> None:
+def test_refusal_of_a_node_has_its_sentence(fleet: AnyFleet[Any]) -> None:
     with pytest.raises(NodeRefused, match="There is a controller twin-1 already") as refused:
         fleet.add("twin-{n}", count=2)
     assert refused.value.status == 409
@@ -326,7 +326,7 @@ def test_a_node_that_asks_who_is_there(parts: AsyncExitStack) -> None:
         assert fleet.listed() == []
 
 
-def test_where_no_node_is_that_is_told() -> None:
+def test_missing_node_is_an_error() -> None:
     with pytest.raises(NodeRefused, match="no address of a node"):
         Fleet.connect("ftp://x")
     with (

@@ -14,7 +14,7 @@ from tests.patience import PATIENCE_S
 
 
 @pytest.mark.thorough
-def test_a_twin_that_was_killed_goes_on_with_what_it_had_confirmed(tmp_path: Path) -> None:
+def test_killed_twin_resumes_with_its_confirmed_state(tmp_path: Path) -> None:
     with Twin.process(
         data=tmp_path,
         hw="3.5",
@@ -65,7 +65,7 @@ def test_it_can_do_what_all_twins_can() -> None:
         begin = twin.now
         twin.command("stm.cgi?oname=0Pump", "outs.cgi?ortime=0600", "outs.cgi?out0=1")
         twin.until("Pump = off")
-        with pytest.raises(TwinNotReached, match="'Pump = on' did not hold within 50min"):
+        with pytest.raises(TwinNotReached, match="'Pump = on' was not met within 50min"):
             twin.until("Pump = on", "50min")
         assert twin.now - begin == timedelta(hours=1)
         with pytest.raises(BadRule, match="Unknown label or name 'DSX'. Allowed: VCC"):
@@ -94,7 +94,7 @@ def test_one_that_a_fault_keeps_from_being_reached_is_waited_for() -> None:
         assert json.loads(twin.get("/api/sim"))["faults"]["set"] == []
 
 
-def test_a_folder_that_has_accounts_already_is_gone_on_with(tmp_path: Path) -> None:
+def test_folder_with_accounts_is_resumed(tmp_path: Path) -> None:
     accounts = {"keeper": "secretly"}
     with Twin.process(data=tmp_path, accounts=accounts) as twin:
         twin.command("stm.cgi?sname=Cellar")
@@ -104,6 +104,6 @@ def test_a_folder_that_has_accounts_already_is_gone_on_with(tmp_path: Path) -> N
             twin.get("/outs.cgi", auth=("keeper", "wrong"))
 
 
-def test_a_process_that_does_not_start_tells_why(tmp_path: Path) -> None:
+def test_process_that_fails_to_start_reports_the_reason(tmp_path: Path) -> None:
     with Twin.process(data=tmp_path), pytest.raises(TwinDidNotStart, match="is in use by process"):
         Twin.process(data=tmp_path).start()

@@ -1,4 +1,4 @@
-"""The pytest plugin: what the fixtures start, what a failure tells, what is left over."""
+"""The pytest plugin: what the fixtures start, what a failure reports, what is left over."""
 
 import pytest
 
@@ -168,7 +168,7 @@ def test_what_a_test_says_itself_counts_for_more_than_its_class(pytester: pytest
     run(pytester).assert_outcomes(passed=7)
 
 
-def test_a_mark_without_any_version_is_told(pytester: pytest.Pytester) -> None:
+def test_mark_without_a_version_is_an_error(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         @pytest.mark.leverframe(versions=[])
@@ -196,7 +196,7 @@ def test_unit(twin):
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_a_failure_tells_the_last_requests_the_journal_and_the_seed(
+def test_failure_shows_the_last_requests_the_journal_and_the_seed(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile("""
@@ -410,7 +410,7 @@ def test_a_factory_refuses_what_no_twin_has(pytester: pytest.Pytester) -> None:
     )
 
 
-def test_a_twin_that_was_left_on_is_closed_and_told(pytester: pytest.Pytester) -> None:
+def test_twin_that_was_left_on_is_closed_and_reported(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         from leverframe.testing import Twin

@@ -61,7 +61,7 @@ def test_a_snapshot_can_be_saved_after_the_end_and_loaded_twice(tmp_path: Path) 
             assert loaded.state["OUT0"] == 1
             assert "<out>100000" in loaded.get("/outs.cgi")
             with pytest.raises(TwinRefused, match="401"):
-                loaded.get("/outs.cgi", auth=("keeper", "of nobody"))
+                loaded.get("/outs.cgi", auth=("keeper", "of no account"))
 
 
 def test_faults_that_are_set_cannot_be_saved(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_time_passes_until_a_condition_holds(twin: Twin) -> None:
     twin.until("VCC >= 11")
     twin.until("VCC < 13")
     assert twin.now - begin == timedelta(minutes=11)
-    with pytest.raises(TwinNotReached, match="'DS1 >= 30' did not hold within 1h"):
+    with pytest.raises(TwinNotReached, match="'DS1 >= 30' was not met within 1h"):
         twin.until("DS1 >= 30", "1h")
     assert twin.now - begin == timedelta(hours=1, minutes=11)
     with pytest.raises(BadRule, match="Unknown label or name 'DSX'"):
@@ -415,7 +415,7 @@ def test_which_recorded_answer_comes_next_is_part_of_snapshots(tmp_path: Path) -
         assert process.get("/own") == "first"
 
 
-def recorded(path: Path, answers: Mapping[str, str]) -> Path:
+def record(path: Path, answers: Mapping[str, str]) -> Path:
     """Write a recording in which a client asked for files."""
     began = datetime(2026, 1, 5, tzinfo=UTC)
     kind = {True: "application/json", False: "text/xml"}
@@ -442,7 +442,7 @@ def test_a_recorded_unit_gives_a_twin_the_settings_that_it_shows(tmp_path: Path)
     given = {"outputs.0.name": "Pump", "outputs.0.return_time": 90, "email.host": "mail.example"}
     with Twin(hw="3.5", sw="1.49", settings=given) as unit:
         files = {path: unit.get(path) for path in ("/json/status.json", "/json/outputs.json")}
-    recording = recorded(tmp_path / "unit.jsonl", files)
+    recording = record(tmp_path / "unit.jsonl", files)
     for twin in (Twin(settings=recording), Twin.process(settings=str(recording))):
         with twin:
             assert twin.profile == Profile("3.5", "1.49")
@@ -462,7 +462,7 @@ def test_a_recorded_leverframe_gives_a_twin_all_but_what_was_masked(tmp_path: Pa
     with Twin(hw="3.0", sw="1.58a", settings=given) as unit:
         answers = {path: unit.get(path) for path in ("/api/settings", "/json/all.json")}
     assert "***" in answers["/api/settings"]
-    with Twin(settings=recorded(tmp_path / "unit.jsonl", answers)) as twin:
+    with Twin(settings=record(tmp_path / "unit.jsonl", answers)) as twin:
         assert twin.settings["email"]["host"] == "mail.example"
         assert twin.profile == Profile("3.0", "1.58a")
         assert twin.recorded_unit is not None
@@ -471,7 +471,7 @@ def test_a_recorded_leverframe_gives_a_twin_all_but_what_was_masked(tmp_path: Pa
 
 def test_garbled_answers_in_a_recording_are_no_settings(tmp_path: Path) -> None:
     answers = {"/json/outputs.json": '{"ortime0": 5', "/json/inputs.json": '{"inpdp": "99"}'}
-    with Twin(settings=recorded(tmp_path / "unit.jsonl", answers)) as twin:
+    with Twin(settings=record(tmp_path / "unit.jsonl", answers)) as twin:
         assert twin.recorded_unit is not None
         assert "is not JSON" in str(twin.recorded_unit.why_unread("outputs.0.return_time"))
         assert "not a mask of 4 bits" in str(
@@ -526,7 +526,7 @@ def test_a_twin_serves_https_that_its_clients_can_trust() -> None:
     assert not folder.exists()
 
 
-def test_modbus_and_snmp_listen_on_ports_that_are_told(twin: Twin) -> None:
+def test_modbus_and_snmp_listen_on_reported_ports(twin: Twin) -> None:
     with pytest.raises(RuntimeError, match=r"Modbus TCP is off; switch it on with Twin\(modbus=T"):
         _ = twin.modbus
     with Twin(modbus=True, snmp=True) as other:
@@ -546,7 +546,7 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
 
 
 @for_each(
-    ("given", "error", "sentence"),
+    ("parameters", "error", "sentence"),
     [
         ({"hw": "4.0"}, UnknownProfile, "Choose one of 3.0"),
         ({"sw": "9"}, UnknownProfile, "written like 1.36"),
@@ -568,11 +568,11 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
         ({"modbus": True, "hw": "3.0"}, BadSettings, "modbus_tcp.enabled"),
     ],
 )
-def test_a_twin_that_cannot_be_is_told_before_it_starts(
-    given: dict[str, object], error: type[Exception], sentence: str
+def test_impossible_twin_is_an_error_before_it_starts(
+    parameters: dict[str, object], error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=sentence):
-        Twin(**given)  # type: ignore[arg-type]
+        Twin(**parameters)  # type: ignore[arg-type]
 
 
 def test_more_accounts_than_a_unit_has_are_refused() -> None:
@@ -581,7 +581,7 @@ def test_more_accounts_than_a_unit_has_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["5 parsecs", "-1h", "", -1])
-def test_a_wrong_duration_is_told_with_how_to_write_one(twin: Twin, text: str | int) -> None:
+def test_wrong_duration_is_an_error_with_examples(twin: Twin, text: str | int) -> None:
     with pytest.raises(BadDuration, match="is not a duration"):
         twin.advance(text)
 
@@ -709,8 +709,8 @@ def present(twin: Twin) -> list[str]:
 
 
 def _faults(twin: Twin) -> list[dict[str, str]]:
-    told: list[dict[str, str]] = json.loads(twin.get("/api/sim"))["faults"]["set"]
-    return told
+    report: list[dict[str, str]] = json.loads(twin.get("/api/sim"))["faults"]["set"]
+    return report
 
 
 def test_the_end_of_a_fault_that_a_restore_took_away_ends_no_other(twin: Twin) -> None:
@@ -741,7 +741,7 @@ def test_raw_texts_are_taken_back_whatever_was_restored_and_in_a_fork(twin: Twin
     assert '"ds1":"3"' in twin.get("/json/all.json")
 
 
-def test_a_fault_that_cannot_be_is_told_at_the_call(twin: Twin) -> None:
+def test_impossible_fault_is_an_error_at_the_call(twin: Twin) -> None:
     with pytest.raises(faults.BadFault, match="Allowed: "):
         twin.fault(faults.slow("5 parsecs"))
     with pytest.raises(faults.BadFault, match="sensor_stuck has no 'path'. Allowed: label"):
@@ -806,7 +806,7 @@ def test_a_message_that_is_set_up_already_stays_as_it_is(twin: Twin) -> None:
     assert (sms.to, sms.text, call.url) == ("+48111", "Hot", "http://own.example/")
 
 
-def test_a_message_that_cannot_be_written_tells_why(twin: Twin) -> None:
+def test_message_that_cannot_be_written_has_the_reason(twin: Twin) -> None:
     twin.command("inpa.cgi?event=0*10*0*3000*0*0*24*0*0*0*0*0*1*0*0*0", "inpa.cgi?eventon=0*1")
     twin.sense(DS1=31)
     assert twin.outbox.problems == ["HTTP1 has no address; set one with http1=..."]
@@ -844,7 +844,7 @@ def test_older_versions_have_rules_in_the_same_words() -> None:
         ("DS1 >= 30.125", "OUT0", "30.125 is too exact; rules compare with hundredths"),
     ],
 )
-def test_a_rule_that_cannot_be_is_told_with_what_can(
+def test_impossible_rule_is_an_error_with_the_possible_ones(
     twin: Twin, when: str, then: str, sentence: str
 ) -> None:
     with pytest.raises(BadRule, match=sentence):
@@ -871,7 +871,7 @@ def test_a_rule_that_an_older_version_cannot_express_is_refused() -> None:
         twin.rule(when="DS1 >= 30", then="OUT0 reverse")
 
 
-def test_why_a_value_is_what_it_is_is_told_in_sentences(twin: Twin) -> None:
+def test_cause_of_a_value_is_explained_in_sentences(twin: Twin) -> None:
     twin.rule(when="DS1 >= 30 or DS2 >= 40", then="OUT2 on")
     assert twin.explain("OUT2").splitlines() == [
         "OUT2 is 0.",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tools.audit_dependencies import LOCKED, OutOfReach, Pin, faults, is_told, page_of, pins_in
+from tools.audit_dependencies import LOCKED, OutOfReach, Pin, faults, is_page_of, page_of, pins_in
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 PIN = Pin("lamp", "1.2")
@@ -35,9 +35,9 @@ def test_what_is_not_pinned_is_named() -> None:
     assert mistakes == ["pump 2 has no hash.", "fan>=3 is not pinned to one version."]
 
 
-def test_a_published_weakness_is_told_with_its_names_and_what_mends_it() -> None:
+def test_published_weakness_is_reported_with_its_names_and_fix() -> None:
     (sentence,) = faults(PIN, page(WEAKNESS))
-    assert sentence == "lamp 1.2 has a published weakness: PYSEC-1, CVE-1; mended in 1.3."
+    assert sentence == "lamp 1.2 has a published weakness: PYSEC-1, CVE-1; fixed in 1.3."
 
 
 def test_a_weakness_that_was_withdrawn_counts_no_more() -> None:
@@ -47,11 +47,11 @@ def test_a_weakness_that_was_withdrawn_counts_no_more() -> None:
 def test_weaknesses_of_another_release_are_not_ours_and_that_is_known() -> None:
     newer = page(WEAKNESS, newest="1.3")
     assert list(faults(PIN, newer)) == []
-    assert not is_told(PIN, newer)
-    assert is_told(PIN, page())
+    assert not is_page_of(PIN, newer)
+    assert is_page_of(PIN, page())
 
 
-def test_a_withdrawn_release_is_told_also_from_the_page_of_its_project() -> None:
+def test_withdrawn_release_is_reported_from_the_project_page_too() -> None:
     (sentence,) = faults(PIN, page(newest="1.3", yanked=True, yanked_reason="It burns."))
     assert sentence == "lamp 1.2 was withdrawn by its makers. It burns."
 

@@ -51,7 +51,7 @@ def test_files_of_tests_are_in_memory_until_the_run_ends(memory: Path) -> None:
     assert list(memory.iterdir()) == []
 
 
-def test_tests_are_told_where_their_files_are(
+def test_tests_get_the_folder_for_their_files(
     memory: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["timeit", "-n1", "-r1", "import tempfile; print(tempfile.gettempdir())"]

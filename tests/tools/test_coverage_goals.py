@@ -28,7 +28,7 @@ def test_a_goal_is_missed_by_lines_by_branches_and_by_a_folder_without_files(
         n_statements=100, n_missing=lines, n_branches=100, n_missing_branches=branches
     )
     files = [Judged(f"{PROJECT}/{folder}module.py", [], figures) for folder in folders]
-    monkeypatch.setattr(coverage_goals, "measured", lambda: files)
+    monkeypatch.setattr(coverage_goals, "judge_all", lambda: files)
     monkeypatch.setattr(coverage_goals, "write", lambda _: None)
     assert coverage_goals.main() == status
 
@@ -38,4 +38,4 @@ def test_without_a_measured_run_it_says_what_to_do(
 ) -> None:
     monkeypatch.setattr(coverage_goals, "MEASURED", tmp_path / "none")
     with pytest.raises(SystemExit, match="run pytest -p tools.measure first"):
-        coverage_goals.measured()
+        coverage_goals.judge_all()

@@ -24,7 +24,7 @@ async def test_every_stream_stays_open_and_is_read() -> None:
     await until(lambda: len(sent) == flood.STREAMS)
     gc.collect()
     before = dict(sent)
-    # More than the buffers between them hold, so somebody has read it.
+    # More than the buffers between them hold, so it has been read.
     await until(lambda: all(count > before[one] + 2 for one, count in sent.items()))
     assert not any(writer.is_closing() for writer in sent)
     server.close()

@@ -43,7 +43,7 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def failed_run(folder: Path) -> str:
+def fail_to_run(folder: Path) -> str:
     """What `make run` prints; it must not succeed."""
     done = subprocess.run(
         ["make", "run"],
@@ -67,35 +67,35 @@ def test_a_bare_make_lists_the_targets_without_python(copy: Path) -> None:
 
 
 def test_without_python_make_says_which_to_install(copy: Path) -> None:
-    assert "There is no python3 here; install Python 3.11" in failed_run(copy)
+    assert "There is no python3 here; install Python 3.11" in fail_to_run(copy)
 
 
 def test_without_its_venv_module_make_says_so_and_leaves_no_half_environment(copy: Path) -> None:
     write_program(copy / "bin" / "python3", '[ "$1" = -c ] || { mkdir -p .venv/bin; exit 1; }')
-    assert "apt install python3-venv" in failed_run(copy)
+    assert "apt install python3-venv" in fail_to_run(copy)
     assert not (copy / ".venv").exists()
 
 
 def test_without_the_package_index_make_says_what_to_look_at(copy: Path) -> None:
     write_program(copy / "bin" / "python3", 'if [ "$1" = -c ]; then echo 3.13.0; fi')
     write_program(copy / ".venv" / "bin" / "python", "echo 'No matching distribution' >&2; exit 1")
-    said = failed_run(copy)
+    said = fail_to_run(copy)
     assert "see that the package index can be reached" in said
     assert list((copy / ".venv").glob(".ready-*")) == []
 
 
-def test_an_environment_whose_python_is_gone_is_made_anew(copy: Path) -> None:
+def test_environment_without_its_python_is_recreated(copy: Path) -> None:
     (copy / ".venv" / "bin").mkdir(parents=True)
     (copy / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
     write_program(copy / "bin" / "python3", '[ "$1" = -c ] || { echo "venv: $*"; exit 1; }')
-    assert "venv: -m venv --clear .venv" in failed_run(copy)
+    assert "venv: -m venv --clear .venv" in fail_to_run(copy)
 
 
-def test_another_python_makes_the_environment_anew(copy: Path) -> None:
+def test_another_python_recreates_the_environment(copy: Path) -> None:
     (copy / ".venv").mkdir()
     (copy / ".venv" / ".made-with-python-3.12.1").touch()
     write_program(
         copy / "bin" / "python3",
         'if [ "$1" = -c ]; then echo 3.13.0; else echo "venv: $*"; exit 1; fi',
     )
-    assert "venv: -m venv --clear .venv" in failed_run(copy)
+    assert "venv: -m venv --clear .venv" in fail_to_run(copy)

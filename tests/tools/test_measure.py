@@ -1,4 +1,4 @@
-"""Marks in rewritten modules tell the same lines and branches as coverage.py's own tracing."""
+"""Marks in rewritten modules show the same lines and branches as coverage.py's own tracing."""
 
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +28,7 @@ class Lamp:
     power: int
 
     @property
-    def told(self) -> str:
+    def shown(self) -> str:
         return self.colour
 
 
@@ -47,15 +47,15 @@ def choose(number: int) -> str:
     ):
         return "one"
     elif number == 2:
-        told = "two"
+        shown = "two"
     elif number == 3:
         pass
     else:
-        told = "many"
+        shown = "many"
     with nullcontext():
         if number == 3:
-            told = Lamp().told
-    return told
+            shown = Lamp().shown
+    return shown
 
 
 def loop(number: int) -> list[int]:
@@ -172,7 +172,7 @@ def report(measured: coverage.Coverage, source: str) -> tuple[list[int], dict[in
     return missing, branches
 
 
-def traced(source: str, calls: list[str]) -> tuple[list[int], dict[int, Any]]:
+def trace(source: str, calls: list[str]) -> tuple[list[int], dict[int, Any]]:
     code = compile(SOURCE, source, "exec", dont_inherit=True)
     measured = coverage.Coverage(data_file=None, branch=True, config_file=False, include=[source])
     measured.start()
@@ -186,7 +186,7 @@ def traced(source: str, calls: list[str]) -> tuple[list[int], dict[int, Any]]:
     return report(measured, source)
 
 
-def marked(source: str, calls: list[str]) -> tuple[list[int], dict[int, Any]]:
+def mark(source: str, calls: list[str]) -> tuple[list[int], dict[int, Any]]:
     measure._marks_of.clear()
     module = ModuleType("sample")
     measure.MarkingLoader("sample", source).exec_module(module)
@@ -202,8 +202,8 @@ def marked(source: str, calls: list[str]) -> tuple[list[int], dict[int, Any]]:
 
 
 @for_each("calls", CALLS)
-def test_marks_tell_what_tracing_tells(calls: list[str], source: str) -> None:
-    assert marked(source, calls) == traced(source, calls)
+def test_marks_show_the_same_as_tracing(calls: list[str], source: str) -> None:
+    assert mark(source, calls) == trace(source, calls)
 
 
 def test_a_rewritten_module_says_where_it_failed(source: str) -> None:

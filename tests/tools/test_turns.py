@@ -13,7 +13,7 @@ LONG = [f"{place}/test_y.py::test_a[{number}]" for place in (LAST, FIRST) for nu
 GIVEN = [*OTHERS, *LONG]
 
 
-def named(turns: Turns, worker: int) -> str:
+def next_name(turns: Turns, worker: int) -> str:
     place = turns.next_of(worker)
     assert place is not None
     return GIVEN[place]
@@ -25,22 +25,22 @@ def test_longest_places_exist() -> None:
 
 def test_one_worker_begins_with_the_longest_and_another_with_what_takes_a_core() -> None:
     turns = Turns(GIVEN, 2)
-    assert [named(turns, 0) for _ in range(4)] == [*LONG[2:], *LONG[:2]]
-    assert [named(turns, 1) for _ in range(4)] == OTHERS[:4]
+    assert [next_name(turns, 0) for _ in range(4)] == [*LONG[2:], *LONG[:2]]
+    assert [next_name(turns, 1) for _ in range(4)] == OTHERS[:4]
 
 
 def test_a_worker_without_tests_takes_half_of_those_that_another_has_left() -> None:
     turns = Turns(OTHERS, 3)
-    assert named(turns, 0) == OTHERS[0]
-    assert [named(turns, 1), named(turns, 1)] == OTHERS[4:6]
-    assert named(turns, 2) == OTHERS[2]
+    assert next_name(turns, 0) == OTHERS[0]
+    assert [next_name(turns, 1), next_name(turns, 1)] == OTHERS[4:6]
+    assert next_name(turns, 2) == OTHERS[2]
 
 
 def test_what_a_worker_did_not_get_to_is_done_by_its_successor() -> None:
     turns = Turns(OTHERS, 2)
     given = [turns.next_of(0) for _ in range(3)]
     turns.give_back(0, [place for place in given[1:] if place is not None])
-    assert [named(turns, 0) for _ in range(3)] == OTHERS[1:4]
+    assert [next_name(turns, 0) for _ in range(3)] == OTHERS[1:4]
 
 
 @pytest.mark.parametrize("workers", range(1, 9))

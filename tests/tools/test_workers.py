@@ -1,4 +1,4 @@
-"""Tests that run in several workers are told as if they ran in one process."""
+"""Tests in several workers are reported as in one process."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 WORKERS = (
     *("-p", "tools.workers", "--workers", "3", "-p", "no:cacheprovider"),
-    # Declares what is told of a worker that is done.
+    # Declares what is reported of a worker that is done.
     *("-p", "xdist.plugin"),
 )
 
@@ -21,7 +21,7 @@ def only_these_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def outcome(pytester: pytest.Pytester) -> pytest.RunResult:
-    """What is told of tests that pass, fail, write, use folders, and end their worker."""
+    """What is reported of tests that pass, fail, write, use folders, and end their worker."""
     pytester.makepyfile(
         test_these="""
         import os
@@ -56,7 +56,7 @@ def outcome(pytester: pytest.Pytester) -> pytest.RunResult:
     return pytester.runpytest_subprocess(*WORKERS)
 
 
-def test_each_test_is_run_once_and_told(outcome: pytest.RunResult) -> None:
+def test_each_test_runs_once_and_is_reported(outcome: pytest.RunResult) -> None:
     outcome.assert_outcomes(passed=21, failed=2)
     for line in ("*assert 1 == 2*", "said before", "Worker ? ended while it ran this test."):
         outcome.stdout.fnmatch_lines(line)

@@ -19,7 +19,7 @@ from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore
 from leverframe.storage.writer import Writer
 from leverframe.testing import Twin, faults
-from leverframe.testing.twin_client import fetched
+from leverframe.testing.twin_client import fetch_text
 from leverframe.units import watch as watch_module
 from leverframe.units.inventory import load_inventory
 from leverframe.units.problems import BadUnitFile
@@ -183,7 +183,9 @@ async def test_a_watch_serves_what_it_sees_and_ends_in_order(
         watching = asyncio.create_task(serve_watch(order, stop, as_json=True))
         async with asyncio.timeout(PATIENCE_S):
             await seen.wait()
-        told = await asyncio.to_thread(fetched, f"http://127.0.0.1:{port}", "/metrics", None, None)
+        told = await asyncio.to_thread(
+            fetch_text, f"http://127.0.0.1:{port}", "/metrics", None, None
+        )
         stop.set()
         await watching
     assert 'leverframe_unit_reading{name="cellar",label="DS1"} 21.5' in told

@@ -19,7 +19,7 @@ from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.firmware import build_image, check_image, new_key_pair, sign_image
 from leverframe.uploads.picture import content_type
 from leverframe.uploads.site_archive import pack_site
-from tests.fuzzed_uploads import fuzzed
+from tests.fuzzed_uploads import fuzz
 
 SITE = pack_site({"index.html": b"<title>Cellar</title>", "js/app.js": b"let x = 1;" * 50})
 PICTURES = ("PNG", "JPEG", "GIF", "WEBP")
@@ -35,7 +35,7 @@ def picture(kind: str) -> bytes:
 async def fuzz_sites(count: int, seed: int) -> None:
     twin = await LoopTwin.start()
     await twin.ok("/post.cgi?wwwfileupload", "POST", SITE)
-    for upload in fuzzed(SITE, Random(seed), count):
+    for upload in fuzz(SITE, Random(seed), count):
         reply = await twin.ask("/post.cgi?wwwfileupload", "POST", upload)
         assert reply.status == 400, upload
         assert await twin.controller.store.blob("site") == SITE
@@ -44,7 +44,7 @@ async def fuzz_sites(count: int, seed: int) -> None:
 async def fuzz_pictures(count: int, seed: int) -> None:
     twin = await LoopTwin.start()
     for number, kind in enumerate(PICTURES):
-        for upload in fuzzed(picture(kind), Random(seed + number), count // len(PICTURES)):
+        for upload in fuzz(picture(kind), Random(seed + number), count // len(PICTURES)):
             before = await twin.controller.store.blob("picture")
             reply = await twin.ask("/post.cgi?pictureupload", "POST", upload)
             after = await twin.controller.store.blob("picture")
@@ -58,7 +58,7 @@ async def fuzz_pictures(count: int, seed: int) -> None:
 def fuzz_images(count: int, seed: int) -> None:
     private, public = new_key_pair()
     image = sign_image(build_image(["3.9"], "1.60a", SITE), private)
-    for upload in fuzzed(image, Random(seed), count):
+    for upload in fuzz(image, Random(seed), count):
         try:
             check_image(upload, public, "3.9")
         except BadUpload:

@@ -12,7 +12,7 @@ from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.multipart import MAX_HEADER_BYTES, read_upload
 from tests.cases import for_each
 from tests.effort import examples
-from tests.fuzzed_uploads import fuzzed
+from tests.fuzzed_uploads import fuzz
 
 KIND = "multipart/form-data; boundary=edge"
 PART = b'Content-Disposition: form-data; name="file"; filename="x.bin"\r\n\r\n'
@@ -110,7 +110,7 @@ def test_a_form_without_a_proper_boundary_is_refused(kind: str) -> None:
 
 
 def test_a_damaged_form_is_refused_or_holds_one_whole_file() -> None:
-    for body in fuzzed(FORM, Random(7), 500):
+    for body in fuzz(FORM, Random(7), 500):
         try:
             found = read_upload(body, KIND)
         except BadUpload:

@@ -33,7 +33,7 @@ from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from leverframe.storage.store import Store
-from tests.clients.served_twin import HOST, LoopThread, ServedTwin, eventually, served
+from tests.clients.served_twin import HOST, LoopThread, ServedTwin, eventually, serve_twin
 from tests.conftest import CHROMIUM
 from tests.effort import THOROUGH
 from tests.patience import PATIENCE_S
@@ -172,7 +172,7 @@ def serve(loop_thread: LoopThread, ports: list[int]) -> Iterator[Serve]:
             store: Store | None = None,
         ) -> ServedTwin:
             port = next(free, 0)
-            starting = served(loop_thread, Profile(*versions), port, reach, sending, store)
+            starting = serve_twin(loop_thread, Profile(*versions), port, reach, sending, store)
             twin = running.enter_context(starting)
             if not port:
                 ports.append(twin.port)

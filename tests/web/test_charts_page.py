@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import APIResponse, Locator, Page, Route, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.stopwatch import held_up_s
+from tests.stopwatch import delay_s
 from tests.web.conftest import PHONE, OpenPage, within_a_second
 from tests.web.touch import Point, drag_fingers
 
@@ -263,9 +263,9 @@ def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
 
 
 def milliseconds_to_draw(page: Page) -> float:
-    before = held_up_s()
+    before = delay_s()
     took_ms: float = page.evaluate(DAY_OF_SECONDS)
-    return took_ms - 1000 * (held_up_s() - before)
+    return took_ms - 1000 * (delay_s() - before)
 
 
 @pytest.mark.thorough

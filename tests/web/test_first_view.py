@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.stopwatch import held_up_s
+from tests.stopwatch import delay_s
 from tests.web.conftest import DESKTOP, PHONE, OpenPage
 
 WEB = Path(str(resources.files("leverframe.web")))
@@ -157,10 +157,10 @@ def test_a_reload_asks_for_no_file_again_and_is_soon_there(
     console.send("Network.enable")
     line = {"latency": latency_ms, "downloadThroughput": -1, "uploadThroughput": -1}
     console.send("Network.emulateNetworkConditions", {"offline": False, **line})
-    before_s = held_up_s()
+    before_s = delay_s()
     page.reload(wait_until="commit")
     expect(page.get_by_role("heading", name="Readings")).to_be_visible()
-    assert page.evaluate("window.leverAt") - 1000 * (held_up_s() - before_s) < within_ms
+    assert page.evaluate("window.leverAt") - 1000 * (delay_s() - before_s) < within_ms
     over_the_line = set(asked_for(page, "transferSize > 0"))
     assert kept & over_the_line == set()
     assert "/api/start" in over_the_line

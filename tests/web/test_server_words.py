@@ -179,7 +179,7 @@ NOT_TOLD = {
 PARTS_OF_OTHERS = (
     " A different value deletes the password unless `em4` sets it in the same request.",
     *(" It exists under 7.", " The last good snapshot (7) is in use."),
-    "A stream to %s is refused: it has too many already.",
+    "refused a stream to %s: it has too many open",
 )
 #: What ends as a sentence does.
 SENTENCE = re.compile(r"[a-z)7`]\.( 7)?$")

@@ -115,7 +115,7 @@ class Report:
     def __init__(self, began: float) -> None:
         self.status: int | None = None
         self._began = began
-        self._is_told = False
+        self._is_shown = False
         self._rest = b""
 
     def take(self, data: bytes) -> None:
@@ -124,15 +124,15 @@ class Report:
             self._take_line(line.decode(errors="replace").rstrip("\r"))
 
     def still_here(self) -> None:
-        what = "testing" if self._is_told else "booting"
+        what = "testing" if self._is_shown else "booting"
         print(f"... {what}, {time.monotonic() - self._began:.0f} s", flush=True)
 
     def _take_line(self, line: str) -> None:
         if line.endswith(FIRST_LINE):
-            self._is_told = True
+            self._is_shown = True
         elif LAST_LINE in line:
-            self._is_told, self.status = False, int(line.split()[-1])
-        elif self._is_told:
+            self._is_shown, self.status = False, int(line.split()[-1])
+        elif self._is_shown:
             print(line, flush=True)
 
 

@@ -5,7 +5,7 @@ import globals from "globals";
 
 const WEB = "src/leverframe/web";
 
-// What the browser is told to refuse, so that no page may write it.
+// What the content security policy forbids, so that no page may write it.
 const REFUSED = [
   {
     selector: "MemberExpression[property.name=/^(innerHTML|outerHTML|insertAdjacentHTML)$/]",
@@ -17,7 +17,7 @@ const REFUSED = [
   },
   {
     selector: "TemplateElement[value.raw=/\\sstyle=/]",
-    message: "The browser is told to refuse style attributes: use a class, or `.style`.",
+    message: "The content security policy forbids style attributes: use a class, or `.style`.",
   },
 ];
 // A slash within a pattern would end it, so it is written as its code.

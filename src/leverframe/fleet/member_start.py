@@ -37,7 +37,7 @@ from leverframe.servers import journal_log
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Handler
 from leverframe.servers.journal_log import JournalLog
-from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.other_origins import open_to
 from leverframe.servers.routes.router import Reach
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import Lane
@@ -122,7 +122,7 @@ class MemberStarter(Struct, frozen=True):
         controller.without_effect = keys_without_effect(
             config, record.address, self.options, controller.clock
         )
-        opened = partial(opened_to, frozenset(config.cors_origins))
+        opened = partial(open_to, frozenset(config.cors_origins))
         handle, admit = built.handlers(lambda handler: self.door.outward(opened(handler)))
         entrance = Entrance(
             logged,

@@ -40,7 +40,7 @@ from leverframe.servers.journal_log import JournalLog
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.routes.added_headers import by_tls_only
 from leverframe.servers.routes.metrics import server_families
-from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.other_origins import open_to
 from leverframe.servers.routes.router import Reach
 from leverframe.shutdown import stop_by_signal
 from leverframe.storage.datafolder import DataFolder
@@ -121,7 +121,7 @@ async def serve(config: Config) -> None:
 
 def _outward(reach: Reach, handler: Handler) -> Handler:
     """Return a handler with what browsers are to know of the way that they came by."""
-    opened = opened_to(reach.names.origins, handler)
+    opened = open_to(reach.names.origins, handler)
     return by_tls_only(opened) if reach.names.secure else opened
 
 

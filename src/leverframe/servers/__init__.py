@@ -1,1 +1,1 @@
-"""The ways in: servers that turn bytes from the network into calls, and answers into bytes."""
+"""The servers: they turn bytes from the network into calls, and replies into bytes."""

@@ -19,34 +19,34 @@ from leverframe.controller import Controller
 from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.troubles import Troubles
-from leverframe.servers.udp_socket import bound_udp
+from leverframe.servers.udp_socket import bind_udp
 from leverframe.storage.store import StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.wire.tftp import FULL, Receiver, Sender, error_packet, is_write_request
 
 PART = "bootloader"
-#: How long a last answer that was lost can be asked for again.
+#: How long a lost last reply can be requested again.
 LINGER_S = 3.0
 NO_KEY = (
-    "This controller has no key to check firmware with, so it takes no image; name the owner's"
-    " public key as firmware_key in its configuration."
+    "This controller accepts no firmware because it has no key to verify it with. Set "
+    "firmware_key in its configuration to the owner's public key."
 )
 NO_ADDRESS = (
-    "No firmware can be sent to this controller of a node, which has no address of its own; write"
-    " address in the fleet file, or use `leverframe fleet place NAME --address ADDRESS`."
+    "This controller cannot receive firmware because it has no address of its own on its node. "
+    "Set address in the fleet file, or use `leverframe fleet place NAME --address ADDRESS`."
 )
 
 
 #: Transfers at a time in a process: each may hold the largest image in memory.
 TRANSFERS_AT_A_TIME = 4
 NO_PLACE = (
-    f"{TRANSFERS_AT_A_TIME} other controllers of this node receive firmware; send the image again"
-    " in a minute."
+    f"{TRANSFERS_AT_A_TIME} other controllers of this node are receiving firmware; retry in a "
+    "minute."
 )
 
 
 class TransferPlaces:
-    """Who receives an image at present, among the controllers of a process."""
+    """The controllers of a process that are receiving an image."""
 
     def __init__(self, most: int = TRANSFERS_AT_A_TIME) -> None:
         self._most = most
@@ -64,7 +64,7 @@ class TransferPlaces:
 
 
 class ImageInstaller(Struct, frozen=True):
-    """What takes images, because there is a key to check them with."""
+    """The installer of images, if there is a key to verify them with."""
 
     max_bytes: int
     #: Raises `BadUpload` or `StoreUnavailable` where an image is not installed.
@@ -91,7 +91,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
 
     @property
     def port(self) -> int | None:
-        """Where firmware is taken; None while it is not."""
+        """Where firmware is accepted; None while it is not."""
         if self._transport is None or self._controller.bootloader_until is None:
             return None
         return cast(int, self._transport.get_extra_info("sockname")[1])
@@ -131,8 +131,8 @@ class BootloaderServer(asyncio.DatagramProtocol):
     def _open(self) -> None:
         """Listen; where that is not possible, the old version starts when the time is over.
 
-        The port is there when this returns: whoever is told that the bootloader waits may send at
-        once.
+        The port is open when this returns: a client that sees the bootloader waiting may send
+        immediately.
         """
         if self._closing is not None:
             self._closing.cancel()
@@ -142,12 +142,12 @@ class BootloaderServer(asyncio.DatagramProtocol):
             self._troubles.note(PART, NO_ADDRESS)
             return
         try:
-            self._socket = bound_udp(self._host, self._port)
+            self._socket = bind_udp(self._host, self._port)
         except OSError as error:
             self._troubles.note(
                 PART,
-                f"UDP port {self._port} cannot be used to take firmware"
-                f" ({error.strerror or error}); free it or choose another as tftp_port.",
+                f"UDP port {self._port} cannot be used to receive firmware "
+                f"({error.strerror or error}). Free it, or set another tftp_port.",
             )
             return
         self._troubles.note(PART, None)

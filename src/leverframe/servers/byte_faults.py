@@ -1,7 +1,7 @@
 """Faults of bytes on their way: cut, delayed, corrupted, or lost in a reset connection.
 
 Modbus answers and what goes to the MQTT broker have them (`hardware/fault_catalogue.py`). A delay
-is real time, in which the other side lives, and holds back what follows: bytes keep their order.
+is real time and also holds back what follows: bytes keep their order.
 """
 
 import asyncio
@@ -87,5 +87,5 @@ class FaultyTransport:
 
 
 def faulty_transport(faults: Faults) -> Callable[[asyncio.Transport], asyncio.Transport]:
-    """Return what puts the faults of a controller before a transport."""
+    """Return a function that applies the faults of a controller to a transport."""
     return lambda transport: cast(asyncio.Transport, FaultyTransport(transport, faults))

@@ -1,10 +1,9 @@
 """The file descriptors of the process: how many of them clients may hold, all servers together.
 
-Each connection holds one, also while it says nothing or makes up its mind about TLS. A process that
-has none left can neither write its store nor send a message, so a part of them is out of reach of
-clients, and a client's descriptor that comes close to the end is given back whatever the count
-says: the system hands out the lowest free number, so that number counts all that is open, files
-and outgoing connections included.
+Each connection holds one, also while it is idle or before its TLS handshake. A process without free
+descriptors can neither write its store nor send a message, so some are reserved. A client's
+descriptor close to the limit is returned regardless of the count: the system assigns the lowest
+free number, so the number reflects all open files and connections.
 """
 
 import errno
@@ -16,7 +15,7 @@ from collections import Counter
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.fair_shares import FairShares, source_of
 
-#: Connections of all clients, where the system lets the process have so many.
+#: Connections of all clients, if the system permits that number.
 MAX_CLIENTS = 2048
 #: One address alone gets three fifths of the connections, the next one three fifths of the rest.
 PER_FREE = 1.5
@@ -31,7 +30,7 @@ MAX_TLS = 512
 #: What the system answers when nothing more can be opened, by this process or by any.
 _NONE_LEFT = frozenset((errno.EMFILE, errno.ENFILE))
 
-#: Why a connection is refused, as `/metrics` tells it.
+#: Why a connection is refused, as `/metrics` reports it.
 SHARE, FULL = "share", "full"
 #: As `/metrics` and the log call what is refused when a handshake would begin.
 TLS = "tls"
@@ -101,16 +100,16 @@ class DescriptorBudget:
         if shares.take(source):
             return True
         if shares.used >= shares.limit:
-            self._refuse(server, source, FULL, f"clients hold all {shares.limit} connections")
+            self._refuse(server, source, FULL, f"all {shares.limit} client connections are in use")
         else:
-            held = shares.held_by(source)
-            why = f"it holds {held} of {shares.limit}, and others need room"
+            held = shares.count_of(source)
+            why = f"it holds {held} of {shares.limit} connections, more than its share"
             self._refuse(server, source, SHARE, why)
         return False
 
     def _refuse(self, server: str, source: str, reason: str, why: str) -> None:
         self.refused[server, reason] += 1
         self._warn(
-            source, f"{server} {reason}", "%s: a connection from %s is refused: %s",
+            source, f"{server} {reason}", "%s: refused a connection from %s: %s",
             server, source, why,
         )  # fmt: skip

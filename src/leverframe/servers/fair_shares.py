@@ -1,9 +1,9 @@
-"""A supply of which nobody can take so much that others get nothing.
+"""A supply that no holder can exhaust.
 
-A fixed share for everybody would be too small for one alone, or too large for many. So a holder may
-have a given multiple of what is still free: one alone gets most of the supply, and every further
-one makes the shares smaller. The last eighth is for those who have next to nothing yet, so that
-it takes many greedy holders, not a few, to leave nothing for one more.
+A fixed share would be too small for a single holder, or too large for many. So a holder may have a
+given multiple of what is still free: one alone gets most of the supply, and every further one makes
+the shares smaller. The last eighth is for those who have next to nothing yet, so that it takes many
+greedy holders, not a few, to leave nothing for one more.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ class FairShares:
         self._little = max(1, limit // LITTLE_PART)
         self._held: Counter[str] = Counter()
 
-    def held_by(self, holder: str) -> int:
+    def count_of(self, holder: str) -> int:
         return self._held[holder]
 
     def has_room(self, holder: str, amount: int = 1) -> bool:

@@ -1,8 +1,8 @@
 """Faulty answers: what clients of HTTP get while such faults are set (`controller/faults.py`).
 
 Nothing of this is on the way of a request otherwise: a server gets another handler while there are
-faults, and its own again afterwards. The paths of the test bench are spared, or nobody could end
-a fault over HTTP. What takes time here takes real time, in which clients live.
+faults, and its own again afterwards. The paths of the test bench are spared; otherwise a fault
+could not be ended over HTTP. Delays here are real time.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class HttpFaults(PortFaults):
         super().__init__(server)
         self._faults = faults
         self._server = server
-        #: Where requests are noted; it is told what clients really got.
+        #: The journal of requests, which gets the replies that clients really received.
         self._journal = journal
         self._handler: Callable[[Request], SentAnswer] = server.state.handler
         faults.join(self)
@@ -110,7 +110,7 @@ class HttpFaults(PortFaults):
         acting = next((active for active in met if active.fault.kind not in BESIDE), None)
         if acting is not None and acting.fault.kind == "status":
             # Whatever was asked for is not done.
-            return _noted(entry, _status(acting), began)
+            return _record(entry, _status(acting), began)
         own = next((active for active in met if active.fault.kind == OWN), None)
         answer = self._handler(request) if own is None else _own_answer(own)
         reply = await answer if isinstance(answer, Coroutine) else answer
@@ -123,22 +123,24 @@ class HttpFaults(PortFaults):
                 reply = _with_raw_value(active, reply)
         if acting is None:
             return reply
-        return _noted(entry, _MADE_FAULTY[acting.fault.kind](acting, request, reply), began)
+        return _record(entry, _MADE_FAULTY[acting.fault.kind](acting, request, reply), began)
 
 
-def _noted(entry: Any, reply: SentReply, began: float) -> SentReply:
-    """Note what a client really got: no status, and no duration, where that never came."""
+def _record(entry: Any, reply: SentReply, began: float) -> SentReply:
+    """Record what a client really received: no status and no duration if that was nothing."""
     if entry is None:
         return reply
     entry.status = reply.status or None
     entry.duration = perf_counter() - began if reply.status else None
     if isinstance(reply, RawReply) and reply.status:
-        return replace(reply, pieces=_timed(entry, reply.pieces, began))
+        return replace(reply, pieces=_time_pieces(entry, reply.pieces, began))
     return reply
 
 
-async def _timed(entry: Any, pieces: AsyncIterator[bytes], began: float) -> AsyncIterator[bytes]:
-    """Pass on what is written by and by, and note how long all of it took."""
+async def _time_pieces(
+    entry: Any, pieces: AsyncIterator[bytes], began: float
+) -> AsyncIterator[bytes]:
+    """Pass on pieces as they are written, and record the total duration."""
     async for piece in pieces:
         entry.duration = perf_counter() - began
         yield piece
@@ -152,10 +154,10 @@ def _own_answer(active: ActiveFault) -> Reply:
 
 
 def _raw(reply: Reply, data: bytes, end: Ending) -> RawReply:
-    return RawReply(reply.status, _at_once(data), end)
+    return RawReply(reply.status, _in_one_piece(data), end)
 
 
-async def _at_once(data: bytes) -> AsyncIterator[bytes]:
+async def _in_one_piece(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
@@ -171,7 +173,7 @@ async def _in_drops(data: bytes, rate: float) -> AsyncIterator[bytes]:
         await asyncio.sleep(size / rate)
 
 
-def _encoded(request: Request, reply: Reply) -> bytes:
+def _encode(request: Request, reply: Reply) -> bytes:
     return reply.encode(head_only=request.method == "HEAD")
 
 
@@ -181,12 +183,12 @@ def _split(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _dripping(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
-    pieces = _in_drops(_encoded(request, reply), active["rate"])
-    return RawReply(reply.status, pieces, Ending.GO_ON)
+    pieces = _in_drops(_encode(request, reply), active["rate"])
+    return RawReply(reply.status, pieces, Ending.CONTINUE)
 
 
 def _reset(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
-    data = _encoded(request, reply)[: int(active["bytes"])]
+    data = _encode(request, reply)[: int(active["bytes"])]
     # What is still on its way when a connection is reset does not arrive.
     pieces = _then_a_moment(data) if data else _never()
     return RawReply(reply.status if data else NO_STATUS, pieces, Ending.RESET)
@@ -198,14 +200,14 @@ async def _then_a_moment(data: bytes) -> AsyncIterator[bytes]:
 
 
 def _cut(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
-    head, body = _split(_encoded(request, reply))
+    head, body = _split(_encode(request, reply))
     count = active["bytes"]
     kept = len(body) // 2 if count is None else int(count)
     return _raw(reply, head + body[:kept], Ending.CLOSE)
 
 
 def _wrong_length(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
-    head, body = _split(_encoded(request, reply))
+    head, body = _split(_encode(request, reply))
     said = max(0, len(body) + int(active["by"]))
     head = re.sub(rb"(?i)(content-length: )\d+", rb"\g<1>%d" % said, head)
     return _raw(reply, head + body, Ending.CLOSE)
@@ -214,7 +216,7 @@ def _wrong_length(active: ActiveFault, request: Request, reply: Reply) -> SentRe
 def _status(active: ActiveFault) -> Reply:
     code = int(active["code"])
     title = PHRASES.get(code, "An error")
-    return problem_reply(code, f"{title}, by a fault that was set.")
+    return problem_reply(code, f"{title}, caused by a configured fault.")
 
 
 def _garbage(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
@@ -223,7 +225,7 @@ def _garbage(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
     return replace(reply, body=active.random.randbytes(len(reply.body)))
 
 
-def _typed(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+def _with_type(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
     return replace(reply, content_type=active["type"])
 
 
@@ -236,7 +238,7 @@ def _stale(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
 
 
 def _half_open(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
-    return _raw(reply, _encoded(request, reply), Ending.HANG)
+    return _raw(reply, _encode(request, reply), Ending.HANG)
 
 
 def _frozen(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
@@ -261,7 +263,7 @@ _MADE_FAULTY: dict[str, _Made] = {
     "cut": _cut,
     "wrong_length": _wrong_length,
     "garbage": _garbage,
-    "content_type": _typed,
+    "content_type": _with_type,
     "stale": _stale,
     "half_open": _half_open,
     "frozen": _frozen,

@@ -14,10 +14,10 @@ class JournalLog:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._number = 0
-        controller.watchers.add(self._changed)
-        self._changed()
+        controller.watchers.add(self._log_new)
+        self._log_new()
 
-    def _changed(self) -> None:
+    def _log_new(self) -> None:
         for entry in self._controller.engine.machine.journal.since(self._number):
             self._number = entry.number
             if is_of_trouble(entry.cause):
@@ -27,8 +27,8 @@ class JournalLog:
             log.info("%s: %s", entry.cause, entry.text, extra=fields)
 
     async def close(self) -> None:
-        self._controller.watchers.discard(self._changed)
-        self._changed()
+        self._controller.watchers.discard(self._log_new)
+        self._log_new()
 
 
 def is_wanted() -> bool:

@@ -39,12 +39,12 @@ async def reply_when_done(outstanding: Outstanding, done: Callable[[], Reply]) -
 
 class NoSuchPath(Refusal):
     status = 404
-    title = "There is nothing at this path"
+    title = "Nothing at this path"
 
 
 class WrongMethodForPath(Refusal):
     status = 405
-    title = "The path takes another method"
+    title = "Method not allowed at this path"
 
 
 class TooManyTries(Refusal):
@@ -52,9 +52,7 @@ class TooManyTries(Refusal):
     title = "Too many wrong passwords"
 
     def __init__(self, retry_after_s: int) -> None:
-        super().__init__(
-            f"Too many wrong passwords came from your address; try again in {retry_after_s} s."
-        )
+        super().__init__(f"Too many wrong passwords from your address. Retry in {retry_after_s} s.")
         self.retry_after_s = retry_after_s
 
 
@@ -65,14 +63,14 @@ class TooManyStreams(Refusal):
 
     def __init__(self) -> None:
         super().__init__(
-            "Too many streams of the live state are open for your account or address. Close some,"
-            " or read /api/state now and then."
+            "Too many streams of the live state are open for your account or address. Close some, "
+            "or poll /api/state."
         )
 
 
 class TooBusy(Refusal):
     status = 503
-    title = "Too much work is under way"
+    title = "Too much work is in progress"
 
     def __init__(self, detail: str, retry_after_s: int) -> None:
         super().__init__(detail)
@@ -81,7 +79,7 @@ class TooBusy(Refusal):
 
 class ForeignPage(Refusal):
     status = 403
-    title = "Requests from foreign pages are refused"
+    title = "Requests from pages of other sites are refused"
 
 
 class StoreFailed(Refusal):
@@ -90,22 +88,22 @@ class StoreFailed(Refusal):
 
     @staticmethod
     def because(error: StoreUnavailable) -> Refusal:
-        """Return the refusal of a change: it is not stored, or that is not known yet."""
+        """Return the refusal of a change that is not stored, or not known to be."""
         if error.is_taken_over:
             return FencedOff(str(error))
         if error.is_over:
-            # As all that come after it are told, before anything is tried.
+            # The same as for all later changes, which are refused without an attempt.
             return ControllerElsewhere(str(error))
         return NotKnownYet(str(error)) if error.is_in_doubt else StoreFailed(str(error))
 
 
 class NotReadNow(Refusal):
     status = 503
-    title = "This cannot be read now"
+    title = "Temporarily unreadable"
 
     @staticmethod
     def because(error: StoreUnavailable) -> Refusal:
-        """Return the refusal of a question; that of a change where the answer is elsewhere."""
+        """Return the refusal of a read; that of a change if another node has the controller."""
         if error.is_taken_over or error.is_over:
             return StoreFailed.because(error)
         return NotReadNow(error.for_reader or str(error))
@@ -118,4 +116,4 @@ class FencedOff(Refusal):
 
 class NotKnownYet(Refusal):
     status = 503
-    title = "Whether the change is stored is not known yet"
+    title = "Not yet known whether the change is stored"

@@ -1,10 +1,10 @@
 """Commands by SMS: `<code>:<command>`, the command in the same text as over HTTP.
 
-Whoever knows the code of `gsmcode` may do what the administrator may, except for accounts,
-passwords and the servers that stored passwords are sent to: a few letters that somebody could guess
-must not open those. Without a code nobody may do anything. Everything else that arrives (wrong
-codes, advertising) is passed over without an answer; only that it came is logged. Wrong codes make
-their number wait, and all numbers together.
+A sender with the code of `gsmcode` has the rights of the administrator, except for accounts,
+passwords and the servers that receive stored passwords: a short code that can be guessed must not
+open those. Without a configured code no command is accepted. Other messages (wrong codes,
+advertising) get no reply; only their arrival is logged. Wrong codes make their number wait, and all
+numbers together.
 """
 
 import hmac
@@ -31,9 +31,9 @@ log = logging.getLogger(__name__)
 
 #: An answer is one message.
 MAX_LETTERS = 160
-#: Whoever knows the code.
+#: A sender with the right code.
 BY_CODE = Account("", ADMIN, joins_commands=True)
-#: Wrong codes that make nobody wait.
+#: Wrong codes that cause no wait.
 FREE_OF_NUMBER = 3
 FREE_IN_ALL = 10
 FIRST_WAIT_S = 60.0
@@ -59,7 +59,7 @@ class SmsCommands:
             self._log.warning(
                 sender,
                 "wait",
-                "an SMS from %s was passed over: after wrong codes none is looked at for %d s",
+                "ignored an SMS from %s: too many wrong codes, waiting %d s",
                 sender,
                 ceil(wait_s),
             )
@@ -67,7 +67,7 @@ class SmsCommands:
         command = self._command_in(text) if shows_code else None
         if command is None:
             self._log.warning(
-                sender, "code", "an SMS from %s without the right code was passed over", sender
+                sender, "code", "ignored an SMS from %s without the right code", sender
             )
             if shows_code:
                 self._count_wrong_code(sender)
@@ -103,7 +103,7 @@ class SmsCommands:
             if any(call.row.secret for call in calls):
                 raise NotAllowed("Accounts and passwords cannot be set by SMS.")
             if any(call.row.names_server for call in calls):
-                raise NotAllowed("Servers that passwords are sent to cannot be set by SMS.")
+                raise NotAllowed("Servers that receive stored passwords cannot be set by SMS.")
             await controller.perform(
                 [(call, None) for call in calls],
                 Cause("command", f"SMS from {sender}", source=sender),
@@ -125,7 +125,7 @@ class SmsCommands:
 
 
 def _shows_code(text: str) -> bool:
-    """Return whether a text begins with a code; advertising must not make people wait."""
+    """Return whether a text begins with a code; advertising must not cause a wait."""
     before, colon, _ = text.partition(":")
     return bool(colon) and len(before.rstrip()) <= MAX_CODE_LETTERS
 
@@ -139,7 +139,7 @@ class _Failures(Struct):
         beyond = self.count - self.free
         if beyond <= 0:
             return 0.0
-        # The exponent is bounded, too: nothing counts how long somebody goes on.
+        # The exponent is bounded, too, because the number of wrong codes is not.
         return self.last + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(beyond - 1, 10))
 
     def add(self, now: float) -> None:
@@ -150,11 +150,11 @@ class _Failures(Struct):
 class CodeThrottle:
     """The limit of wrong codes by SMS: guessing takes years, and the owner's number is still heard.
 
-    The first wrong codes of a number cost nothing, since people mistype; then each makes it wait
-    twice as long as the one before. A sender is easily forged, so all numbers together wait in the
-    same way, except for those that have shown the right code. What comes during a wait is not
-    looked at, and does not make it longer: no one can keep a number waiting for ever. After a quiet
-    day all is forgotten.
+    The first wrong codes of a number cost nothing, since users mistype; then each makes it wait
+    twice as long as the one before. A sender is easily forged, so all numbers together are limited
+    in the same way, except for those that have shown the right code. What comes during a wait is
+    not looked at, and does not make it longer: a number cannot be kept waiting for ever. After a
+    quiet day all is forgotten.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:

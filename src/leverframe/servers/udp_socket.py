@@ -10,13 +10,13 @@ from time import perf_counter
 IP_PKTINFO = 8
 #: Index of the interface, the local address that the datagram is for, the address it was sent to.
 PACKET_INFO = struct.Struct("=I4s4s")
-#: Others have their turn after so many, or so long.
-_MAX_READ_AT_ONCE = 64
+#: Other work has its turn after this number, or this time.
+_MAX_READ_TOGETHER = 64
 _READ_S = 0.005
 
 
-def bound_udp(host: str, port: int) -> socket.socket:
-    """Bind a UDP socket, which queues datagrams at once; raise OSError if the port is taken."""
+def bind_udp(host: str, port: int) -> socket.socket:
+    """Bind a UDP socket; raise OSError if the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_DGRAM)
     try:
@@ -38,14 +38,14 @@ def datagrams(
 ) -> Iterator[tuple[bytes, bytes, tuple[str, int]]]:
     """Take what has arrived: each datagram, the packet info that came with it, and who sent it."""
     until = perf_counter() + _READ_S
-    for _ in range(_MAX_READ_AT_ONCE):
+    for _ in range(_MAX_READ_TOGETHER):
         if perf_counter() > until:
             return
         try:
             data, notes, _, client = listening.recvmsg(
                 max_bytes, socket.CMSG_SPACE(PACKET_INFO.size)
             )
-        except OSError:  # nothing more, an answer that did not reach a client, or closed meanwhile
+        except OSError:  # nothing more, a reply that did not reach a client, or a closed socket
             return
         for level, kind, note in notes:
             if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):

@@ -1,7 +1,7 @@
-"""What every fleet can do, in this process or at a node that runs elsewhere.
+"""The methods of every fleet, in this process or at a node elsewhere.
 
-Everything is asked of the API of the node, as `leverframe fleet` does it. Names and tags choose
-controllers: those of these names that have all of these tags, all of them where neither is given.
+They use the API of the node, as `leverframe fleet` does. Names and tags select controllers: those
+with one of the names and all of the tags; all controllers without names and tags.
 """
 
 import asyncio
@@ -53,11 +53,11 @@ _Report = TypeVar("_Report")
 
 
 class AnyFleet(ABC, Generic[TwinOf]):
-    """Controllers of one node. What the node refuses raises `NodeRefused`, in its words."""
+    """Controllers of one node. A refusal of the node raises `NodeRefused` with its sentence."""
 
     def __init__(self, node: NodeAsking) -> None:
         self._asked = node
-        #: Their common time, for code under test that shall go by it.
+        #: Their common time, for code under test that uses it.
         self.clock = TwinClock(lambda: self.now)
 
     @property
@@ -68,18 +68,18 @@ class AnyFleet(ABC, Generic[TwinOf]):
     # --- looking ----------------------------------------------------------------------------------
 
     def overview(self) -> NodeReport:
-        """Report on the node: counts, tags, versions, the time, snapshots, troubles."""
+        """Report on the node: counts, tags, versions, the time, snapshots, problems."""
         return self._do(nodes.show_overview)
 
     def health(self) -> NodeHealth:
-        """Return whether the node and its controllers are well, as supervisors ask it."""
+        """Return the health of the node and its controllers, as supervisors see it."""
         report = self._do(nodes.show_health)
         assert isinstance(report, NodeHealth)
         return report
 
     def listed(self, *names: str, tag: Tags = ()) -> list[MemberReport]:
         """List controllers: version, tags, health, time, and where they answer."""
-        return self._do(controllers.list_controllers, _chosen(names, tag))
+        return self._do(controllers.list_controllers, _selection(names, tag))
 
     def show(self, name: str) -> MemberDetails:
         """Report on one controller, with the settings that differ from the factory settings."""
@@ -115,14 +115,14 @@ class AnyFleet(ABC, Generic[TwinOf]):
         port: int | None = None,
         dry_run: bool = False,
     ) -> MadeReport:
-        """Make controllers, all or none: `add("gh-{n}", count=3, hw="3.5", tags="north")`.
+        """Create controllers, all or none: `add("gh-{n}", count=3, hw="3.5", tags="north")`.
 
         They begin with a `template`: a backup (`.toml`, `.json`, `.bin`), or values by path. The
         first has the address and the port that are given, the others the next ones.
         """
         body = None if template is None else template_body(template, hw, sw)
         given = {"name": name, "count": count, "first": first, "hw": hw, "sw": sw}
-        given |= {"tags": _listed(tags), "address": address, "port": port, "dry_run": dry_run}
+        given |= {"tags": _list_of(tags), "address": address, "port": port, "dry_run": dry_run}
         return self._make(new_controllers.add_controllers, given, body)
 
     def fork(
@@ -140,42 +140,42 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
         On real time they begin with its settings. Addresses and ports are given as by `add`.
         """
-        given = {"name": name, "to": to, "count": count, "first": first, "tags": _listed(tags)}
+        given = {"name": name, "to": to, "count": count, "first": first, "tags": _list_of(tags)}
         return self._make(
             new_controllers.fork_controller, {**given, "address": address, "port": port}
         )
 
     def remove(self, *names: str, tag: Tags = ()) -> BulkReport:
         """Remove controllers with all that is stored of them; some must be chosen."""
-        return self._do(controllers.remove_controllers, _chosen(names, tag))
+        return self._do(controllers.remove_controllers, _selection(names, tag))
 
     def rename(self, name: str, to: str) -> MemberReport:
-        """Give a controller another name, by which it answers from then on."""
+        """Rename a controller."""
         return self._do(controllers.rename_controller, {"name": name, "to": to})
 
     def place(
         self, name: str, *, address: str | None = None, port: int | None = None
     ) -> MemberReport:
-        """Give a controller an address or a port of its own: `place("gh-1", address="127.0.0.7")`.
+        """Assign an address or a port to a controller:
 
-        The address `"none"` and the port 0 take away what it has; what is not given stays. It goes
-        on with what it does, its connections end.
+        `place("gh-1", address="127.0.0.7")`. The address `"none"` and the port 0 remove the present
+        one; an omitted one stays. The controller keeps running; its connections end.
         """
         given = {"name": name, "address": address, "port": port}
         return self._do(controllers.place_controller, given)
 
     def start_again(self, *names: str) -> BulkReport:
-        """Try again to start controllers that did not start with the node; all without names."""
+        """Retry controllers that failed to start with the node; all of them without names."""
         return self._do(new_controllers.start_controllers, {"name": list(names)})
 
     def tag(self, *names: str, tag: Tags = (), add: Tags = (), remove: Tags = ()) -> BulkReport:
-        """Give tags to controllers, and take tags from them: `tag("gh-1", add="north")`."""
-        changed = {"add": _listed(add), "remove": _listed(remove)}
-        return self._do(controllers.tag_controllers, {**_chosen(names, tag), **changed})
+        """Add tags to controllers, and remove tags: `tag("gh-1", add="north")`."""
+        changed = {"add": _list_of(add), "remove": _list_of(remove)}
+        return self._do(controllers.tag_controllers, {**_selection(names, tag), **changed})
 
     def export(self, *names: str, tag: Tags = ()) -> list[ExportedController]:
-        """Return controllers as a fleet file and settings files describe them, without secrets."""
-        return self._do(controllers.export_controllers, _chosen(names, tag))
+        """Return controllers as in a fleet file and settings files, without secrets."""
+        return self._do(controllers.export_controllers, _selection(names, tag))
 
     def export_to(self, folder: str | Path, *names: str, tag: Tags = ()) -> dict[str, Path]:
         """Write `fleet.toml` and a settings file for each into a new folder; return these files.
@@ -202,16 +202,19 @@ class AnyFleet(ABC, Generic[TwinOf]):
         target, _, body = command.strip().partition(" ")
         how = {"command": target, "dry_run": dry_run, "all_or_none": all_or_none}
         return self._do(
-            commands.send_command, {**_chosen(names, tag), **how}, body.encode() or None
+            commands.send_command, {**_selection(names, tag), **how}, body.encode() or None
         )
 
     def fault(self, fault: Fault | str, *names: str, tag: Tags = (), seed: int = 0) -> BulkReport:
-        """Let something go wrong: `fault(faults.slow("5s"), tag="north")`, or as `/sim.cgi` does.
+        """Set a fault:
 
-        Each has a seed of its own, made from the one that is given.
+        `fault(faults.slow("5s"), tag="north")`, or in the syntax of `/sim.cgi`. Each controller has
+        its own seed, derived from the given one.
         """
         text = fault if isinstance(fault, str) else fault.text
-        return self._do(commands.set_faults, {**_chosen(names, tag), "fault": text, "seed": seed})
+        return self._do(
+            commands.set_faults, {**_selection(names, tag), "fault": text, "seed": seed}
+        )
 
     def end_faults(self, *names: str, tag: Tags = ()) -> BulkReport:
         """End all faults of controllers."""
@@ -219,7 +222,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def snapshot(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Take a snapshot of controllers under a label, which the node keeps; up to 20 of them."""
-        return self._do(snapshots.take_snapshot, {**_chosen(names, tag), "label": label})
+        return self._do(snapshots.take_snapshot, {**_selection(names, tag), "label": label})
 
     def snapshots(self) -> list[KeptSnapshot]:
         """List the snapshots that the node keeps: label, when taken, how many controllers."""
@@ -231,7 +234,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Restore controllers from a snapshot; on real time they restart with it."""
-        report = self._do(snapshots.restore_controllers, {**_chosen(names, tag), "label": label})
+        report = self._do(snapshots.restore_controllers, {**_selection(names, tag), "label": label})
         self.clock.was_moved()
         return report
 
@@ -253,7 +256,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         how = {"groups": groups, "success": success, "errors": errors}
         how |= {"check_health": "1" if check_health else "0"}
         planned = self._do(
-            rollouts.plan_rollout, {**_chosen(names, tag), **how}, "\n".join(commands).encode()
+            rollouts.plan_rollout, {**_selection(names, tag), **how}, "\n".join(commands).encode()
         )
         assert planned.job is not None
         return TwinRollout(self._asked, planned.job.id).start()
@@ -265,61 +268,64 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
         `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
         """
-        self._advance({**_chosen(names, tag), "for": f"{seconds_of(duration):.9f}"})
+        self._advance({**_selection(names, tag), "for": f"{seconds_of(duration):.9f}"})
 
     async def aadvance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
         """Do the same as `advance`, beside the event loop of the test."""
         await asyncio.to_thread(lambda: self.advance(duration, *names, tag=tag))
 
     def advance_to(self, moment: WhenText, *names: str, tag: Tags = ()) -> None:
-        """Let time pass for each until a moment; it is refused where it has passed for one.
+        """Let time pass until a moment; refused if it has passed for one of the controllers.
 
         `"2026-03-29T03:00"`, a `datetime`, or seconds since 1970; without an offset it is by the
         time zone of the node.
         """
-        self._advance({**_chosen(names, tag), "to": _moment_text(moment)})
+        self._advance({**_selection(names, tag), "to": _moment_text(moment)})
 
     def step(self, *names: str, tag: Tags = ()) -> float:
-        """Let time pass until something is due for one; return how long, 0 if nothing is.
+        """Let time pass until something is due; return how long, 0 if nothing is.
 
         `while not fleet["gh-2"].state["OUT0"]: fleet.step()`.
         """
-        return self._advance({**_chosen(names, tag), "step": True}).moved_s
+        return self._advance({**_selection(names, tag), "step": True}).moved_s
 
     def run_at(self, rate: float) -> None:
-        """Let the time of all run by itself, so many seconds in a second, until `freeze`."""
+        """Run the time of all at this number of seconds per second, until `freeze`."""
         self._advance({"rate": rate})
 
     def freeze(self) -> None:
-        """Let the time of all stand still."""
+        """Stop the time of all."""
         self._advance({"rate": 0})
 
-    def _advance(self, given: dict[str, Any]) -> AdvanceReport:
-        report = self._do(advance_time, given)
+    def _advance(self, target: dict[str, Any]) -> AdvanceReport:
+        report = self._do(advance_time, target)
         self.clock.was_moved()
         return report
 
     # --- inside -----------------------------------------------------------------------------------
 
     def _make(
-        self, operation: Operation[MadeReport], given: dict[str, Any], body: bytes | None = None
+        self,
+        operation: Operation[MadeReport],
+        parameters: dict[str, Any],
+        body: bytes | None = None,
     ) -> MadeReport:
-        return self._do(operation, given, body)
+        return self._do(operation, parameters, body)
 
     def _do(
         self,
         operation: Operation[_Report],
-        given: Mapping[str, Any] = NOTHING,
+        parameters: Mapping[str, Any] = NOTHING,
         body: bytes | None = None,
     ) -> _Report:
-        return self._asked.carry_out(operation, given, body)
+        return self._asked.carry_out(operation, parameters, body)
 
 
-def _chosen(names: Sequence[str], tag: Tags) -> dict[str, Any]:
-    return {"name": list(names), "tag": _listed(tag)}
+def _selection(names: Sequence[str], tag: Tags) -> dict[str, Any]:
+    return {"name": list(names), "tag": _list_of(tag)}
 
 
-def _listed(tags: Tags) -> list[str]:
+def _list_of(tags: Tags) -> list[str]:
     return [tags] if isinstance(tags, str) else list(tags)
 
 

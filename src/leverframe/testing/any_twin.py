@@ -21,7 +21,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.moments import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.loop_thread import beside_loop
 from leverframe.testing.outbox import TwinOutbox
-from leverframe.testing.seeds import is_within_test, new_seed, written_call
+from leverframe.testing.seeds import is_within_test, new_seed, write_call
 from leverframe.testing.transport import (
     READ_COMMUNITY,
     WRITE_COMMUNITY,
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 DAY = "1d"
 STATUS = "/json/status.json"
-#: How many requests and entries of the journal a report tells.
+#: The number of requests and of journal entries in a report.
 REPORTED = 20
 #: All twins that were started and are not yet forgotten.
 STARTED_TWINS: "WeakSet[AnyTwin]" = WeakSet()
 _NUMBERS = count(1)
 #: What the title of a refusal is where a condition did not come to hold; else it is bad.
-CONDITION_NOT_MET = "The condition did not come to hold"
+CONDITION_NOT_MET = "The condition was not met"
 BAD_REQUEST = 400
 
 Awaited = str | Callable[[], object]
@@ -73,7 +73,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         self.outbox = TwinOutbox(
             lambda: self._json("/api/outbox"), lambda: self._operate("/sim.cgi?outbox=clear")
         )
-        #: Its time, for code under test that shall go by it.
+        #: Its time, for code under test that uses it.
         self.clock = TwinClock(lambda: self.now)
         #: What `report` said when the twin was closed within a test, or because of an error.
         self.last_report: str | None = None
@@ -111,7 +111,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return self
 
     def close(self) -> None:
-        """Switch it off and give everything back."""
+        """Switch it off and release its resources."""
         self._keep_report()
         for fork in self._forks:
             fork.close()
@@ -120,7 +120,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     @property
     def name(self) -> str:
-        """What it is called at present."""
+        """Its present name."""
         name: str = self._json(STATUS)["sname"]
         return name
 
@@ -154,7 +154,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return self._transport.snapshot()
 
     def restore(self, snapshot: TwinSnapshot) -> None:
-        """Resume from a snapshot, as if what came since had not been."""
+        """Resume from a snapshot and discard everything since then."""
         from leverframe.testing.beginning import state_of
 
         self._transport.go_back(state_of(snapshot, self._transport.keeper))
@@ -200,11 +200,11 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
         """Return the text that a client gets; raise `TwinRefused` where it is refused."""
         from leverframe.testing.misuse import check_auth, check_texts
-        from leverframe.testing.twin_client import fetched
+        from leverframe.testing.twin_client import fetch_text
 
         check_texts("get", [path], "/json/all.json")
         check_auth(auth)
-        return fetched(self.url, path, auth or self.account, self.ca_file, self.door)
+        return fetch_text(self.url, path, auth or self.account, self.ca_file, self.door)
 
     aget = beside_loop(get)
 
@@ -251,7 +251,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     @property
     def recipe(self) -> str:
         """The call that makes the same twin again, with its seed; without passwords."""
-        return written_call(self._made_by, {**self._given, "seed": self.seed})
+        return write_call(self._made_by, {**self._given, "seed": self.seed})
 
     #: The call that makes such a twin.
     _made_by = "Twin"
@@ -259,7 +259,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     _reports_each_end = False
 
     def report(self) -> str:
-        """List the last requests and journal entries, for people who look for a mistake.
+        """List the last requests and journal entries, for debugging.
 
         The last line is the call that makes the same twin again, with its seed.
         """
@@ -296,7 +296,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         items = {**as_readings(readings), **more}
         check_labels(items)
         if items:
-            query = "&".join(f"{label}={_sensed(value)}" for label, value in items.items())
+            query = "&".join(f"{label}={_encode_reading(value)}" for label, value in items.items())
             self._operate(f"/sim.cgi?{query}")
 
     asense = beside_loop(sense)
@@ -360,7 +360,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         else:
             is_reached = self._wait_in_twin(condition, limit_s)
         if not is_reached:
-            raise TwinNotReached(f"{condition!r} did not hold within {limit}.")
+            raise TwinNotReached(f"{condition!r} was not met within {limit}.")
 
     def _wait_in_twin(self, condition: str, limit_s: float) -> bool:
         """Let the twin itself judge a condition, beside its engine; return whether it held."""
@@ -437,7 +437,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         return f"<{type(self).__name__} {self.profile} seed {self.seed}>"
 
 
-def _sensed(value: Any) -> str:
+def _encode_reading(value: Any) -> str:
     if value is None:
         return "none"
     return quote(str(int(value) if isinstance(value, bool) else value), safe=":")

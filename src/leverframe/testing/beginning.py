@@ -77,26 +77,29 @@ class Beginning(Struct, frozen=True):
         return config
 
 
-def read_beginning(given: Mapping[str, Any]) -> Beginning:
+def read_beginning(arguments: Mapping[str, Any]) -> Beginning:
     """Read the parameters of a twin; refuse what none can begin with."""
-    check_parameters(given)
-    hw, sw, start = given["hw"], given["sw"], given["start"]
-    unit = read_given(given["settings"], hw, sw)
-    check_port(given["port"] or 0)
-    profile, zone = version_for(hw, sw, unit.settings), Config(timezone=given["timezone"]).zone()
+    check_parameters(arguments)
+    hw, sw, start = arguments["hw"], arguments["sw"], arguments["start"]
+    unit = read_settings(arguments["settings"], hw, sw)
+    check_port(arguments["port"] or 0)
+    profile, zone = (
+        version_for(hw, sw, unit.settings),
+        Config(timezone=arguments["timezone"]).zone(),
+    )
     return Beginning(
-        given,
+        arguments,
         profile,
         zone,
         VirtualClock.START if start is None else wall_of(start, zone),
         leaves_for(unit.settings, profile),
-        list((given["accounts"] or {}).items()),
-        given["recorded"] or unit.recording,
+        list((arguments["accounts"] or {}).items()),
+        arguments["recorded"] or unit.recording,
         unit.pulled,
     )
 
 
-def switched_on(beginning: Beginning) -> dict[str, Any]:
+def settings_of_servers(beginning: Beginning) -> dict[str, Any]:
     """Return the settings that switch on the servers that were asked for."""
     given, wanted = beginning.given, dict[str, Any]()
     if given["modbus"]:
@@ -153,14 +156,14 @@ class GivenUnit(NamedTuple):
     pulled: "PulledUnit | None" = None
 
 
-def read_given(
-    given: "GivenSettings | PulledUnit | None", hw: str | None, sw: str | None
+def read_settings(
+    source: "GivenSettings | PulledUnit | None", hw: str | None, sw: str | None
 ) -> GivenUnit:
     """Read what is given as settings; `hw` and `sw` are for a unit file that names no version."""
-    if isinstance(given, str) and given.startswith(SCHEMES):
-        return _from_pulled(_read_unit(given))
-    if isinstance(given, str | Path):
-        path = Path(given)
+    if isinstance(source, str) and source.startswith(SCHEMES):
+        return _from_pulled(_read_unit(source))
+    if isinstance(source, str | Path):
+        path = Path(source)
         if path.suffix == RECORDING:
             from leverframe.units.recorded_unit import recorded_unit
 
@@ -168,17 +171,17 @@ def read_given(
         if path.suffix == ".toml" and not BACKUP_KEYS & read_toml(path, BadSettings)[1].keys():
             return GivenUnit(_read_unit_file(path, hw, sw))
         return GivenUnit(path)
-    if given is None or isinstance(given, Content | Mapping):
-        return GivenUnit(given)
+    if source is None or isinstance(source, Content | Mapping):
+        return GivenUnit(source)
     from leverframe.units.pulled_unit import PulledUnit
 
-    if not isinstance(given, PulledUnit):
+    if not isinstance(source, PulledUnit):
         raise BadSettings(
-            f"A twin cannot begin with {type(given).__name__!r}. Allowed: values by path, a backup"
+            f"A twin cannot begin with {type(source).__name__!r}. Allowed: values by path, a backup"
             f" (.toml, .json, .bin), a unit file (.toml), a recording ({RECORDING}), a pulled unit,"
             " or the URL of a unit."
         )
-    return _from_pulled(given)
+    return _from_pulled(source)
 
 
 def _from_pulled(unit: "PulledUnit", recording: Path | None = None) -> GivenUnit:
@@ -230,9 +233,9 @@ def read_snapshot(path: str | Path) -> tuple[bytes, SavedSnapshot]:
         raise BadSnapshot(f"{path}: {error}") from None
 
 
-def parameters_of(saved: SavedSnapshot, given: dict[str, Any]) -> dict[str, Any]:
+def parameters_of(saved: SavedSnapshot, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a twin that is loaded from a snapshot."""
-    if refused := [name for name in OF_SNAPSHOT if name in given]:
+    if refused := [name for name in OF_SNAPSHOT if name in arguments]:
         raise BadSnapshot(
             f"{', '.join(refused)}: the snapshot says this itself. Allowed beside it: accounts,"
             " tls, mqtt, lenient, recorded, seed, port."
@@ -242,7 +245,7 @@ def parameters_of(saved: SavedSnapshot, given: dict[str, Any]) -> dict[str, Any]
         "sw": saved.profile.sw,
         "mac": saved.identity.get("identity.mac"),
         "timezone": saved.timezone,
-        **given,
+        **arguments,
     }
 
 

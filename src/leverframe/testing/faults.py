@@ -77,7 +77,7 @@ def slow(delay: Time, jitter: Time = 0) -> Fault:
 
 
 def drip(rate: float = 100) -> Fault:
-    """Answer in drops, so many bytes in a second."""
+    """Answer slowly, at this number of bytes per second."""
     return _fault("drip", rate=rate)
 
 
@@ -92,17 +92,17 @@ def reset() -> Fault:
 
 
 def reset_after(count: int) -> Fault:
-    """Reset the connection after so many bytes of the answer."""
+    """Reset the connection after this number of bytes of the answer."""
     return _fault("reset", bytes=count)
 
 
 def cut(count: int | None = None) -> Fault:
-    """Close the connection after so many bytes of the body, or after half of it."""
+    """Close the connection after this number of bytes of the body, or after half of it."""
     return _fault("cut", bytes=count)
 
 
 def wrong_length(by: int = 10) -> Fault:
-    """Promise so many bytes more than come, or fewer."""
+    """Announce more bytes than follow by this number, or fewer."""
     return _fault("wrong_length", by=by)
 
 
@@ -122,12 +122,12 @@ def content_type(type_: str = "text/html") -> Fault:
 
 
 def stale() -> Fault:
-    """Go on giving the first answer of each address."""
+    """Repeat the first answer of each address."""
     return _fault("stale")
 
 
 def half_open() -> Fault:
-    """Answer, then leave the connection open without another word."""
+    """Answer, then leave the connection open and silent."""
     return _fault("half_open")
 
 
@@ -152,7 +152,7 @@ def brown_out(cycles: int = 3, off: Time = 1, on: Time = 2) -> Fault:
 
 
 def clock_wrong(by: float = 3600) -> Fault:
-    """Let the wall clock be wrong by so many seconds."""
+    """Set the wall clock wrong by this number of seconds."""
     return _fault("clock_wrong", by=by)
 
 
@@ -162,12 +162,12 @@ def clock_jumps(by: float = 600, every: Time = 60) -> Fault:
 
 
 def stuck_output(label: str, at: str = "present") -> Fault:
-    """Let a relay stay where it is, `on` or `off`, whatever it is told."""
+    """Keep a relay `on` or `off`, whatever is commanded."""
     return _fault("output_stuck", label=label, at=at)
 
 
 def reversed_output(label: str) -> Fault:
-    """Let a relay do the opposite of what it is told."""
+    """Let a relay do the opposite of each command."""
     return _fault("output_reversed", label=label)
 
 
@@ -221,14 +221,14 @@ def modbus(
 ) -> Fault:
     """Let the Modbus TCP server give an `exception` with a code, be `silent`, send `garbage` or a
     `wrong id`, `reset` the connection, `cut` answers after `count` bytes (half of them if not
-    given), `delay` them by real time, or `corrupt` so many bytes of them (one if not given).
+    given), `delay` them by real time, or `corrupt` this number of their bytes (default: one).
     """
     return _fault("modbus", what=what, code=code, delay=delay, bytes=count)
 
 
 def mqtt(what: str = "reset", delay: Time | None = None, count: int | None = None) -> Fault:
     """Let the connection to the MQTT broker `reset` instead of sending, `cut` what it sends after
-    `count` bytes and close, `delay` it by real time, or `corrupt` so many bytes of it.
+    `count` bytes and close, `delay` it by real time, or `corrupt` this number of its bytes.
     """
     return _fault("mqtt", what=what, delay=delay, bytes=count)
 

@@ -120,7 +120,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     @overload
     def __getitem__(self, place: slice) -> Sequence[Twin]: ...
     def __getitem__(self, place: int | str | slice) -> Twin | Sequence[Twin]:
-        return self._named(place) if isinstance(place, str) else self._twins[place]
+        return self._find_twin(place) if isinstance(place, str) else self._twins[place]
 
     def __len__(self) -> int:
         return len(self._twins)
@@ -137,7 +137,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     def now(self) -> datetime:
         return self._twins[0].now
 
-    def _named(self, name: str) -> MemberTwin:
+    def _find_twin(self, name: str) -> MemberTwin:
         for twin, member in zip(self._twins, self._members(), strict=True):
             if member.name == name:
                 return twin
@@ -145,26 +145,32 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
 
     def _twin_of(self, report: MemberReport) -> MemberTwin:
         try:
-            return self._named(report.name)
+            return self._find_twin(report.name)
         except KeyError:
-            # Somebody else made it at the node.
-            return self._joined(report.name)
+            # Another client created it at the node.
+            return self._join(report.name)
 
     # --- making -----------------------------------------------------------------------------------
 
     def _make(
-        self, operation: Operation[MadeReport], given: dict[str, Any], body: bytes | None = None
+        self,
+        operation: Operation[MadeReport],
+        parameters: dict[str, Any],
+        body: bytes | None = None,
     ) -> MadeReport:
         """Make controllers that are twins of this fleet, each with an address of its own."""
-        if given.get("address") is None:
-            given = {**given, "address": self._node.reserve_addresses(given["count"])}
-        made = super()._make(operation, given, body)
+        if parameters.get("address") is None:
+            parameters = {
+                **parameters,
+                "address": self._node.reserve_addresses(parameters["count"]),
+            }
+        made = super()._make(operation, parameters, body)
         if not made.dry_run:
             for name in made.names:
-                self._joined(name)
+                self._join(name)
         return made
 
-    def _joined(self, name: str) -> MemberTwin:
+    def _join(self, name: str) -> MemberTwin:
         """Take a controller that the node has to the twins."""
         member = self._node.member(name)
         profile = member.controller.profile
@@ -256,7 +262,7 @@ class Fleet(AnyFleet[Twin], Sequence[Twin]):
     # --- time -------------------------------------------------------------------------------------
 
     def advance(self, duration: Duration, *names: str, tag: Tags = ()) -> None:
-        """Let time pass; what is due happens in the order of time, whoever's it is."""
+        """Let time pass; due events of all twins happen in the order of time."""
         if self._are_alone:
             LOOP_THREAD.run(advance_together(self._controllers(), seconds_of(duration)))
             self.clock.was_moved()

@@ -31,11 +31,11 @@ from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing.beginning import (
     Beginning,
     account_leaves,
-    switched_on,
+    settings_of_servers,
 )
 from leverframe.testing.loop_thread import LOOP_THREAD, on_loop
 from leverframe.testing.transport import THIS_PROCESS, Transport, TwinSnapshot
-from leverframe.testing.twin_client import checked
+from leverframe.testing.twin_client import check_reply
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"
@@ -52,7 +52,7 @@ class InProcess(Transport):
         self.config = beginning.config()
         self.beginning = beginning
         self._seed = seed
-        self._leaves = beginning.leaves | switched_on(beginning)
+        self._leaves = beginning.leaves | settings_of_servers(beginning)
         recorded = beginning.recorded
         self.answers = None if recorded is None else read_answers(Path(recorded))
         self._identity = ConfiguredIdentity(self.config.name, self.config.mac_address())
@@ -137,7 +137,7 @@ class InProcess(Transport):
             identity |= self.saved[1].identity
         return self._leaves | await account_leaves(self.beginning.accounts), identity
 
-    def forked(self) -> Self:
+    def fork(self) -> Self:
         """Return one that begins the same, elsewhere; it stays away from a broker."""
         other = copy(self)
         other.config = replace(self.config, port=0)
@@ -153,7 +153,7 @@ class InProcess(Transport):
         path, mark, query = target.partition("?")
         request = Request(method, path, query if mark else None, {}, body, BY_TEST)
         reply: Any = await complete_answer(self.running.web.handle(request, requester=UNRESTRICTED))
-        return checked(reply.status, reply.body, target)
+        return check_reply(reply.status, reply.body, target)
 
     @on_loop
     async def snapshot(self) -> TwinSnapshot:

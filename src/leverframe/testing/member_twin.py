@@ -53,7 +53,7 @@ class TwinNode:
                     snmp_port=0,
                 )
                 self._web = await node_of(node_config, self._lane, VirtualClock(wall))
-                # Strictly in order of time, whoever's something is.
+                # Strictly in order of time across all controllers.
                 self._web.time.window_s = 0.0
                 await self._web.node.door.listen(HOST, 0)
             node = self._web.node
@@ -71,12 +71,12 @@ class TwinNode:
             return member
 
     def reserve_addresses(self, count: int) -> str:
-        """Return the first of some addresses that follow each other and nobody has."""
+        """Return the first of a row of free consecutive addresses."""
         numbers = [next(self._numbers) for _ in range(max(count, 1))]
         return _address(numbers[0])
 
     async def remove(self, member: Member) -> None:
-        """Remove a controller, unless somebody has; the node ends with the last one."""
+        """Remove a controller if it still exists; the node ends with the last one."""
         async with self._changing:
             node = self._running.node
             if not member.has_left:
@@ -190,7 +190,7 @@ class InNode(InProcess):
     async def stand_for(self, member: Member) -> None:
         """Use a controller that the node has, and remove it at the end."""
         async with AsyncExitStack() as parts:
-            parts.push_async_callback(self._removed, member)
+            parts.push_async_callback(self._remove, member)
             if self.uses_broker:
                 member.built.mqtt.start()
                 parts.push_async_callback(member.built.mqtt.close)
@@ -209,6 +209,6 @@ class InNode(InProcess):
             self.url, self.door = f"http://{record.address}:{self._node.port}", None
             self.host = record.address
 
-    async def _removed(self, member: Member) -> None:
+    async def _remove(self, member: Member) -> None:
         self.member, self.host = None, HOST
         await self._node.remove(member)

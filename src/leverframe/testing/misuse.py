@@ -30,33 +30,33 @@ class BadCall(ErrorForPeople, ValueError):
     """A twin was asked for what cannot be: what is wrong, and what is allowed."""
 
 
-def unknown(what: str, given: object, allowed: Collection[str]) -> BadCall:
+def unknown(what: str, mistaken: object, allowed: Collection[str]) -> BadCall:
     """Make the error about a word that is none of the allowed ones, which follow nearest first."""
     # Imported here: a test without mistakes needs no guesses.
     from difflib import SequenceMatcher, get_close_matches
 
-    word = str(given)
+    word = str(mistaken)
     meant = get_close_matches(word, allowed, 1)
     guess = f" Did you mean {meant[0]!r}?" if meant else ""
     nearest = sorted(allowed, key=lambda one: (-SequenceMatcher(None, word, one).ratio(), one))
-    return BadCall(f"{what} {given!r} is unknown.{guess} Allowed: {', '.join(nearest)}.")
+    return BadCall(f"{what} {mistaken!r} is unknown.{guess} Allowed: {', '.join(nearest)}.")
 
 
 def check_names(
-    call: Callable[..., object], what: str, given: Iterable[str], also: Iterable[str] = ()
+    call: Callable[..., object], what: str, names: Iterable[str], also: Iterable[str] = ()
 ) -> None:
     """Refuse parameters that a call does not have."""
     parameters = inspect.signature(call).parameters.values()
     known = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
     known += also
-    for name in given:
+    for name in names:
         if name not in known:
             raise unknown(f"{what}: parameter", name, known)
 
 
-def check_parameters(given: Mapping[str, Any]) -> None:
+def check_parameters(parameters: Mapping[str, Any]) -> None:
     """Refuse what a twin cannot be made of because of its type, such as `modbus=5020`."""
-    for name, value in given.items():
+    for name, value in parameters.items():
         if name in _FLAGS and not isinstance(value, bool):
             where = f"; {_ADDRESS_OF[name]}" if name in _ADDRESS_OF else ""
             raise BadCall(f"{name} is True or False, not {value!r}{where}.")
@@ -80,9 +80,9 @@ def _check_accounts(accounts: object) -> None:
         raise BadCall('accounts are passwords by name, such as {"keeper": "secret word"}.')
 
 
-def check_texts(what: str, given: Iterable[object], example: str) -> None:
+def check_texts(what: str, texts: Iterable[object], example: str) -> None:
     """Refuse what is no text."""
-    for one in given:
+    for one in texts:
         if not isinstance(one, str) or not one:
             raise BadCall(f"{what} takes texts such as {example!r}, not {one!r}.")
 
@@ -94,28 +94,28 @@ def check_auth(auth: object) -> None:
         raise BadCall('auth is a name and a password, such as ("keeper", "secret word").')
 
 
-def check_number(what: str, given: object) -> None:
+def check_number(what: str, number: object) -> None:
     """Refuse what is no number."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        raise BadCall(f"{what} is a number, not {given!r}.")
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise BadCall(f"{what} is a number, not {number!r}.")
 
 
-def check_condition(given: object) -> None:
+def check_condition(condition: object) -> None:
     """Refuse what is neither a condition in words nor a function."""
-    if not isinstance(given, str) and not callable(given):
+    if not isinstance(condition, str) and not callable(condition):
         raise BadCall(
             f"until takes a condition such as 'DS1 >= 30', or a function without arguments, not"
-            f" {given!r}."
+            f" {condition!r}."
         )
 
 
-def as_readings(given: object) -> Mapping[str, Any]:
+def as_readings(readings: object) -> Mapping[str, Any]:
     """Return readings by label; refuse what is no mapping."""
-    if given is None:
+    if readings is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise BadCall(f'sense takes readings by label such as {{"DS1": 21.5}}, not {given!r}.')
-    return given
+    if not isinstance(readings, Mapping):
+        raise BadCall(f'sense takes readings by label such as {{"DS1": 21.5}}, not {readings!r}.')
+    return readings
 
 
 def check_labels(labels: Iterable[object]) -> None:

@@ -41,21 +41,21 @@ if TYPE_CHECKING:
 KEPT_BY_FORKS = ("accounts", "tls", "lenient", "recorded")
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0
-#: How long one that is to be killed may take to tell its time.
+#: How long a process that is to be killed may take to report its time.
 TIME_S = 2.0
 #: The snapshot that `reset` goes back to.
 FIRST = "start"
 
 
 class TwinDidNotStart(ErrorForPeople):
-    """The process ended instead of serving: what it said."""
+    """The process ended instead of serving: its output."""
 
 
 class ProcessTwin(AnyTwin):
     """A controller in a process of its own, on virtual time, with a data folder.
 
     Takes what `Twin` takes, but no broker, and `data`: the folder in which it remembers, if none is
-    named a temporary one. After `kill`, `start` goes on with that folder and time.
+    named a temporary one. After `kill`, `start` continues with that folder and time.
     """
 
     _made_by = "Twin.process"
@@ -95,7 +95,7 @@ class ProcessTwin(AnyTwin):
         return self._transport.running.pid
 
     def kill(self) -> None:
-        """End the process as a power cut would, without a word (SIGKILL)."""
+        """End the process as a power cut would (SIGKILL)."""
         self._transport.kill()
 
     def reset(self) -> None:

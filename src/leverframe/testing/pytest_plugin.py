@@ -280,7 +280,7 @@ def pytest_fixture_setup(
 # --- leaks and reports ----------------------------------------------------------------------------
 
 
-def _started() -> "set[AnyTwin]":
+def _twins_of_process() -> "set[AnyTwin]":
     """Return the twins that were started in this process, without loading the kit."""
     kit = sys.modules.get("leverframe.testing.any_twin")
     return set() if kit is None else set(kit.STARTED_TWINS)
@@ -288,18 +288,18 @@ def _started() -> "set[AnyTwin]":
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    item.stash[_BEFORE] = WeakSet(_started())
+    item.stash[_BEFORE] = WeakSet(_twins_of_process())
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    before = _started()
+    before = _twins_of_process()
     try:
         with seeds_from(item.nodeid):
             return (yield)
     finally:
-        item.stash[_LEFT] = [twin for twin in _started() - before if twin not in _MANAGED]
+        item.stash[_LEFT] = [twin for twin in _twins_of_process() - before if twin not in _MANAGED]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -329,7 +329,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         before = item.stash.get(_BEFORE, WeakSet())
         own: list[str] = []
         shared: list[str] = []
-        for twin in sorted(_started(), key=lambda twin: twin.number):
+        for twin in sorted(_twins_of_process(), key=lambda twin: twin.number):
             is_shared = twin in before
             if (text := _report_of(twin, is_shared)) is not None:
                 (shared if is_shared else own).append(text)

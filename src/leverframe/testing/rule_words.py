@@ -22,7 +22,7 @@ from leverframe.profile import Profile
 _CONDITION = re.compile(r"\s*([A-Za-z][\w.]*)\s*(>=|<|=)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _OPERATORS = tuple(code.word for code in codes.RULE_OPERATORS.of(Profile()))[1:]
 _JOINED = re.compile(rf"\s({'|'.join(_OPERATORS)})\s", re.IGNORECASE)
-#: Rules count values in so many parts of one.
+#: The number of parts per unit in which rules count values.
 PARTS = 100
 #: Nothing is sent: whatever these are set to only makes a message complete.
 MAIL_SERVER = "mail.example"

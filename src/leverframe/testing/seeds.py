@@ -46,16 +46,16 @@ def seeds_from(name: str) -> Iterator[None]:
         _sources.remove(source)
 
 
-def written_call(call: str, parameters: Mapping[str, Any]) -> str:
+def write_call(call: str, parameters: Mapping[str, Any]) -> str:
     """Write a call with the parameters that are not what they are without being given."""
     written = (
-        f"{name}={_written(name, value)}"
+        f"{name}={_write_parameter(name, value)}"
         for name, value in parameters.items()
         if value is not None and value is not False and (name, value) != ("timezone", "UTC")
     )
     return f"{call}({', '.join(written)})"
 
 
-def _written(name: str, value: Any) -> str:
+def _write_parameter(name: str, value: Any) -> str:
     text = repr(value)
     return LEFT_OUT if name in SECRET or len(text) > MAX_LETTERS else text

@@ -97,7 +97,7 @@ class Twin(AnyTwin):
         It stays away from a broker: there it would be taken for this one, and push it out.
         """
         other = copy(self)
-        other._transport = self._transport.forked()
+        other._transport = self._transport.fork()
         AnyTwin.__init__(other, **{**self._given, "port": None})
         snapshot = self.snapshot()
         other.start()

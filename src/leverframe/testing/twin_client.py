@@ -24,7 +24,7 @@ TRY_AGAIN_S = 0.05
 _SAFE = "".join(set(string.punctuation) - set('"<>#'))
 
 
-def fetched(
+def fetch_text(
     url: str,
     path: str,
     account: Credentials | None,
@@ -38,10 +38,10 @@ def fetched(
     headers = {"Host": urlsplit(url).netloc, **signed(account)}
     client = ApiClient(door or url, ca_file, ANSWER_S)
     reply = client.request("GET", "/" + path.lstrip("/"), headers=headers)
-    return checked(reply.status, reply.body, path).decode()
+    return check_reply(reply.status, reply.body, path).decode()
 
 
-def checked(status: int, body: bytes, command: str) -> bytes:
+def check_reply(status: int, body: bytes, command: str) -> bytes:
     """Return the body of a reply; raise `TwinRefused` where it is a refusal."""
     if status < 400:
         return body
@@ -96,7 +96,7 @@ class HttpTransport(Transport):
                 if not self.may_repeat(target, method, error) or time.monotonic() > deadline:
                     raise
                 time.sleep(TRY_AGAIN_S)
-        return checked(reply.status, reply.body, target)
+        return check_reply(reply.status, reply.body, target)
 
     def ask(
         self, target: str, method: str = "GET", body: bytes = b"", *, answer_s: float = ANSWER_S

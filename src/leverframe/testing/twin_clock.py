@@ -1,4 +1,4 @@
-"""The time of twins for the code under test: its clock follows, its event loop can live by it."""
+"""The time of twins for the code under test: its clock follows, and its event loop can use it."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ class _TwinTimeLoop(asyncio.SelectorEventLoop):
 
     def wake(self) -> None:
         """Look at the clock, and at what is due."""
-        # A restore takes the twins back; here it goes on from where it is.
+        # A restore sets the twins back; this clock continues from where it is.
         seen, self._seen = self._seen, self._read()
         self._elapsed_s += max(self._seen - seen, 0.0)
         self.call_soon_threadsafe(lambda: None)

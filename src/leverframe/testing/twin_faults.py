@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TwinFault:
-    """A fault that acts from its setting on; it ends with its `with`, by `end`, or by itself."""
+    """A fault that has been set; it ends with its `with`, by `end`, or when it expires."""
 
     def __init__(self, text: str, end: Callable[[], None]) -> None:
         #: What it is, as `/sim.cgi?fault=` takes it.
@@ -19,7 +19,7 @@ class TwinFault:
         self._end = end
 
     def end(self) -> None:
-        """End it; one that has ended by itself is no mistake."""
+        """End it; a fault that has already ended is not an error."""
         self._end()
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class FaultyTwin(TwinAccess):
         chance: float | None = None,
         seed: int | None = None,
     ) -> TwinFault:
-        """Let something go wrong from now on: `with twin.fault(faults.slow("5s"), times=2): ...`.
+        """Set a fault: `with twin.fault(faults.slow("5s"), times=2): ...`.
 
         `path` chooses requests; `times`, `after`, `for_` and `chance` say how often and when it
         acts, as far as the kind takes them. Chance is the same in every run with the same seed.

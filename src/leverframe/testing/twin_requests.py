@@ -52,7 +52,7 @@ class RequestedTwin(TwinAccess):
         method: str | None = None,
         query: str | Mapping[str, object] | None = None,
     ) -> "list[TwinRequest]":
-        """Return the requests that match; fail unless there are so many, without `times` any.
+        """Return the requests that match; fail without any, or unless there are `times` of them.
 
         `assert_requested("/outs.cgi", times=1, query={"out0": 1})`. The failure lists what was
         requested instead, the nearest first.

@@ -157,7 +157,7 @@ async def test_what_only_the_database_knows_is_told_as_not_to_be_read_now(
     for reply in replies:
         assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "2")
         told = msgspec.json.decode(reply.body)
-        assert told["title"] == "This cannot be read now"
+        assert told["title"] == "Temporarily unreadable"
         assert told["detail"] == (
             "The database cannot be reached, and this cannot be read until it is back."
         )

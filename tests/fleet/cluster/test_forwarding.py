@@ -86,10 +86,10 @@ async def test_the_owner_sees_the_address_of_the_client_and_counts_by_it() -> No
         )
         assert (await ask((reader, writer), "/", GH)).status == 200
         assert standing.requests[0].peer == "127.0.0.77"
-        assert nodes["b"].door.descriptors.clients.held_by("127.0.0.77") == 1
+        assert nodes["b"].door.descriptors.clients.count_of("127.0.0.77") == 1
         # At the door: the client's connection, and that to the owner.
-        assert nodes["a"].door.descriptors.clients.held_by("127.0.0.77") == 2
-        assert nodes["a"].door.shares.held_by("gh-1") == 1
+        assert nodes["a"].door.descriptors.clients.count_of("127.0.0.77") == 2
+        assert nodes["a"].door.shares.count_of("gh-1") == 1
         writer.close()
 
 

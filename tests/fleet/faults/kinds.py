@@ -12,7 +12,7 @@ from tests.fleet.faults.processes import NodeProcess
 from tests.fleet.faults.scene import FaultScene
 from tests.fleet.faults.witness import changed_hands
 from tests.soak.controller import Gone
-from tests.stopwatch import held_up_s
+from tests.stopwatch import delay_s
 
 DATABASE, NODE = "database", "node"
 #: How long things stay away, by the clock of a cluster whose times are not shortened.
@@ -209,7 +209,7 @@ async def _without_database(scene: FaultScene, before: Before, seconds: float) -
     When the leases have run out every node is asked for what it then refuses.
     """
     over = asyncio.Event()
-    since, held_up_before_s = time.monotonic(), held_up_s()
+    since, held_up_before_s = time.monotonic(), delay_s()
     looking = asyncio.create_task(scene.switch_times(scene.clients, over))
     await asyncio.sleep(_seconds(scene, LEASE_S + BEAT_S))
     for node in scene.fleet.nodes.values():
@@ -218,7 +218,7 @@ async def _without_database(scene: FaultScene, before: Before, seconds: float) -
     await asyncio.sleep(since + seconds - time.monotonic())
     over.set()
     gaps = await looking
-    held_up = held_up_s() - held_up_before_s
+    held_up = delay_s() - held_up_before_s
     return {name: gap - held_up for name, gap in gaps.items()}
 
 

@@ -1,8 +1,8 @@
-"""Who gets what: every path of the program, asked by everybody, as one table.
+"""Who gets what: every path of the program, requested with every role, as one table.
 
 Paths are grouped by what the endpoint and command tables say of them, and the whole group has to
 answer alike. `python -m tests.servers.accounts.access_matrix` writes the table into the page about
-security; `test_access_matrix` tells when it is no longer true.
+security; `test_access_matrix` fails when it is no longer true.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from leverframe.process.reach import reach_of
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import AnyReply, Request, StreamReply
 from leverframe.servers.routes.endpoints import ENDPOINTS
-from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.other_origins import open_to
 from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Reach
 from leverframe.servers.routes.sign_in_page import OPEN_FILES
@@ -29,7 +29,7 @@ from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
-from tests.clients.served_twin import LoopThread, served
+from tests.clients.served_twin import LoopThread, serve_twin
 from tests.conformance.requests import FORM, make_good_samples
 from tests.docs.blocks import DOCS
 from tests.docs.test_reverse_proxy import NAME, nginx_before
@@ -40,7 +40,7 @@ from tests.servers.signing_up import (
     USER,
     base64,
     basic,
-    signed_up,
+    start_with_accounts,
 )
 
 PAGE = DOCS / "security.md"
@@ -119,7 +119,7 @@ class Caller:
 
 AT_HOME = {"host": HERE, "origin": OWN}
 CALLERS = (
-    Caller("nobody"),
+    Caller("no account"),
     Caller("a page of another site, in the administrator's browser", session=True,
            headers={"host": HERE, "origin": EVIL}, page=EVIL),
     Caller("the same, under a name bound to our address", session=True,
@@ -137,13 +137,13 @@ CALLERS = (
     Caller("the administrator, by session", session=True, headers=AT_HOME),
     Caller("the administrator, by HTTP Basic", uses_basic=True),
 )  # fmt: skip
-NOBODY_BEHIND_NGINX = "nobody, behind nginx"
+STRANGER_BEHIND_NGINX = "no account, behind nginx"
 ADMINISTRATOR_BEHIND_NGINX = "the administrator by session, behind nginx"
 
 
 @dataclass
 class Walk:
-    """A controller that is built anew after each request that was not refused."""
+    """A controller that is rebuilt after each request that was not refused."""
 
     caller: Caller
     hashed: dict[str, Any]
@@ -157,7 +157,7 @@ class Walk:
             self.twin = await LoopTwin.start(store=store, reach=Reach(names))
         return self.twin
 
-    async def may(self, asked: Asked, *, is_reading: bool) -> bool:
+    async def may(self, request: Asked, *, is_reading: bool) -> bool:
         twin, caller = await self.get(), self.caller
         headers = dict(caller.headers)
         if caller.session:
@@ -166,12 +166,12 @@ class Walk:
             headers["cookie"] = access.sessions.set_cookie(token, secure=False).partition(";")[0]
         if caller.uses_basic:
             headers["authorization"] = basic(*caller.account)
-        if asked.content_type:
-            headers["content-type"] = asked.content_type
-        path, mark, query = asked.target.partition("?")
-        body = own_password(caller.account, asked) or asked.body
-        request = Request(asked.method, path, query if mark else None, headers, body, "127.0.0.1")
-        answer = opened_to(frozenset([PANEL]), twin.web.handle)(request)
+        if request.content_type:
+            headers["content-type"] = request.content_type
+        path, mark, query = request.target.partition("?")
+        body = own_password(caller.account, request) or request.body
+        sent = Request(request.method, path, query if mark else None, headers, body, "127.0.0.1")
+        answer = open_to(frozenset([PANEL]), twin.web.handle)(sent)
         reply = answer if not asyncio.iscoroutine(answer) else await answer
         assert not asyncio.iscoroutine(reply)
         await _close(reply)
@@ -183,11 +183,11 @@ class Walk:
         return found
 
 
-def own_password(account: tuple[str, str], asked: Asked) -> bytes:
-    if not asked.own_password:
+def own_password(account: tuple[str, str], sent: Asked) -> bytes:
+    if not sent.own_password:
         return b""
     name, password = account[0], account[1].replace(" ", "+")
-    new = "&new=another+long+secret" if "passwd" in asked.own_password else ""
+    new = "&new=another+long+secret" if "passwd" in sent.own_password else ""
     return f"username={name}&password={password}{new}".encode()
 
 
@@ -209,15 +209,15 @@ def line(name: str, found: Sequence[set[bool]]) -> str:
 
 
 async def rows_in_process() -> list[str]:
-    """The lines of everybody who needs no proxy."""
-    stored = (await signed_up()).controller.store.load().settings
+    """The lines of all roles that need no proxy."""
+    stored = (await start_with_accounts()).controller.store.load().settings
     hashed = {path: value for path, value in stored.items() if path.startswith("access.")}
     lines = []
     for caller in CALLERS:
         bit = {"ui.user_read_only": True} if caller.is_read_only else {}
         walk = Walk(caller, hashed | bit)
         found = [
-            {await walk.may(asked, is_reading=group.is_reading) for asked in group.members}
+            {await walk.may(request, is_reading=group.is_reading) for request in group.members}
             for group in groups()
         ]
         lines.append(line(caller.name, found))
@@ -225,29 +225,32 @@ async def rows_in_process() -> list[str]:
 
 
 def rows_behind_nginx(folder: Path) -> list[str]:
-    """The lines of those who come by the proxy of the guide; a few of each group are asked."""
+    """The lines of those who come by the proxy of the guide; a few of each group are requested."""
     (port,) = free_ports(1)
     thread = LoopThread()
     reach = reach_of(read_config(None, {"hosts": NAME}))
     lines = []
     try:
-        with nginx_before(folder, port) as proxy, served(thread, NEWEST, port, reach) as controller:
+        with (
+            nginx_before(folder, port) as proxy,
+            serve_twin(thread, NEWEST, port, reach) as controller,
+        ):
             fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
             site = pack_site({SITE_PAGE[1:]: b"Cellar", "index.html": b"x"})
             thread.wait_for(controller.twin.ok("/post.cgi?wwwfileupload", "POST", site))
             controller.get(f"/stm.cgi?auth=11{fields}")
             at_home = {"Host": NAME, "Origin": f"https://{NAME}"}
-            for name in (NOBODY_BEHIND_NGINX, ADMINISTRATOR_BEHIND_NGINX):
-                is_nobody = name == NOBODY_BEHIND_NGINX
+            for name in (STRANGER_BEHIND_NGINX, ADMINISTRATOR_BEHIND_NGINX):
+                is_stranger = name == STRANGER_BEHIND_NGINX
                 found = []
                 for group in groups():
                     members = [x for x in group.members if x.target != "/api/stream"][:4]
                     verdicts = set()
-                    for asked in members:
+                    for request in members:
                         headers = dict(at_home)
-                        if not is_nobody:
-                            headers["Cookie"] = _signed_in(proxy, at_home)
-                        verdicts.add(_ask(proxy, asked, headers)[0])
+                        if not is_stranger:
+                            headers["Cookie"] = _sign_in(proxy, at_home)
+                        verdicts.add(_ask(proxy, request, headers)[0])
                     found.append(verdicts)
                 lines.append(line(name, found))
     finally:
@@ -255,7 +258,7 @@ def rows_behind_nginx(folder: Path) -> list[str]:
     return lines
 
 
-def _signed_in(proxy: http.client.HTTPSConnection, headers: Mapping[str, str]) -> str:
+def _sign_in(proxy: http.client.HTTPSConnection, headers: Mapping[str, str]) -> str:
     signing_in = Asked("/post.cgi?signin", "POST", content_type=FORM, own_password="signin")
     for account in (ADMINISTRATOR, (ADMINISTRATOR[0], "another long secret")):
         found, cookie = _ask(proxy, signing_in, headers, account)
@@ -266,13 +269,13 @@ def _signed_in(proxy: http.client.HTTPSConnection, headers: Mapping[str, str]) -
 
 def _ask(
     proxy: http.client.HTTPSConnection,
-    asked: Asked,
+    sent: Asked,
     headers: Mapping[str, str],
     account: tuple[str, str] = ADMINISTRATOR,
 ) -> tuple[bool, str]:
-    body = own_password(account, asked) or asked.body
-    more = {"Content-Type": asked.content_type} if asked.content_type else {}
-    proxy.request(asked.method, asked.target, body, {**headers, **more})
+    body = own_password(account, sent) or sent.body
+    more = {"Content-Type": sent.content_type} if sent.content_type else {}
+    proxy.request(sent.method, sent.target, body, {**headers, **more})
     with proxy.getresponse() as answer:
         answer.read()
         cookie = (answer.getheader("Set-Cookie") or "").partition(";")[0]
@@ -284,7 +287,7 @@ def head() -> list[str]:
     return [f"| who asks | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
 
 
-def written_down() -> list[str]:
+def read_page() -> list[str]:
     """The table as the page has it."""
     text = PAGE.read_text(encoding="utf-8")
     return text.partition(BEGIN)[2].partition(END)[0].strip().splitlines()

@@ -66,7 +66,7 @@ async def test_nothing_but_health_and_sign_in_answers_without_credentials(twin: 
     [
         basic(ADMIN[0], "wrong"),
         basic(ADMIN[0], ""),
-        basic("nobody", ADMIN[1]),
+        basic("stranger", ADMIN[1]),
         basic("", ""),
         "Basic ???",
         "Basic " + base64("no colon"),
@@ -117,12 +117,12 @@ async def test_a_read_only_user_sets_no_event_variable(twin: LoopTwin) -> None:
 
 async def test_every_account_can_ask_what_it_may_do(twin: LoopTwin) -> None:
     assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
-    told = [
+    report = [
         msgspec.json.decode((await ask(twin, who, "/api/account")).body)
         for who in (ADMIN, USER, CONTROL)
     ]
     shown = {"names_only": False, "language": "EN", "refresh": 30}
-    assert told == [
+    assert report == [
         {"name": ADMIN[0], "role": "admin", "read_only": False, **shown},
         {"name": USER[0], "role": "control", "read_only": True, **shown},
         {"name": CONTROL[0], "role": "control", "read_only": False, **shown},
@@ -147,7 +147,7 @@ async def test_a_page_begins_with_one_answer_that_holds_what_the_account_may_rea
         assert start["settings"] == expected
 
 
-async def test_an_inactive_control_user_is_nobody(twin: LoopTwin) -> None:
+async def test_inactive_control_user_has_no_account(twin: LoopTwin) -> None:
     body = f"&u0={CONTROL[0]}**0&&".encode()
     assert (await ask(twin, ADMIN, "/post.cgi?users_save", "POST", body)).status == 200
     assert (await ask(twin, CONTROL, "/outs.cgi?out0=1")).status == 401

@@ -12,23 +12,23 @@ from tests.servers.accounts.access_matrix import (
     CALLERS,
     groups,
     head,
+    read_page,
     rows_behind_nginx,
     rows_in_process,
-    written_down,
 )
 
-HOW_TO_WRITE = "write it anew with: python -m tests.servers.accounts.access_matrix"
+HOW_TO_WRITE = "rewrite it with: python -m tests.servers.accounts.access_matrix"
 
 
 @pytest.mark.thorough
-async def test_everybody_gets_what_the_page_about_security_says() -> None:
+async def test_every_role_gets_what_the_security_page_says() -> None:
     expected = [*head(), *await rows_in_process()]
-    assert written_down()[: len(expected)] == expected, HOW_TO_WRITE
+    assert read_page()[: len(expected)] == expected, HOW_TO_WRITE
 
 
 @pytest.mark.needs_program("nginx")
-def test_behind_nginx_everybody_gets_what_the_page_about_security_says(tmp_path: Path) -> None:
-    assert written_down()[2 + len(CALLERS) :] == rows_behind_nginx(tmp_path), HOW_TO_WRITE
+def test_behind_nginx_every_role_gets_what_the_security_page_says(tmp_path: Path) -> None:
+    assert read_page()[2 + len(CALLERS) :] == rows_behind_nginx(tmp_path), HOW_TO_WRITE
 
 
 def test_no_path_and_no_command_is_missing_in_the_table() -> None:

@@ -6,13 +6,13 @@ from leverframe.config import BadConfiguration, read_config
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.problems import ForeignPage
-from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.other_origins import open_to
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Reach
 from leverframe.testing import LoopTwin
 from tests.cases import for_each
-from tests.servers.signing_up import ADMINISTRATOR, basic, cookie_of, sign_in, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, basic, cookie_of, sign_in, start_with_accounts
 
 OWN = "127.0.0.1:8080"
 
@@ -105,7 +105,7 @@ async def test_the_same_name_with_and_without_tls_are_two_sites(
 
 
 async def test_a_session_changes_something_only_from_a_page_of_ours() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
 
     async def status(target: str, method: str = "GET", **headers: str) -> int:
@@ -206,11 +206,11 @@ async def test_no_answer_opens_itself_to_other_sites() -> None:
 PANEL = "https://panel.example"
 
 
-async def asked_by(origin: str, **more: str) -> tuple[Reply, str]:
+async def ask_from(origin: str, **more: str) -> tuple[Reply, str]:
     """What a page of some origin gets that switches OUT0; one origin is configured."""
     names = OwnNames(origins=[PANEL])
     twin = await LoopTwin.start(reach=Reach(names))
-    handle = opened_to(names.origins, twin.web.handle)
+    handle = open_to(names.origins, twin.web.handle)
     method, headers = more.pop("method", "GET"), {"host": OWN, "origin": origin}
     headers |= {name.replace("_", "-"): value for name, value in more.items()}
     answer = handle(Request(method, "/outs.cgi", "out0=1", headers, b"", "127.0.0.1"))
@@ -220,7 +220,7 @@ async def asked_by(origin: str, **more: str) -> tuple[Reply, str]:
 
 
 async def test_a_configured_origin_switches_and_reads_the_answer_without_cookies() -> None:
-    reply, outputs = await asked_by(PANEL, sec_fetch_site="cross-site")
+    reply, outputs = await ask_from(PANEL, sec_fetch_site="cross-site")
     assert (reply.status, outputs) == (200, "100000")
     headers = dict(reply.headers)
     assert headers["Access-Control-Allow-Origin"] == PANEL
@@ -228,8 +228,8 @@ async def test_a_configured_origin_switches_and_reads_the_answer_without_cookies
     assert "Access-Control-Allow-Credentials" not in headers
 
 
-async def test_the_browser_of_a_configured_origin_is_told_what_it_may_send() -> None:
-    reply, outputs = await asked_by(PANEL, method="OPTIONS", access_control_request_method="POST")
+async def test_browser_of_a_configured_origin_gets_the_allowed_headers() -> None:
+    reply, outputs = await ask_from(PANEL, method="OPTIONS", access_control_request_method="POST")
     assert (reply.status, outputs) == (204, "000000")
     headers = dict(reply.headers)
     assert headers["Access-Control-Allow-Origin"] == PANEL
@@ -250,7 +250,7 @@ async def test_the_browser_of_a_configured_origin_is_told_what_it_may_send() -> 
 @for_each("method", ["GET", "OPTIONS"])
 async def test_an_origin_that_only_resembles_it_gets_nothing(origin: str, method: str) -> None:
     more = {"access_control_request_method": "GET", "sec_fetch_site": "cross-site"}
-    reply, outputs = await asked_by(origin, method=method, **more)
+    reply, outputs = await ask_from(origin, method=method, **more)
     assert (reply.status, outputs) == (403, "000000")
     assert not [name for name, _ in reply.headers if name.startswith("Access-Control")]
 
@@ -258,8 +258,8 @@ async def test_an_origin_that_only_resembles_it_gets_nothing(origin: str, method
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_session_is_of_no_use_to_a_configured_origin(method: str) -> None:
     names = OwnNames(origins=[PANEL])
-    twin = await signed_up(names=names)
-    handle = opened_to(names.origins, twin.web.handle)
+    twin = await start_with_accounts(names=names)
+    handle = open_to(names.origins, twin.web.handle)
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
 
     async def status(target: str, **credentials: str) -> int:
@@ -277,7 +277,7 @@ async def test_a_session_is_of_no_use_to_a_configured_origin(method: str) -> Non
 async def test_a_stream_is_opened_to_a_configured_origin_too() -> None:
     names = OwnNames(origins=[PANEL])
     twin = await LoopTwin.start(reach=Reach(names))
-    handle = opened_to(names.origins, twin.web.handle)
+    handle = open_to(names.origins, twin.web.handle)
     reply = handle(Request("GET", "/api/stream", None, {"origin": PANEL}))
     assert isinstance(reply, StreamReply)
     assert ("Access-Control-Allow-Origin", PANEL) in reply.headers
@@ -287,7 +287,7 @@ def test_without_configured_origins_nothing_stands_in_the_way() -> None:
     def answer(request: Request) -> Reply:
         return Reply(200, "", b"")
 
-    assert opened_to(frozenset(), answer) is answer
+    assert open_to(frozenset(), answer) is answer
 
 
 @for_each("origin", ["*", "null", "panel.example", "https://panel.example/", "HTTPS://X"])

@@ -1,4 +1,5 @@
-"""Every command, file and API path, asked by everybody: taken from the table, so none is forgotten.
+"""Every command, file and API path, requested with every role: taken from the table, so none is
+forgotten.
 
 What each of them may do is written down here a second time, by hand.
 """
@@ -36,11 +37,11 @@ from tests.servers.signing_up import (
     HandMoved,
     base64,
     basic,
-    signed_up,
+    start_with_accounts,
 )
 
 #: Path and query of all that is answered without signing in.
-FOR_EVERYBODY = {
+PUBLIC = {
     *("/post.cgi?signin", "/post.cgi?signout", "/signin", "/health"),
     *("/web/style.css", "/web/styles/signin.css", "/web/signin.js", "/web/words/frame.json"),
 }
@@ -64,11 +65,11 @@ ROLES = {
 def paths() -> list[str]:
     """List all that can be asked for: endpoints, pages, and the paths of the commands.
 
-    Of the hundreds of files of the program that pages are made of, those for everybody and one.
+    Of the hundreds of files of the program that pages are made of, the public ones and one other.
     """
     listed = {endpoint.path for endpoint in ENDPOINTS}
     made = {path for path in pages() if not path.startswith(PREFIX)}
-    shown = {path for path in FOR_EVERYBODY if path.startswith(PREFIX)}
+    shown = {path for path in PUBLIC if path.startswith(PREFIX)}
     one = f"{PREFIX}app.js"
     return sorted({*listed, *made, *shown, one, *(row.form.path for row in TABLE)})
 
@@ -96,7 +97,7 @@ def stores() -> dict[str, Store]:
 
 
 class Walked(LoopTwin):
-    """A controller whose sessions live by a clock that is moved by hand."""
+    """A controller whose sessions use a clock that is moved by hand."""
 
     def __init__(self, controller: Controller) -> None:
         self.clock = HandMoved()
@@ -107,7 +108,7 @@ class Walked(LoopTwin):
 async def twin_of(profile: Profile, stores: dict[str, Store]) -> Walked:
     """A fresh controller with accounts; hashing is done once."""
     if "hashed" not in stores:
-        stores["hashed"] = (await signed_up()).controller.store
+        stores["hashed"] = (await start_with_accounts()).controller.store
     store = MemoryStore()
     settings = stores["hashed"].load().settings
     kept = {path: value for path, value in settings.items() if path.startswith("access.")}
@@ -115,12 +116,12 @@ async def twin_of(profile: Profile, stores: dict[str, Store]) -> Walked:
     return Walked((await LoopTwin.start(profile, store=store)).controller)
 
 
-def everybody_waits_too_long(twin: Walked) -> None:
+def let_all_sessions_expire(twin: Walked) -> None:
     twin.clock.now += IDLE_S
 
 
 def all_passwords_change(twin: Walked) -> None:
-    """The new hashes are made up: nobody signs in with them."""
+    """The new hashes are made up and never used to sign in."""
     accounts = "*".join(base64(text) for text in (ADMINISTRATOR[0], "a", USER[0], "b"))
     profile = twin.controller.profile
     (auth,) = find("GET", "/stm.cgi", [f"auth=11{accounts}"], profile)
@@ -136,7 +137,7 @@ def all_passwords_change(twin: Walked) -> None:
     )
 
 
-ENDS_OF_SESSIONS = (everybody_waits_too_long, all_passwords_change)
+ENDS_OF_SESSIONS = (let_all_sessions_expire, all_passwords_change)
 
 
 def cookie(twin: LoopTwin, role: str) -> str:
@@ -175,7 +176,7 @@ async def test_a_command_is_for_those_it_is_meant_for(
     row = sample.row
     twin = await twin_of(sample.profile, stores)
     before = twin.controller.pending
-    is_open = sample.target in FOR_EVERYBODY
+    is_open = sample.target in PUBLIC
     own_password = sample.target == "/post.cgi?passwd"
     cookies = {role: cookie(twin, role) for role in ROLES}
 
@@ -210,7 +211,7 @@ async def test_a_command_is_for_those_it_is_meant_for(
         assert twin.controller.pending is changed
     found = await status(twin, sample, cookie=cookie(twin, "administrator"))
     assert found != 403
-    # With a sample's password nobody signs in, nor changes it.
+    # No one signs in with a sample's password, nor changes it.
     assert found != 401 or is_open or own_password
 
 
@@ -218,7 +219,7 @@ async def test_a_command_is_for_those_it_is_meant_for(
 def test_the_role_of_a_row_is_the_one_written_down_here(number: int) -> None:
     row = TABLE[number]
     target = row.form.path + ("?" + row.form.items[0].text if row.form.items else "")
-    if target in FOR_EVERYBODY:
+    if target in PUBLIC:
         expected = ANYBODY
     elif target == "/post.cgi?passwd":
         expected = ACCOUNT
@@ -232,7 +233,7 @@ async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
     path: str, stores: dict[str, Store]
 ) -> None:
     twin = await twin_of(NEWEST, stores)
-    is_open = path in FOR_EVERYBODY
+    is_open = path in PUBLIC
     is_value = path in status_files.PATHS and path not in FILES_OF_THE_ADMINISTRATOR
     is_command_path = path.endswith(".cgi") and path != SIM_PATH
     for role in ROLES:
@@ -254,7 +255,7 @@ async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
     assert wrong == 401
 
 
-async def test_a_file_of_the_pages_is_for_accounts_unless_it_is_for_everybody(
+async def test_page_file_needs_an_account_unless_it_is_public(
     stores: dict[str, Store],
 ) -> None:
     twin = await twin_of(NEWEST, stores)
@@ -262,7 +263,7 @@ async def test_a_file_of_the_pages_is_for_accounts_unless_it_is_for_everybody(
     files = [path for path in pages() if path.startswith(PREFIX)]
     assert len(files) > 500
     for path in files:
-        is_open = path in FOR_EVERYBODY
+        is_open = path in PUBLIC
         assert await read_status(twin, path) == (200 if is_open else 401), path
         assert await read_status(twin, path, cookie=user) == 200, path
 
@@ -292,9 +293,9 @@ async def test_no_answer_to_a_stranger_holds_the_mac_address(stores: dict[str, S
     for target in targets:
         for method in ("GET", "POST", "HEAD", "OPTIONS"):
             reply = await twin.ask(target, method, accept=BROWSER)
-            told = repr((reply.headers, reply.body)).lower()
+            report = repr((reply.headers, reply.body)).lower()
             for written in (mac, mac.replace(":", ""), mac.replace(":", "-")):
-                assert written.lower() not in told, (method, target)
+                assert written.lower() not in report, (method, target)
     # Who has no cookie gets none to take away.
     assert "Set-Cookie" not in dict((await twin.ask("/post.cgi?signout", "POST")).headers)
 

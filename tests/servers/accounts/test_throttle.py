@@ -27,7 +27,7 @@ from tests.servers.signing_up import (
     basic,
     cookie_of,
     sign_in,
-    signed_up,
+    start_with_accounts,
 )
 
 
@@ -108,7 +108,7 @@ def test_a_whole_ipv6_network_is_one_source() -> None:
 
 
 async def test_too_many_wrong_passwords_are_429_and_say_when_to_come_back() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     wrong = basic(ADMINISTRATOR[0], "wrong")
     replies = [await twin.ask("/outs.cgi", authorization=wrong) for _ in range(4)]
     assert [reply.status for reply in replies] == [401, 401, 401, 429]
@@ -118,7 +118,7 @@ async def test_too_many_wrong_passwords_are_429_and_say_when_to_come_back() -> N
 
 
 async def test_an_attacker_cannot_lock_the_owner_out_from_elsewhere() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     owner = Request("GET", "/outs.cgi", None, {"authorization": basic(*ADMINISTRATOR)}, b"", "::2")
     for number in range(20):
         await twin.ask("/outs.cgi", authorization=basic(ADMINISTRATOR[0], f"guess {number}"))
@@ -129,8 +129,8 @@ async def test_an_attacker_cannot_lock_the_owner_out_from_elsewhere() -> None:
     assert reply.status == 200
 
 
-async def test_proven_credentials_go_on_while_others_guess_at_the_same_address() -> None:
-    twin = await signed_up()
+async def test_proven_credentials_keep_working_during_guessing_from_the_same_address() -> None:
+    twin = await start_with_accounts()
     proven = basic(*USER)
     assert (await twin.ask("/outs.cgi", authorization=proven)).status == 200
     for number in range(60):
@@ -162,7 +162,7 @@ async def change_accounts(twin: LoopTwin, fields: str) -> None:
 
 
 async def test_one_account_cannot_make_the_controller_forget_what_others_have_proven() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     proven = basic(*ADMINISTRATOR)
     await twin.ask("/outs.cgi", authorization=proven)
     for spaces in range(2 * MAX_PROVEN_PER_ACCOUNT):
@@ -196,7 +196,7 @@ def test_who_guesses_beside_proven_credentials_learns_of_a_hundred_a_second() ->
 async def test_proven_credentials_are_answered_while_their_address_is_flooded_with_guesses() -> (
     None
 ):
-    twin = await signed_up()
+    twin = await start_with_accounts()
     proven = basic(*USER)
     assert (await twin.ask("/outs.cgi", authorization=proven)).status == 200
     guesses = (
@@ -211,8 +211,8 @@ async def test_proven_credentials_are_answered_while_their_address_is_flooded_wi
     assert reply.status == 200
 
 
-async def test_a_session_goes_on_while_its_own_address_is_throttled() -> None:
-    twin = await signed_up()
+async def test_session_survives_throttling_of_its_own_address() -> None:
+    twin = await start_with_accounts()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
     for number in range(5):
         await twin.ask("/outs.cgi", authorization=basic(ADMINISTRATOR[0], f"guess {number}"))
@@ -220,7 +220,7 @@ async def test_a_session_goes_on_while_its_own_address_is_throttled() -> None:
 
 
 async def test_a_polling_client_pays_for_its_password_once() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     request = Request("GET", "/outs.cgi", None, {"authorization": basic(*USER)}, b"", "10.0.0.9")
     first = twin.web.handle(request)
     assert isinstance(first, Awaitable)
@@ -230,7 +230,7 @@ async def test_a_polling_client_pays_for_its_password_once() -> None:
 
 
 async def test_wrong_passwords_are_in_the_log_without_what_was_typed() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     await twin.ask("/outs.cgi", authorization=basic("my-secret-as-name", "x"))
     await twin.ask("/outs.cgi", authorization=basic(ADMINISTRATOR[0], "almost right"))
     reply = await twin.ask("/api/log", authorization=basic(*ADMINISTRATOR))

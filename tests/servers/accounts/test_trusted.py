@@ -22,7 +22,7 @@ SWITCH, SET = "/outs.cgi?out0=1", "/stm.cgi?oname=0Pump"
 BROWSER = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/130.0"}
 
 
-async def started(account: Account = TRUSTED_USER) -> LoopTwin:
+async def start(account: Account = TRUSTED_USER) -> LoopTwin:
     networks = read_config(None, {"trusted": ["192.168.7.0/24", "fd00::/64"]}).trusted_networks()
     names = OwnNames("0.0.0.0")
     twin = await LoopTwin.start(reach=Reach(names, trusted=TrustedNetworks(networks, account)))
@@ -45,7 +45,7 @@ async def ask(
 
 @for_each("peer", [INSIDE, f"::ffff:{INSIDE}", "fd00::7", "fd00::7%eth0"])
 async def test_a_program_in_a_trusted_network_acts_as_the_user(peer: str) -> None:
-    twin = await started()
+    twin = await start()
     assert (await ask(twin, SWITCH, peer)).status == 200
     assert (await ask(twin, "/json/status.json", peer)).status == 200
     assert (await ask(twin, SET, peer)).status == 403
@@ -55,7 +55,7 @@ async def test_a_program_in_a_trusted_network_acts_as_the_user(peer: str) -> Non
 
 
 async def test_the_user_may_be_read_only_there_too() -> None:
-    twin = await started()
+    twin = await start()
     reply = await ask(twin, "/eeprom.cgi?bit3=1", authorization=basic(*ADMINISTRATOR))
     assert reply.status == 200
     assert (await ask(twin, SWITCH)).status == 403
@@ -64,15 +64,15 @@ async def test_the_user_may_be_read_only_there_too() -> None:
 
 
 async def test_a_program_acts_as_administrator_where_the_configuration_says_so() -> None:
-    twin = await started(TRUSTED_ADMINISTRATOR)
+    twin = await start(TRUSTED_ADMINISTRATOR)
     assert (await ask(twin, f"{SET}&outnn=0")).status == 200
     assert (await ask(twin, "/api/settings")).status == 200
     await twin.controller.stop()
 
 
 @for_each("peer", [OUTSIDE, "127.0.0.1", "::1", "fd01::1", "", "not an address"])
-async def test_everybody_else_has_to_sign_in(peer: str) -> None:
-    twin = await started(TRUSTED_ADMINISTRATOR)
+async def test_untrusted_clients_have_to_sign_in(peer: str) -> None:
+    twin = await start(TRUSTED_ADMINISTRATOR)
     for target in (SWITCH, SET, "/json/status.json"):
         assert (await ask(twin, target, peer)).status == 401
     await twin.controller.stop()
@@ -88,8 +88,8 @@ async def test_everybody_else_has_to_sign_in(peer: str) -> None:
         {"x_forwarded_proto": "http"},
     ],
 )
-async def test_nobody_behind_a_proxy_is_trusted(headers: dict[str, str]) -> None:
-    twin = await started(TRUSTED_ADMINISTRATOR)
+async def test_client_behind_a_proxy_is_not_trusted(headers: dict[str, str]) -> None:
+    twin = await start(TRUSTED_ADMINISTRATOR)
     for peer in (INSIDE, OUTSIDE):
         assert (await ask(twin, SWITCH, peer, **headers)).status == 401
     # As proxies ask by default that add nothing.
@@ -109,7 +109,7 @@ async def test_nobody_behind_a_proxy_is_trusted(headers: dict[str, str]) -> None
     ],
 )
 async def test_no_page_in_a_browser_there_is_trusted(headers: dict[str, str]) -> None:
-    twin = await started(TRUSTED_ADMINISTRATOR)
+    twin = await start(TRUSTED_ADMINISTRATOR)
     for named in ({**BROWSER, **headers}, headers):
         if named:
             sent = {name.replace("-", "_"): value for name, value in named.items()}
@@ -119,18 +119,18 @@ async def test_no_page_in_a_browser_there_is_trusted(headers: dict[str, str]) ->
 
 
 async def test_wrong_credentials_and_other_host_names_are_refused_there_too() -> None:
-    twin = await started(TRUSTED_ADMINISTRATOR)
+    twin = await start(TRUSTED_ADMINISTRATOR)
     assert (await ask(twin, SWITCH, authorization=basic("chief", "wrong"))).status == 401
     assert (await ask(twin, SWITCH, host="evil.example")).status == 403
     assert (await ask(twin, SWITCH, cookie="leverframe=gone")).status == 401
     await twin.controller.stop()
 
 
-async def test_the_administrator_is_told_which_networks_are_trusted_and_others_are_not() -> None:
-    twin = await started()
+async def test_trusted_networks_are_shown_to_the_administrator_only() -> None:
+    twin = await start()
     reply = await ask(twin, "/api/account", OUTSIDE, authorization=basic(*ADMINISTRATOR))
-    told = msgspec.json.decode(reply.body)
-    assert (told["trusted"], told["trusted_role"]) == (["192.168.7.0/24", "fd00::/64"], "user")
+    report = msgspec.json.decode(reply.body)
+    assert (report["trusted"], report["trusted_role"]) == (["192.168.7.0/24", "fd00::/64"], "user")
     assert "trusted" not in msgspec.json.decode((await ask(twin, "/api/account")).body)
     await twin.controller.stop()
 
@@ -147,7 +147,7 @@ def test_every_start_logs_who_is_trusted(
     assert f"programs in 192.168.7.0/24 act as {role} without signing in" in caplog.text
 
 
-def test_nobody_is_trusted_by_default(caplog: pytest.LogCaptureFixture) -> None:
+def test_no_network_is_trusted_by_default(caplog: pytest.LogCaptureFixture) -> None:
     assert reach_of(read_config(None, {})).trusted.networks == ()
     assert caplog.text == ""
 

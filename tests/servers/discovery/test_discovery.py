@@ -1,4 +1,4 @@
-"""UDP discovery: the maker's library finds us, and nobody else gets more than an answer."""
+"""UDP discovery: the maker's library finds us, and other clients get no more than an answer."""
 
 import asyncio
 import os
@@ -43,9 +43,9 @@ ASKED, ASKING = "127.0.0.255", "127.0.0.1"
 
 #: An address of documentation, which no machine has.
 OWN_NETWORK = "192.0.2.7"
-#: The maker's library waits so long as it is told, and a busy machine may be late.
+#: The maker's library waits for the time it gets, and a busy machine may be late.
 TRIES = 5
-#: Everybody on loopback.
+#: All hosts on loopback.
 ALL = "127.255.255.255"
 
 
@@ -122,7 +122,7 @@ async def bench() -> AsyncIterator[Bench]:
     await twin.controller.stop()
 
 
-# The library leaves its socket to be closed by whoever collects the garbage.
+# The library leaves its socket to the garbage collector.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_the_makers_library_finds_the_controller(
@@ -246,26 +246,26 @@ async def test_a_port_that_stays_taken_is_not_tried_after_the_end(bench: Bench) 
         assert server._retry.cancelled()
 
 
-@pytest.mark.parametrize("asked", ["127.0.0.77", ASKED, "127.3.4.5"])
-async def test_the_answer_comes_from_the_address_that_was_asked(bench: Bench, asked: str) -> None:
+@pytest.mark.parametrize("address", ["127.0.0.77", ASKED, "127.3.4.5"])
+async def test_the_answer_comes_from_the_address_that_was_asked(bench: Bench, address: str) -> None:
     server = await bench.serve()
-    assert await bench.client.ask_all(asked, 1) == [(NAME, asked)]
+    assert await bench.client.ask_all(address, 1) == [(NAME, address)]
     await server.close()
 
 
-@pytest.mark.parametrize(("asked", "answers_from"), [(ASKED, ASKED), (ALL, ASKING)])
+@pytest.mark.parametrize(("address", "answers_from"), [(ASKED, ASKED), (ALL, ASKING)])
 async def test_controllers_on_one_machine_share_the_port_and_each_answers_once(
-    bench: Bench, asked: str, answers_from: str
+    bench: Bench, address: str, answers_from: str
 ) -> None:
     servers = [
         await bench.serve(name=name, http_port=port)
         for name, port in [("attic", 8081), ("cellar", 80), ("garage", 443)]
     ]
     expected = [("attic:8081", answers_from), ("cellar", answers_from), ("garage", answers_from)]
-    assert await bench.client.ask_all(asked, 3) == expected
+    assert await bench.client.ask_all(address, 3) == expected
     # Also when the one that heard what was not sent to all has gone.
     await servers.pop().close()
-    assert await bench.client.ask_all(asked, 2) == expected[:2]
+    assert await bench.client.ask_all(address, 2) == expected[:2]
     assert bench.twin.controller.troubles == {}
     for server in servers:
         await server.close()
@@ -276,17 +276,17 @@ async def test_a_controller_at_one_address_answers_from_it_and_for_it_only(bench
     one = await bench.serve(name="one", only=OwnAddress("127.0.0.5", loopback))
     every = await bench.serve(name="every")
     elsewhere = await bench.serve(name="elsewhere", only=OwnAddress("10.11.12.13", loopback + 1))
-    asked = bench.client.ask_all
-    assert await asked("127.0.0.5", 2) == [("every", "127.0.0.5"), ("one", "127.0.0.5")]
-    assert await asked("127.0.0.6", 1) == [("every", "127.0.0.6")]
-    assert await asked(ALL, 2) == [("every", ASKING), ("one", "127.0.0.5")]
+    address = bench.client.ask_all
+    assert await address("127.0.0.5", 2) == [("every", "127.0.0.5"), ("one", "127.0.0.5")]
+    assert await address("127.0.0.6", 1) == [("every", "127.0.0.6")]
+    assert await address(ALL, 2) == [("every", ASKING), ("one", "127.0.0.5")]
     for server in (one, every, elsewhere):
         await server.close()
 
 
 async def test_a_neighbour_passes_on_nothing_but_questions(bench: Bench) -> None:
     server = await bench.serve()
-    mark = b"leverframe-asked"
+    mark = b"leverframe-address"
     for bad in (mark, mark + b"\0" * 20, mark + b"\0" * 100):
         await bench.client.send(bad, ALL)
     assert await bench.client.ask_all(ALL, 1) == [(NAME, ASKING)]

@@ -1,7 +1,7 @@
 """The other end of a connection, for the tests of the HTTP server: exact bytes out, replies in.
 
-A client library would hide what is tested: it would not send half a header, nor two requests at
-once. Every wait has an end, so that a server that hangs fails a test instead of stopping it.
+A client library would hide what is tested: it would not send half a header, nor two requests
+together. Every wait has an end, so that a server that hangs fails a test instead of stopping it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Bodies are read from those who may send them, and nobody takes the room of others."""
+"""Bodies are read from clients that may send them, and no client takes the room of others."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ class Door:
 
 
 @for_each("path", ["/now", "/later"])
-async def test_who_may_not_send_a_body_is_told_so_before_it_is_sent(path: str) -> None:
+async def test_forbidden_body_is_refused_before_it_is_sent(path: str) -> None:
     door, asked = Door(FORBIDDEN), list[str]()
 
     def handler(request: Request) -> Reply:
@@ -70,7 +70,7 @@ async def test_a_head_only_refusal_has_no_body() -> None:
         assert await client.rest() == b""
 
 
-async def test_a_client_that_waits_is_told_to_go_on_only_when_it_may() -> None:
+async def test_waiting_client_gets_continue_only_when_allowed() -> None:
     for verdict, first in ((CONTINUE, b"100 Continue"), (FORBIDDEN, b"403")):
         async with serving(path_as_text, admission=Door(verdict)) as running:
             client = await running.connect()
@@ -139,7 +139,7 @@ async def test_who_leaves_while_it_is_checked_leaves_nothing_behind(leaves: str)
         assert (state.bodies.used, state.answers[403]) == (0, 0)
 
 
-async def test_a_check_that_fails_or_answers_nonsense_admits_nobody(
+async def test_failed_admission_check_admits_no_body(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fails(request: Request) -> Reply:

@@ -74,7 +74,7 @@ async def test_a_client_that_has_finished_sending_still_gets_its_answers() -> No
         assert await client.rest() == b""
 
 
-async def test_requests_sent_at_once_are_answered_in_order() -> None:
+async def test_requests_sent_together_are_answered_in_order() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
         client.send(

@@ -29,7 +29,7 @@ from leverframe.servers.http.server_state import ServerState
 from tests.cases import for_each
 
 from .handlers import path_as_text
-from .wire import connected, connected_to
+from .wire import connect, connect_to
 
 
 @for_each("event", Event)
@@ -37,7 +37,7 @@ from .wire import connected, connected_to
 async def test_an_event_leads_where_the_table_says_or_cannot_happen(
     state: State, event: Event
 ) -> None:
-    connection, _ = connected()
+    connection, _ = connect()
     connection.state = state
     following = TRANSITIONS[state].get(event)
     if following:
@@ -85,7 +85,7 @@ GET = b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 async def test_replies_of_one_round_leave_together_and_no_more_than_a_few_are_held() -> None:
-    connection, wire = connected()
+    connection, wire = connect()
     for number in range(3):
         connection.data_received(GET % number)
     assert wire.written == []
@@ -100,7 +100,7 @@ async def test_replies_of_one_round_leave_together_and_no_more_than_a_few_are_he
 
 async def test_a_large_reply_is_not_held() -> None:
     body = bytes(connections.MAX_HELD_BYTES)
-    connection, wire = connected(lambda _: Reply(200, "", body))
+    connection, wire = connect(lambda _: Reply(200, "", body))
     for number in range(2):
         connection.data_received(GET % number)
     await asyncio.sleep(0)
@@ -116,7 +116,7 @@ async def test_a_large_reply_is_not_held() -> None:
     ],
 )
 async def test_held_replies_leave_before_what_ends_the_connection(last: bytes) -> None:
-    connection, wire = connected()
+    connection, wire = connect()
     connection.data_received(GET % 1)
     connection.data_received(last)
     await asyncio.sleep(0)
@@ -132,7 +132,7 @@ async def test_requests_of_a_round_are_answered_when_all_have_been_read() -> Non
         return path_as_text(request)
 
     server = ServerState(note, HttpLimits())
-    connections_and_wires = [connected_to(server) for _ in range(3)]
+    connections_and_wires = [connect_to(server) for _ in range(3)]
     for number, (connection, _) in enumerate(connections_and_wires):
         connection.data_received(GET % number)
     assert asked == []
@@ -149,14 +149,14 @@ async def test_a_request_right_before_its_client_leaves_is_carried_out(tls: bool
         asked.append(request.path)
         return path_as_text(request)
 
-    connection, _ = connected(note, tls=tls)
+    connection, _ = connect(note, tls=tls)
     connection.data_received(GET % 1)
     connection.eof_received()
     assert asked == ["/1"]
 
 
 async def test_a_request_right_before_a_stop_is_answered() -> None:
-    connection, wire = connected()
+    connection, wire = connect()
     connection.data_received(GET % 1)
     connection.stop()
     assert b"".join(wire.written).count(b"HTTP/1.1 200") == 1
@@ -167,7 +167,7 @@ async def test_a_connection_that_fails_takes_no_answer_from_the_others() -> None
         raise RuntimeError("a fault of this program")
 
     server = ServerState(path_as_text, HttpLimits(), problem=fail)
-    (failing, ended), (sound, wire) = connected_to(server), connected_to(server)
+    (failing, ended), (sound, wire) = connect_to(server), connect_to(server)
     failing.data_received(b"no request\r\n\r\n")
     for number in range(2):
         sound.data_received(GET % number)
@@ -183,7 +183,7 @@ async def test_a_burst_has_its_turn_and_then_others_have_theirs() -> None:
         asked.append(request.path)
         return path_as_text(request)
 
-    connection, wire = connected(note)
+    connection, wire = connect(note)
     sent = [b"GET /%d HTTP/1.1\r\nHost: h\r\nX: %s\r\n\r\n" % (n, b"a" * 1000) for n in range(200)]
     connection.data_received(b"".join(sent))
     seen = 0
@@ -207,7 +207,7 @@ class Walk:
         self.gate = asyncio.Event()
         self.asked: list[str] = []
         limits = HttpLimits(waiting_requests=2)
-        self.connection, self.wire = connected(self.handle, limits, tls=tls)
+        self.connection, self.wire = connect(self.handle, limits, tls=tls)
         self.server = self.connection._server
         self.server.admission = self.admit
         #: What happened: the state, the event, and the state after it.
@@ -422,7 +422,7 @@ def test_the_table_has_no_other_entries() -> None:
     assert sorted(entries) == sorted(WAYS)
 
 
-async def test_over_tls_a_refusal_closes_at_once() -> None:
+async def test_refusal_over_tls_closes_immediately() -> None:
     for steps, state in (([BAD], State.HEAD), ([POST_NEVER], State.CHECKING)):
         walk = Walk(tls=True)
         await walk.go(steps)
@@ -432,7 +432,7 @@ async def test_over_tls_a_refusal_closes_at_once() -> None:
 async def test_a_connection_that_is_made_while_the_server_stops_is_closed() -> None:
     server = ServerState(path_as_text)
     server.is_stopping = True
-    connection, wire = connected_to(server)
+    connection, wire = connect_to(server)
     assert connection.state is State.CLOSING
     assert wire.closed
     connection.connection_lost(None)

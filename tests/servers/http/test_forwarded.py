@@ -25,7 +25,7 @@ PROXIES = NamedProxies([ip_network(PROXY), ip_network("10.1.0.0/16"), ip_network
         ("10.9.9.9, 192.0.2.7", "192.0.2.7"),
         ("127.0.0.1,192.0.2.7 , 10.1.2.3", "192.0.2.7"),
         ("192.0.2.7, fd00::1", "192.0.2.7"),
-        # Nobody but proxies: the farthest of them.
+        # Only proxies: the farthest of them.
         ("10.1.0.1, 10.1.0.2", "10.1.0.1"),
         # What is no address says nothing; who has passed it on is known.
         ("unknown", PROXY),

@@ -1,4 +1,4 @@
-"""Replies as bytes: read back by a parser that nobody here wrote, they say what was meant."""
+"""Replies as bytes: read back by a foreign parser, they say what was meant."""
 
 from collections.abc import AsyncIterator
 

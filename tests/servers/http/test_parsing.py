@@ -90,7 +90,7 @@ class Sent:
                 wire += b"%x\r\n%b\r\n" % (len(chunk), chunk)
         return wire + b"0\r\n\r\n"
 
-    def expected(self) -> tuple[object, ...]:
+    def as_parsed(self) -> tuple[object, ...]:
         fields = (self.verb, self.path, self.query, self.all_headers(), self.body)
         return (*fields, False)
 
@@ -162,12 +162,12 @@ def test_what_was_sent_is_what_is_taken(sent: list[Sent], places: list[int]) -> 
     reader = read(*cut(b"".join(request.wire() for request in sent), places))
     # A request without a Host is the last one.
     count = next((n for n, one in enumerate(sent, 1) if "host" not in one.headers), len(sent))
-    assert reader.taken == [request.expected() for request in sent[:count]]
+    assert reader.taken == [request.as_parsed() for request in sent[:count]]
     assert reader.refused == []
 
 
 @st.composite
-def damaged_requests(draw: st.DrawFn) -> bytes:
+def corrupt_requests(draw: st.DrawFn) -> bytes:
     """Requests with a few bytes changed, put in or left out."""
     data = bytearray(b"".join(request.wire() for request in draw(st.lists(requests, max_size=4))))
     for _ in range(draw(st.integers(0, 4))):
@@ -179,7 +179,7 @@ def damaged_requests(draw: st.DrawFn) -> bytes:
     return bytes(data)
 
 
-@given(st.binary(max_size=300) | damaged_requests(), places)
+@given(st.binary(max_size=300) | corrupt_requests(), places)
 def test_it_does_not_matter_how_bytes_are_cut(data: bytes, places: list[int]) -> None:
     whole, in_pieces = read(data), read(*cut(data, places))
     assert in_pieces.taken == whole.taken
@@ -220,7 +220,7 @@ def test_a_request_sent_again_means_the_same_only_where_it_is_a_request(
     assert len(in_pieces.refused) == len(whole.refused)
 
 
-@given(damaged_requests(), places)
+@given(corrupt_requests(), places)
 def test_there_is_at_most_one_refusal_and_nothing_is_taken_after_it(
     data: bytes, places: list[int]
 ) -> None:

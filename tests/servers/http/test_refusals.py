@@ -1,7 +1,7 @@
 """What the server refuses, and how: one row per way to be wrong.
 
 A refused client gets a problem reply that says why, then the connection ends: after bytes that
-cannot be understood there is no telling where the next request would begin.
+cannot be understood the beginning of the next request is unknown.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ REFUSED = {
     "DELETE": (405, b"DELETE / HTTP/1.1\r\nHost: h\r\n\r\n"),
     "TRACE": (405, b"TRACE / HTTP/1.1\r\nHost: h\r\n\r\n"),
     "CONNECT": (405, b"CONNECT here:80 HTTP/1.1\r\nHost: h\r\n\r\n"),
-    "method nobody knows": (405, b"FROB / HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "unknown method": (405, b"FROB / HTTP/1.1\r\nHost: h\r\n\r\n"),
     "method in small letters": (400, b"get / HTTP/1.1\r\nHost: h\r\n\r\n"),
     "query of 8 KiB and one": (414, b"GET /?" + b"a" * 8193 + b" HTTP/1.1\r\nHost: h\r\n\r\n"),
     "target of 70 KB": (414, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: h\r\n\r\n"),
@@ -155,11 +155,11 @@ async def test_the_allowed_methods_are_named() -> None:
     assert "PATCH" in answer.json["detail"]
 
 
-async def test_letters_that_are_not_percent_encoded_are_told() -> None:
+async def test_letters_without_percent_encoding_are_explained() -> None:
     async with serving(echo) as running:
         client = await running.connect()
         answer = await client.ask("GET /?Łazienka HTTP/1.1\r\nHost: h\r\n\r\n".encode())
-    assert "ł is written %C5%82" in answer.json["detail"]
+    assert "ł becomes %C5%82" in answer.json["detail"]
 
 
 async def test_the_limit_of_a_body_follows_the_request() -> None:
@@ -182,10 +182,10 @@ async def test_the_limit_of_a_body_follows_the_request() -> None:
 async def test_a_fault_while_reading_is_logged_and_not_shown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def broken(_method: str, _path: str, _query: str | None) -> int:
+    def fail(_method: str, _path: str, _query: str | None) -> int:
         raise RuntimeError("secret detail")
 
-    async with serving(echo, HttpLimits(body_limit=broken)) as running:
+    async with serving(echo, HttpLimits(body_limit=fail)) as running:
         client = await running.connect()
         answer = await client.ask(POST + b"Content-Length: 1\r\n\r\na")
     assert answer.status == 500
@@ -193,7 +193,7 @@ async def test_a_fault_while_reading_is_logged_and_not_shown(
     assert "secret detail" in caplog.text
 
 
-async def test_a_post_must_tell_its_length_only_where_a_body_is_needed() -> None:
+async def test_post_needs_a_length_only_for_a_required_body() -> None:
     limits = HttpLimits(needs_length=lambda path, _query: path == "/restore")
     async with serving(echo, limits) as running:
         client = await running.connect()

@@ -108,14 +108,14 @@ async def test_a_post_without_any_length_has_an_empty_body() -> None:
     assert (answer.json["method"], answer.json["body"]) == ("POST", "")
 
 
-async def test_a_client_that_expects_it_is_told_to_go_on_before_it_sends_the_body() -> None:
+async def test_client_that_expects_continue_gets_it_before_the_body() -> None:
     async with serving(echo) as running:
         client = await running.connect()
-        go_on = await client.ask(
+        proceeds = await client.ask(
             b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
         )
         answer = await client.ask(b"ok")
-    assert go_on.status == 100
+    assert proceeds.status == 100
     assert answer.json["body"] == "ok"
 
 

@@ -28,7 +28,7 @@ async def test_a_client_that_says_nothing_is_dropped_after_the_header_time() -> 
         assert await silent.is_dropped()
 
 
-async def test_a_request_that_somebody_else_sent_before_ends_the_header_time_too() -> None:
+async def test_header_time_ends_for_a_request_with_repeated_headers() -> None:
     async with serving(path_as_text) as running:
         for client in [await running.connect(), await running.connect()]:
             await client.ask(GET)
@@ -148,7 +148,7 @@ async def test_a_quiet_stream_stays_open() -> None:
         assert [chunk async for chunk in client.chunks()] == [b"still here"]
 
 
-async def test_a_refused_client_that_goes_on_sending_is_dropped_after_a_moment() -> None:
+async def test_refused_client_that_keeps_sending_is_dropped() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
         assert (await client.ask(b"PUT / HTTP/1.1\r\nHost: h\r\n\r\n")).status == 405
@@ -270,7 +270,7 @@ async def test_a_stream_is_closed_when_its_client_leaves_without_having_read() -
         finally:
             closed.set()
 
-    chunks = stream()  # somebody else has it too: it is not closed by being forgotten
+    chunks = stream()  # another owner has it too: it is not closed by being forgotten
 
     def handler(request: Request) -> AnyReply:
         is_stream = request.path == "/stream"
@@ -286,7 +286,7 @@ async def test_a_stream_is_closed_when_its_client_leaves_without_having_read() -
             await closed.wait()
 
 
-async def test_there_is_no_timer_while_nobody_is_connected() -> None:
+async def test_no_timer_runs_without_connections() -> None:
     async with serving(path_as_text) as running:
         assert running.server.state.next_sweep is None
         client = await running.connect()

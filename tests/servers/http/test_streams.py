@@ -13,7 +13,7 @@ from .handlers import Ticker
 from .http_peer import GET, PATIENCE_S, serving
 
 
-async def test_a_stream_is_sent_as_it_comes_and_the_connection_goes_on_after_it() -> None:
+async def test_stream_is_sent_piecewise_and_the_connection_continues() -> None:
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
@@ -73,11 +73,11 @@ async def test_a_stream_is_closed_when_its_client_leaves(rudely: bool) -> None:
 async def test_a_stream_that_fails_does_not_look_complete(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def broken() -> AsyncIterator[bytes]:
+    async def fail() -> AsyncIterator[bytes]:
         yield b"part"
         raise RuntimeError("no more")
 
-    async with serving(lambda _request: StreamReply(200, "", broken())) as running:
+    async with serving(lambda _request: StreamReply(200, "", fail())) as running:
         client = await running.connect()
         client.send(GET)
         await client.answer(to_head=True)
@@ -85,7 +85,7 @@ async def test_a_stream_that_fails_does_not_look_complete(
     assert "no more" in caplog.text
 
 
-async def test_a_stream_that_cannot_go_on_is_cut_and_told_without_a_trace(
+async def test_failed_stream_is_cut_and_logged_without_a_trace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def cut() -> AsyncIterator[bytes]:
@@ -99,7 +99,7 @@ async def test_a_stream_that_cannot_go_on_is_cut_and_told_without_a_trace(
         assert not (await client.rest()).endswith(b"0\r\n\r\n")
     (line,) = caplog.records
     assert (line.levelname, line.exc_info) == ("WARNING", None)
-    assert line.getMessage().endswith("was cut: The disk reported an error.")
+    assert line.getMessage().endswith("was cut off: The disk reported an error.")
 
 
 async def test_a_stream_that_ignores_its_cancellation_ends_with_its_client() -> None:

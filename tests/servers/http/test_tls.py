@@ -136,15 +136,15 @@ async def test_older_versions_than_1_2_are_not_spoken(tmp_path: Path) -> None:
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
             answer, _ = await ask(server.port, HELLO, client(version, version))
             assert "200 OK" in answer
-        goes_on = await first_answer(server.port, client_hello(3))
-        assert (goes_on[0], goes_on[5]) == (0x16, 2)
+        continues = await first_answer(server.port, client_hello(3))
+        assert (continues[0], continues[5]) == (0x16, 2)
         for minor in (0, 1, 2):
             refused = await first_answer(server.port, client_hello(minor))
             # The end, with or without the alert that the version is not supported.
             assert refused in (b"", b"\x15\x03" + bytes((minor,)) + b"\x00\x02\x02\x46")
 
 
-async def test_plain_http_on_the_same_port_is_led_to_https(tmp_path: Path) -> None:
+async def test_plain_http_on_the_same_port_is_redirected_to_https(tmp_path: Path) -> None:
     async with serving(own_certificate(tmp_path, "leverframe-1", [])) as server:
         answer, _ = await ask(server.port, HELLO)
         assert answer.startswith("HTTP/1.1 308 ")
@@ -155,7 +155,7 @@ async def test_plain_http_on_the_same_port_is_led_to_https(tmp_path: Path) -> No
         assert (await ask(server.port, nameless))[0].startswith("HTTP/1.1 400 ")
 
 
-async def test_a_new_certificate_is_taken_up_while_the_old_connections_go_on(
+async def test_new_certificate_is_used_while_old_connections_continue(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "new").mkdir()
@@ -200,14 +200,14 @@ def test_a_certificate_that_ends_soon_or_has_ended_is_a_finding(tmp_path: Path) 
     certificate = own_certificate(tmp_path, "cellar", ())
     day = 86_400
 
-    def found(days_left: float) -> list[tuple[str, object]]:
+    def find(days_left: float) -> list[tuple[str, object]]:
         findings = certificate.findings(certificate.ends - days_left * day)
         return [(one.kind, one.figures.get("days")) for one in findings]
 
-    assert found(21.5) == []
-    assert found(20.5) == [("certificate_ends", 20)]
-    assert found(0.5) == [("certificate_ends", 0)]
-    assert found(-0.5) == [("certificate_ended", None)]
+    assert find(21.5) == []
+    assert find(20.5) == [("certificate_ends", 20)]
+    assert find(0.5) == [("certificate_ends", 0)]
+    assert find(-0.5) == [("certificate_ended", None)]
 
 
 async def test_a_client_that_says_nothing_is_dropped(tmp_path: Path) -> None:
@@ -227,10 +227,10 @@ async def test_waiting_clients_are_limited(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "leverframe-1", [])
     async with serving(certificate, descriptors=descriptors) as server:
         waiting = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(7)]
-        for said, (_, writer) in zip(
+        for sentence, (_, writer) in zip(
             (b"", b"", b"\x16\x03", b"\x16\x03", b"GET /", b"GET /"), waiting, strict=False
         ):
-            writer.write(said)
+            writer.write(sentence)
         async with asyncio.timeout(PATIENCE_S):
             assert await waiting[6][0].read() == b""
         assert descriptors.clients.used == 6
@@ -266,9 +266,9 @@ async def test_what_never_became_a_connection_is_given_back(tmp_path: Path) -> N
     descriptors, limits = DescriptorBudget(), HttpLimits(header_timeout_s=0.05)
     certificate = own_certificate(tmp_path, "leverframe-1", [])
     async with serving(certificate, limits, descriptors) as server:
-        for said in (b"", b"\x16\x03", b"\x16nonsense that is no handshake"):
+        for sentence in (b"", b"\x16\x03", b"\x16nonsense that is no handshake"):
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-            writer.write(said)
+            writer.write(sentence)
             async with asyncio.timeout(PATIENCE_S):
                 with suppress(ConnectionResetError):
                     await reader.read()
@@ -277,12 +277,12 @@ async def test_what_never_became_a_connection_is_given_back(tmp_path: Path) -> N
             writer.close()
 
 
-@pytest.mark.parametrize("said", [b"", b"\x16\x03", b"GET / HTTP/1.1\r\n"])
-async def test_a_stopped_port_is_free_again(tmp_path: Path, said: bytes) -> None:
+@pytest.mark.parametrize("sentence", [b"", b"\x16\x03", b"GET / HTTP/1.1\r\n"])
+async def test_a_stopped_port_is_free_again(tmp_path: Path, sentence: bytes) -> None:
     async with serving(own_certificate(tmp_path, "leverframe-1", [])) as server:
         port = server.port
         reader, waiting = await asyncio.open_connection("127.0.0.1", port)
-        waiting.write(said)
+        waiting.write(sentence)
         await ask(port, HELLO, client())  # what was said before has been seen
     async with asyncio.timeout(PATIENCE_S):
         with suppress(ConnectionResetError):

@@ -62,7 +62,7 @@ class Wire:
     abort = close
 
 
-def connected(
+def connect(
     handler: Handler = path_as_text,
     limits: HttpLimits | None = None,
     *,
@@ -70,10 +70,10 @@ def connected(
     admission: Handler = admit_every_body,
 ) -> tuple[Connection, Wire]:
     server = ServerState(handler, limits or HttpLimits(), admission=admission)
-    return connected_to(server, tls=tls)
+    return connect_to(server, tls=tls)
 
 
-def connected_to(server: ServerState, *, tls: bool = False) -> tuple[Connection, Wire]:
+def connect_to(server: ServerState, *, tls: bool = False) -> tuple[Connection, Wire]:
     lease = DescriptorBudget().lease("http", "127.0.0.1", 3)
     assert lease is not None
     connection, wire = Connection(server, lease), Wire(tls=tls)

@@ -2,7 +2,7 @@
 
     python -m tests.servers.modbus.fuzzed_frames [--frames 200000] [--seed 1]
 
-Frames are well formed, damaged, or noise; noise ends a connection, and the next one goes on. What
+Frames are well formed, damaged, or noise; noise ends a connection, and the next one continues. What
 the coils must be is followed by a model of its own, which knows the protocol only from its text.
 """
 
@@ -72,7 +72,7 @@ def random_pdu(chance: random.Random) -> bytes:
     return pdu if pdu[0] not in (6, 16) else b"\x07"
 
 
-def framed(number: int, pdu: bytes) -> bytes:
+def frame(number: int, pdu: bytes) -> bytes:
     return struct.pack(">HHHB", number, 0, len(pdu) + 1, 1) + pdu
 
 
@@ -80,7 +80,7 @@ async def batch(port: int, chance: random.Random, model: Model, size: int) -> No
     """One connection: good frames in pieces, every answer checked, perhaps noise at the end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     pdus = [random_pdu(chance) for _ in range(size)]
-    stream = b"".join(framed(number, pdu) for number, pdu in enumerate(pdus))
+    stream = b"".join(frame(number, pdu) for number, pdu in enumerate(pdus))
     cut = chance.randrange(len(stream))
     writer.write(stream[:cut])
     await writer.drain()

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.servers.modbus.test_tcp import HOST, ServedByModbus, served
+from tests.servers.modbus.test_tcp import HOST, ServedByModbus, serve
 
 #: As the reference prints it: what is published never moves.
 ENERGY1_LONG_AT = 2076
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs_program("mbpoll")
 
 
 async def mbpoll(it: ServedByModbus, *arguments: str) -> str:
-    """Its output; addresses count from 0, and it waits as long as it can be told to."""
+    """Its output; addresses count from 0, and it waits as long as its options permit."""
     command = ["mbpoll", "-0", "-1", "-o", "10", "-m", "tcp", "-p", str(it.port), *arguments]
     program = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
@@ -28,7 +28,7 @@ def values_in(output: str) -> list[str]:
 
 
 async def test_mbpoll_reads_and_writes_coils() -> None:
-    async with served() as it:
+    async with serve() as it:
         assert "Written 3 references." in await mbpoll(
             it, "-t", "0", "-r", "1", HOST, "1", "0", "1"
         )
@@ -40,7 +40,7 @@ async def test_mbpoll_reads_and_writes_coils() -> None:
 
 
 async def test_mbpoll_reads_discrete_inputs_and_readings() -> None:
-    async with served() as it:
+    async with serve() as it:
         await it.twin.ok("/sim.cgi?VCC=12.5&TEMP=31.25&INPD1=0")
         assert values_in(await mbpoll(it, "-t", "1", "-r", "0", "-c", "4", HOST)) == list("0111")
         floats = await mbpoll(it, "-t", "3:float", "-B", "-r", "0", "-c", "2", HOST)
@@ -50,7 +50,7 @@ async def test_mbpoll_reads_discrete_inputs_and_readings() -> None:
 
 
 async def test_mbpoll_reads_and_writes_duties() -> None:
-    async with served() as it:
+    async with serve() as it:
         assert "Written 2 references." in await mbpoll(it, "-t", "4", "-r", "1", HOST, "7", "100")
         assert values_in(await mbpoll(it, "-t", "4", "-r", "0", "-c", "4", HOST)) == [
             *("50", "7", "100", "50"),
@@ -58,7 +58,7 @@ async def test_mbpoll_reads_and_writes_duties() -> None:
 
 
 async def test_mbpoll_sets_the_target_and_resets_a_counter() -> None:
-    async with served() as it:
+    async with serve() as it:
         await it.twin.ok("/inpa.cgi?powset=0123456789")
         longs = await mbpoll(it, "-t", "3:int", "-B", "-r", str(ENERGY1_LONG_AT), "-c", "1", HOST)
         assert values_in(longs) == ["123456789"]
@@ -71,7 +71,7 @@ async def test_mbpoll_sets_the_target_and_resets_a_counter() -> None:
 
 
 async def test_mbpoll_understands_refusals() -> None:
-    async with served() as it:
+    async with serve() as it:
         assert "Illegal data address" in await mbpoll(it, "-t", "0", "-r", "24", "-c", "1", HOST)
         assert "Illegal data value" in await mbpoll(it, "-t", "4", "-r", "0", HOST, "101")
         await it.twin.ok("/stm.cgi?outblock=1")

@@ -67,7 +67,7 @@ class ServedByModbus:
 
 
 @asynccontextmanager
-async def served(
+async def serve(
     profile: Profile = Profile(),  # noqa: B008
     writers: Sequence[Network] = LOOPBACK,
     store: MemoryStore | None = None,
@@ -100,7 +100,7 @@ async def peer(port: int) -> AsyncIterator[AsyncModbusTcpClient]:
 
 
 async def test_a_client_that_others_wrote_reads_and_writes() -> None:
-    async with served() as it, peer(it.port) as client:
+    async with serve() as it, peer(it.port) as client:
         await it.twin.ok("/sim.cgi?DS1=21.5&VCC=12.34&INPD2=0&m30=-7.5")
         assert not (await client.write_coils(0, [True, False, True])).isError()
         assert not (await client.write_coil(7, True)).isError()
@@ -121,7 +121,7 @@ def floats_in(registers: list[int]) -> list[float]:
 
 async def test_all_readings_are_there_as_floats_and_as_whole_numbers() -> None:
     assert sorted(SCALES) == sorted(READINGS)
-    async with served() as it, peer(it.port) as client:
+    async with serve() as it, peer(it.port) as client:
         await it.twin.ok("/sim.cgi?DS1=21.57&VCC=12.34&TEMP=31&m1=-7.5&m2=99999&CO2=800")
         registers = []
         for at, count in ((0, 100), (100, 2 * len(SCALES) - 100)):
@@ -182,7 +182,7 @@ def test_what_was_published_of_the_map_stays_where_it_is() -> None:
     ],
 )
 async def test_what_does_not_exist_is_an_exception(request_: str, answer: str) -> None:
-    async with served() as it:
+    async with serve() as it:
         before = await it.twin.state()
         assert await it.ask(request_) == answer
         after = await it.twin.state()
@@ -192,7 +192,7 @@ async def test_what_does_not_exist_is_an_exception(request_: str, answer: str) -
 
 async def test_duties_are_holding_registers_and_on_disk_before_the_answer() -> None:
     store = MemoryStore()
-    async with served(store=store) as it, peer(it.port) as client:
+    async with serve(store=store) as it, peer(it.port) as client:
         assert not (await client.write_register(1, 75)).isError()
         assert store.load().settings["pwm.1.duty"] == 75
         assert not (await client.write_registers(2, [10, 20])).isError()
@@ -205,7 +205,7 @@ def longs_in(registers: list[int]) -> list[int]:
 
 
 async def test_counters_have_all_their_digits_in_32_bits() -> None:
-    async with served() as it, peer(it.port) as client:
+    async with serve() as it, peer(it.port) as client:
         await it.twin.ok("/inpa.cgi?powset=1123456789&powset=24000000000")
         await it.twin.ok("/sim.cgi?m1=-1234567.891&DS1=21.57")
         registers = []
@@ -220,7 +220,7 @@ async def test_counters_have_all_their_digits_in_32_bits() -> None:
 
 
 async def test_an_energy_counter_is_reset_by_a_coil_that_reads_0() -> None:
-    async with served() as it, peer(it.port) as client:
+    async with serve() as it, peer(it.port) as client:
         await it.twin.ok("/inpa.cgi?powset=0111000&powset=1222000&powset=5666000")
         # The lock is for outputs.
         await it.twin.ok("/stm.cgi?outblock=1")
@@ -235,7 +235,7 @@ async def test_an_energy_counter_is_reset_by_a_coil_that_reads_0() -> None:
 
 
 async def test_a_counter_that_a_version_lacks_has_no_coil() -> None:
-    async with served(Profile("3.5", "1.48")) as it:
+    async with serve(Profile("3.5", "1.48")) as it:
         assert await it.ask("05 0015 ff00") == "050015ff00"
         assert await it.ask("05 0016 ff00") == "8502"
         assert await it.ask("05 0016 0000") == "8502"
@@ -243,7 +243,7 @@ async def test_a_counter_that_a_version_lacks_has_no_coil() -> None:
 
 async def test_the_target_of_the_regulator_is_written_as_tenths_or_as_float() -> None:
     store = MemoryStore()
-    async with served(store=store) as it, peer(it.port) as client:
+    async with serve(store=store) as it, peer(it.port) as client:
         await it.twin.ok("/stm.cgi?pidvalue=0*10*200*500*10*0*2")
         assert not (await client.write_register(4, 215)).isError()
         assert store.load().settings["pid.target"] == 21.5
@@ -260,7 +260,7 @@ async def test_the_target_of_the_regulator_is_written_as_tenths_or_as_float() ->
 
 
 async def test_a_locked_target_stays_with_all_that_was_written_beside_it() -> None:
-    async with served() as it:
+    async with serve() as it:
         await it.twin.ok("/stm.cgi?outblock=1")
         assert await it.ask("06 0004 00d7") == "8604"
         await it.twin.ok("/stm.cgi?outblock=0")
@@ -273,7 +273,7 @@ async def test_a_locked_target_stays_with_all_that_was_written_beside_it() -> No
 
 
 async def test_a_new_target_leaves_a_regulator_that_a_rule_switched_running() -> None:
-    async with served() as it:
+    async with serve() as it:
         twin = it.twin
         await twin.ok("/sim.cgi?DS1=20")
         await twin.ok("/stm.cgi?pidvalue=0*10*200*500*10*0*2")
@@ -286,13 +286,13 @@ async def test_a_new_target_leaves_a_regulator_that_a_rule_switched_running() ->
 
 
 async def test_a_write_of_several_is_all_or_nothing() -> None:
-    async with served() as it:
+    async with serve() as it:
         assert await it.ask("10 0000 0002 04 0014 00ff") == "9003"
         assert [one["duty"] for one in (await it.twin.settings())["pwm"]][:2] == [50, 50]
 
 
 async def test_a_lock_refuses_writes_from_outside_all_or_nothing() -> None:
-    async with served() as it:
+    async with serve() as it:
         await it.twin.ok("/stm.cgi?outblock=1")
         assert await it.ask("05 0000 ff00") == "8504"
         assert await it.ask("0f 0008 0004 01 0f") == "8f04"
@@ -306,7 +306,7 @@ async def test_a_lock_refuses_writes_from_outside_all_or_nothing() -> None:
 
 
 async def test_only_listed_addresses_write_and_all_read() -> None:
-    async with served(writers=(ip_network("192.0.2.0/24"),)) as it:
+    async with serve(writers=(ip_network("192.0.2.0/24"),)) as it:
         for write in (
             *("05 0000 ff00", "0f 0000 0001 01 01", "06 0000 0001", "10 0000 0001 02 0001"),
             *("05 0012 ff00", "06 0004 00d7", "10 0005 0002 04 41ac 0000"),
@@ -317,7 +317,7 @@ async def test_only_listed_addresses_write_and_all_read() -> None:
 
 
 async def test_addresses_count_as_what_they_are() -> None:
-    async with served(writers=(ip_network("192.0.2.0/24"), ip_network("fe80::/10"))) as it:
+    async with serve(writers=(ip_network("192.0.2.0/24"), ip_network("fe80::/10"))) as it:
         may_write = it.server.may_write
         assert may_write("192.0.2.7")
         assert may_write("::ffff:192.0.2.7")
@@ -327,7 +327,7 @@ async def test_addresses_count_as_what_they_are() -> None:
 
 
 async def test_a_write_appears_in_the_log_with_its_cause() -> None:
-    async with served() as it:
+    async with serve() as it:
         await it.ask("05 0003 ff00")
         entries = await it.twin.json("/api/log")
         (entry,) = [entry for entry in entries if "OUT3" in entry["text"]]
@@ -335,7 +335,7 @@ async def test_a_write_appears_in_the_log_with_its_cause() -> None:
 
 
 async def test_event_variables_cannot_be_written_where_no_command_does() -> None:
-    async with served(Profile("3.5", "1.30")) as it:
+    async with serve(Profile("3.5", "1.30")) as it:
         assert await it.ask("05 000a ff00") == "8502"
         assert await it.ask("05 0000 ff00") == "050000ff00"
         # Nor once another version has them, and has been installed.
@@ -345,7 +345,7 @@ async def test_event_variables_cannot_be_written_where_no_command_does() -> None
 
 async def test_a_write_that_cannot_be_stored_fails() -> None:
     store = Disk()
-    async with served(store=store) as it:
+    async with serve(store=store) as it:
         store.is_full = True
         assert await it.ask("06 0000 0001") == "8604"
         assert await it.ask("03 0000 0001") == "03020032"
@@ -353,7 +353,7 @@ async def test_a_write_that_cannot_be_stored_fails() -> None:
 
 
 async def test_while_the_database_of_its_node_is_away_switching_is_busy_and_changes_fail() -> None:
-    async with served() as it:
+    async with serve() as it:
         away = Hindrance("The database is away.", store_is_away=True)
         it.twin.controller.why_refused = lambda: away
         assert await it.ask("05 0000 ff00") == "8506"
@@ -362,13 +362,13 @@ async def test_while_the_database_of_its_node_is_away_switching_is_busy_and_chan
 
 
 async def test_a_controller_in_its_bootloader_is_busy() -> None:
-    async with served() as it:
+    async with serve() as it:
         await it.twin.ok("/stm.cgi?upgrade=devstart3")
         assert await it.ask("01 0000 0001") == "8106"
 
 
 async def test_once_answered_the_setting_has_switched_the_server_and_its_connections() -> None:
-    async with served() as it:
+    async with serve() as it:
         port = it.port
         reader, writer = await asyncio.open_connection(HOST, port)
         await it.twin.ok("/stm.cgi?modbuson=0")
@@ -395,7 +395,7 @@ async def test_a_taken_port_is_a_trouble_and_the_rest_runs() -> None:
         assert server.port is None
         assert "modbus_port" in twin.controller.troubles[modbus_tcp.NAME]
         assert (await twin.json("/health"))["status"] == "degraded"
-        # Whoever does not want it any more has no trouble with it.
+        # Once it is not wanted any more, there is no problem.
         switched_off = with_value(twin.controller.engine.settings, "modbus_tcp.enabled", False)
         await server.follow(switched_off)
         assert twin.controller.troubles == {}
@@ -407,7 +407,7 @@ async def test_a_taken_port_is_a_trouble_and_the_rest_runs() -> None:
 
 
 async def test_bytes_that_are_no_modbus_end_the_connection_only() -> None:
-    async with served() as it:
+    async with serve() as it:
         reader, writer = await asyncio.open_connection(HOST, it.port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
         assert await has_ended(reader)
@@ -418,11 +418,11 @@ async def test_bytes_that_are_no_modbus_end_the_connection_only() -> None:
 FRAME = struct.pack(">HHHBBHH", 1, 0, 6, 1, 1, 0, 1)
 
 
-async def test_forty_silent_connections_of_one_address_stop_nobody_else(
+async def test_forty_silent_connections_of_one_address_block_no_other(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     descriptors = DescriptorBudget()
-    async with served(descriptors=descriptors) as it:
+    async with serve(descriptors=descriptors) as it:
         strangers = [
             await asyncio.open_connection(HOST, it.port, local_addr=(f"127.0.0.{2 + n // 40}", 0))
             for n in range(80)
@@ -434,7 +434,7 @@ async def test_forty_silent_connections_of_one_address_stop_nobody_else(
         refused = descriptors.refused[modbus_tcp.SERVER, SHARE]
         assert 80 - modbus_tcp.MAX_CONNECTIONS < refused < 80
         assert descriptors.clients.used == 83 - refused
-        warned = [text for text in caplog.messages if "is refused" in text]
+        warned = [text for text in caplog.messages if "refused a connection" in text]
         assert len(warned) == 2
         for _, one in (*strangers, *others):
             one.close()
@@ -445,7 +445,7 @@ async def test_forty_silent_connections_of_one_address_stop_nobody_else(
 
 async def test_a_process_without_room_refuses_the_connection() -> None:
     descriptors = DescriptorBudget(0)
-    async with served(descriptors=descriptors) as it:
+    async with serve(descriptors=descriptors) as it:
         reader, writer = await asyncio.open_connection(HOST, it.port)
         assert await has_ended(reader)
         assert it.server._shares.used == 0
@@ -453,7 +453,7 @@ async def test_a_process_without_room_refuses_the_connection() -> None:
 
 
 async def test_a_connection_that_never_asks_ends_sooner_than_one_that_did() -> None:
-    async with served() as it:
+    async with serve() as it:
         silent = await asyncio.open_connection(HOST, it.port)
         asking = await asyncio.open_connection(HOST, it.port)
         asking[1].write(FRAME)
@@ -467,7 +467,7 @@ async def test_a_connection_that_never_asks_ends_sooner_than_one_that_did() -> N
 
 
 async def test_unfinished_frames_and_silence_end_a_connection() -> None:
-    async with served() as it:
+    async with serve() as it:
         loop = asyncio.get_running_loop()
         idle = await asyncio.open_connection(HOST, it.port)
         slow = await asyncio.open_connection(HOST, it.port)
@@ -493,8 +493,8 @@ async def flood(writer: asyncio.StreamWriter, data: bytes) -> None:
             await writer.drain()
 
 
-async def test_whoever_does_not_take_its_answers_is_not_read_from() -> None:
-    async with served() as it:
+async def test_client_that_reads_no_responses_is_not_read_from() -> None:
+    async with serve() as it:
         reader, writer = await asyncio.open_connection(HOST, it.port, limit=1024)
         frame = struct.pack(">HHHBBHH", 1, 0, 6, 1, 4, 0, 120)
         writer.transport.set_write_buffer_limits(high=1 << 16)
@@ -522,7 +522,7 @@ async def with_client(
 
 
 async def test_a_fault_makes_the_server_answer_an_exception() -> None:
-    async with served() as served_twin:
+    async with serve() as served_twin:
         await served_twin.twin.ok("/sim.cgi?fault=modbus*what:exception*code:6*times:1")
         async with with_client(served_twin) as client:
             answer = await client.read_coils(0, count=6)
@@ -531,7 +531,7 @@ async def test_a_fault_makes_the_server_answer_an_exception() -> None:
 
 
 async def test_a_fault_by_chance_leaves_other_requests_alone() -> None:
-    async with served() as served_twin:
+    async with serve() as served_twin:
         await served_twin.twin.ok("/sim.cgi?fault=modbus*chance:0.5*seed:1")
         async with with_client(served_twin) as client:
             answers = [(await client.read_coils(0, count=6)).isError() for _ in range(20)]
@@ -540,7 +540,7 @@ async def test_a_fault_by_chance_leaves_other_requests_alone() -> None:
 
 @pytest.mark.parametrize("what", ["silent", "garbage", "wrong id", "reset"])
 async def test_a_fault_leaves_a_client_without_an_answer(what: str) -> None:
-    async with served() as served_twin:
+    async with serve() as served_twin:
         await served_twin.twin.ok(f"/sim.cgi?fault=modbus*what:{what.replace(' ', '+')}")
         async with with_client(served_twin, answer_s=0.2) as client:
             with pytest.raises(ModbusException):
@@ -551,7 +551,7 @@ async def test_a_fault_leaves_a_client_without_an_answer(what: str) -> None:
 
 
 async def test_a_controller_that_is_off_drops_connections() -> None:
-    async with served() as served_twin, with_client(served_twin) as client:
+    async with serve() as served_twin, with_client(served_twin) as client:
         assert not (await client.read_coils(0, count=6)).isError()
         await served_twin.twin.ok("/sim.cgi?fault=refuse*for:1m")
         reader, writer = await asyncio.open_connection(HOST, served_twin.port)

@@ -41,15 +41,15 @@ def main() -> int:
     python = given.python
     with tempfile.TemporaryDirectory(prefix="leverframe-") as folder, ExitStack() as running:
         broker, port, other_port = free_ports(3)
-        running.enter_context(started(["mosquitto", "-p", str(broker)]))
+        running.enter_context(start(["mosquitto", "-p", str(broker)]))
         data = ["--data", f"{folder}/data", "--port", str(port), "--no-capture"]
         command = ["fleet", "run"] if given.fleet else ["run"]
-        running.enter_context(started([sys.executable, "-m", "leverframe", *command, *data]))
+        running.enter_context(start([sys.executable, "-m", "leverframe", *command, *data]))
         controller = Controller(f"http://{HOST}:{port}")
-        wait_for("the controller", lambda: controller.asked("/health") is not None)
+        wait_for("the controller", lambda: controller.ask("/health") is not None)
         hosted = [python, str(HOSTED), f"{folder}/ha", str(broker), str(other_port)]
         Path(folder, "ha").mkdir()
-        assistant = Assistant(running.enter_context(started(hosted)))
+        assistant = Assistant(running.enter_context(start(hosted)))
         if given.fleet:
             number = judge_fleet(controller, assistant, broker)
         else:
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 @contextmanager
-def started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+def start(command: list[str]) -> Iterator[subprocess.Popen[str]]:
     """Run a program until the end of the block."""
     with subprocess.Popen(
         command,
@@ -83,7 +83,7 @@ class Controller:
     def of(self, name: str) -> "Controller":
         return Controller(self._url, name)
 
-    def asked(self, target: str, method: str = "GET") -> requests.Response | None:
+    def ask(self, target: str, method: str = "GET") -> requests.Response | None:
         try:
             reply = requests.request(
                 method, f"{self._url}{target}", headers=self._headers, timeout=10
@@ -94,7 +94,7 @@ class Controller:
         return reply
 
     def output(self) -> int:
-        reply = self.asked("/api/state")
+        reply = self.ask("/api/state")
         return -1 if reply is None else reply.json()["OUT0"]
 
 
@@ -103,7 +103,7 @@ class Assistant:
         self._process = process
         self.version = self._line()["version"]
 
-    def told(self, words: str) -> dict[str, str]:
+    def report(self, words: str) -> dict[str, str]:
         """Return state and name of every entity, by its ID."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{words}\n")
@@ -111,7 +111,7 @@ class Assistant:
         return self._line()
 
     def state(self, name: str) -> str:
-        found = [x for x in self.told("states").values() if x.endswith(name)]
+        found = [x for x in self.report("states").values() if x.endswith(name)]
         return found[0].split()[0] if found else "none"
 
     def _line(self) -> dict[str, str]:
@@ -125,17 +125,17 @@ class Assistant:
 def judge(controller: Controller, assistant: Assistant, broker: int) -> int:
     """Return how many entities there were."""
     named = "oname=0Pump&tname=0Boiler"
-    controller.asked(f"/stm.cgi?mqtt=1*{HOST}*{broker}***cellar*0&{named}")
-    controller.asked("/sim.cgi?DS1=21.5")
+    controller.ask(f"/stm.cgi?mqtt=1*{HOST}*{broker}***cellar*0&{named}")
+    controller.ask("/sim.cgi?DS1=21.5")
     wait_for("the boiler at 21.5", lambda: assistant.state("Boiler (DS1)") == "21.5")
     wait_for("the pump off", lambda: assistant.state("Pump (OUT0)") == "off")
-    entities = assistant.told("states")
+    entities = assistant.report("states")
     (pump,) = (entity for entity, text in entities.items() if text.endswith("Pump (OUT0)"))
-    controller.asked("/outs.cgi?out0=1")
+    controller.ask("/outs.cgi?out0=1")
     wait_for("the pump on", lambda: assistant.state("Pump (OUT0)") == "on")
-    assistant.told(f"turn_off {pump}")
+    assistant.report(f"turn_off {pump}")
     wait_for("output 0 off", lambda: controller.output() == 0)
-    controller.asked("/stm.cgi?mqttdiscovery=")
+    controller.ask("/stm.cgi?mqttdiscovery=")
     wait_for("no pump without discovery", lambda: assistant.state("Pump (OUT0)") == "none")
     return len(entities)
 
@@ -144,21 +144,21 @@ def judge_fleet(node: Controller, assistant: Assistant, broker: int) -> int:
     """Switch each of three controllers both ways; return how many entities there were."""
     members = {}
     for name, (hw, sw) in VERSIONS.items():
-        node.asked(f"/api/fleet/add?name={name}&hw={hw}&sw={sw}", "POST")
+        node.ask(f"/api/fleet/add?name={name}&hw={hw}&sw={sw}", "POST")
         members[name] = node.of(name)
-        members[name].asked(f"/stm.cgi?mqtt=1*{HOST}*{broker}***{name}*0&oname=0{name}")
+        members[name].ask(f"/stm.cgi?mqtt=1*{HOST}*{broker}***{name}*0&oname=0{name}")
     for name, controller in members.items():
         shown = f"{name} (OUT0)"
         wait_for(f"{name} off", lambda shown=shown: assistant.state(shown) == "off")
-        controller.asked("/outs.cgi?out0=1")
+        controller.ask("/outs.cgi?out0=1")
         wait_for(f"{name} on", lambda shown=shown: assistant.state(shown) == "on")
         assert [one for one, other in members.items() if other.output() == 1] == [name]
-        entities = assistant.told("states")
+        entities = assistant.report("states")
         (entity,) = (one for one, text in entities.items() if text.endswith(shown))
-        assistant.told(f"turn_off {entity}")
+        assistant.report(f"turn_off {entity}")
         wait_for(f"output 0 of {name} off", lambda one=controller: one.output() == 0)
     for controller in members.values():
-        controller.asked("/stm.cgi?mqttdiscovery=")
+        controller.ask("/stm.cgi?mqttdiscovery=")
     wait_for("nothing without discovery", lambda: assistant.state("(OUT0)") == "none")
     return len(entities)
 

@@ -23,8 +23,8 @@ from leverframe.profile import Profile
 from leverframe.servers.mqtt.home_assistant import (
     Announcement,
     Controlled,
-    announced_labels,
     announcement,
+    labels_to_announce,
 )
 from leverframe.wire.modbus_modules import MODULES
 from tests.boundary_profiles import PROFILES
@@ -57,7 +57,7 @@ def all_announcements() -> Iterator[Announcement]:
     seen: set[bytes] = set()
     for profile, settings in all_settings():
         me = Controlled("leverframe-0a1b2c", "02:00:00:0A:1B:2C", profile, settings, "1.0")
-        for label in announced_labels(settings):
+        for label in labels_to_announce(settings):
             said = announcement(label, me)
             text = msgspec.json.encode(said)
             if text not in seen:

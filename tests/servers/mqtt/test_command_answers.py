@@ -93,7 +93,7 @@ async def test_a_broker_that_takes_no_answers_gets_no_more_of_them() -> None:
     assert given.answers == [str(number) for number in range(3 * MOST)]
 
 
-async def test_without_a_link_nobody_is_answered_and_nothing_is_kept() -> None:
+async def test_without_a_link_no_answer_is_sent_or_kept() -> None:
     answers = CommandAnswers(lambda answer: None)
     answers.add(None, "1")
     await rounds()

@@ -17,8 +17,8 @@ from leverframe.profile import Profile
 from leverframe.servers.mqtt.home_assistant import (
     Announcement,
     Controlled,
-    announced_labels,
     announcement,
+    labels_to_announce,
 )
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.wire.modbus_modules import MODULES
@@ -127,25 +127,25 @@ VALIDATORS = {
 }
 
 
-def controlled(settings: Settings, profile: Profile = NEWEST) -> Controlled:
+def controller_of(settings: Settings, profile: Profile = NEWEST) -> Controlled:
     return Controlled("leverframe-0a1b2c", "02:00:00:0A:1B:2C", profile, settings, "1.0")
 
 
 def all_announcements(settings: Settings, profile: Profile = NEWEST) -> dict[str, Announcement]:
-    me = controlled(settings, profile)
-    return {label: announcement(label, me) for label in announced_labels(settings)}
+    me = controller_of(settings, profile)
+    return {label: announcement(label, me) for label in labels_to_announce(settings)}
 
 
-def check(said: Announcement) -> None:
-    discovery, component, node, name, end = said.topic.split("/")
+def check(value: Announcement) -> None:
+    discovery, component, node, name, end = value.topic.split("/")
     assert (discovery, end) == ("homeassistant", "config")
     assert re.fullmatch("[a-zA-Z0-9_-]+", node + name)
-    VALIDATORS[component].validate(msgspec.json.decode(msgspec.json.encode(said.payload)))
-    assert said.payload["default_entity_id"].startswith(f"{component}.")
-    device_class = said.payload.get("device_class")
+    VALIDATORS[component].validate(msgspec.json.decode(msgspec.json.encode(value.payload)))
+    assert value.payload["default_entity_id"].startswith(f"{component}.")
+    device_class = value.payload.get("device_class")
     if component == "sensor" and device_class:
-        assert said.payload["unit_of_measurement"] in UNITS_OF_CLASS[device_class]
-        is_counted = said.payload["state_class"] != "measurement"
+        assert value.payload["unit_of_measurement"] in UNITS_OF_CLASS[device_class]
+        is_counted = value.payload["state_class"] != "measurement"
         assert is_counted == (device_class in COUNTED)
 
 
@@ -160,12 +160,12 @@ def test_every_announcement_has_the_shape_that_is_taken(version: tuple[str, str]
 
 
 def test_everything_that_has_a_label_is_announced_but_the_connection_itself() -> None:
-    labels = set(announced_labels(defaults(NEWEST)))
+    labels = set(labels_to_announce(defaults(NEWEST)))
     assert {*READINGS, *STATES} - labels == {"MQTT"}
 
 
 def test_an_older_version_announces_only_the_meters_it_has() -> None:
-    labels = announced_labels(defaults(Profile("3.0", "1.58a")))
+    labels = labels_to_announce(defaults(Profile("3.0", "1.58a")))
     assert "POWER4" in labels
     assert not {"POWER5", "ENERGY5", "DIFF4"} & set(labels)
 
@@ -203,7 +203,7 @@ def test_every_reading_of_every_module_has_classes_that_go_with_its_unit(name: s
     for reading in MODULES[name].readings:
         settings = with_value(settings, "modbus_mapping.0.slot", 1)
         settings = with_value(settings, "modbus_mapping.0.reading", reading.number)
-        check(announcement("m1", controlled(settings)))
+        check(announcement("m1", controller_of(settings)))
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,9 @@ def test_a_difference_is_no_temperature_and_may_fall_where_its_counters_only_ris
     first: str, second: str, classes: tuple[str | None, str]
 ) -> None:
     settings = with_value(defaults(NEWEST), "differentials.0.first", first)
-    said = announcement("DIFF1", controlled(with_value(settings, "differentials.0.second", second)))
+    said = announcement(
+        "DIFF1", controller_of(with_value(settings, "differentials.0.second", second))
+    )
     check(said)
     assert (said.payload.get("device_class"), said.payload["state_class"]) == classes
 
@@ -255,7 +257,7 @@ def test_every_analog_input_has_a_label_of_its_own() -> None:
 )
 def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
     settings = Settings()
-    said = announcement("OUT0", replace(controlled(settings), name=name))
+    said = announcement("OUT0", replace(controller_of(settings), name=name))
     check(said)
     assert said.payload["default_entity_id"] == entity
 
@@ -275,9 +277,9 @@ def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
 def test_the_device_leads_to_the_pages_where_home_assistant_can_reach_them(
     host: str, own: str | None, url: str | None
 ) -> None:
-    seen = PagesAddress("http", host, 8080).seen_from(own)
+    seen = PagesAddress("http", host, 8080).url_from(own)
     assert seen == url
-    me = replace(controlled(defaults(NEWEST)), url=seen)
+    me = replace(controller_of(defaults(NEWEST)), url=seen)
     said = announcement("OUT0", me)
     check(said)
     assert said.payload["device"].get("configuration_url") == url

@@ -18,7 +18,7 @@ from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES
 from tests.cases import for_each
 from tests.full_disk import Disk
-from tests.fuzzed_uploads import fuzzed
+from tests.fuzzed_uploads import fuzz
 from tests.patience import PATIENCE_S
 from tests.random_settings import random_settings
 
@@ -34,7 +34,7 @@ async def with_settings(profile: Profile, tree: Settings) -> LoopTwin:
     return twin
 
 
-def packed(content: object) -> bytes:
+def pack_content(content: object) -> bytes:
     text = msgspec.json.encode(content)
     return MAGIC + bytes([FORMAT]) + sha256(text).digest() + text
 
@@ -119,7 +119,7 @@ async def test_a_restore_without_the_passphrase_names_the_secrets_it_left_out() 
 async def test_a_made_up_name_of_a_secret_is_in_no_header(name: str) -> None:
     twin = await LoopTwin.start()
     content = {"hw": "3.9", "sw": "1.75", "settings": {}, "left_out": [name]}
-    reply = await twin.ok(UPLOAD, "POST", packed(content))
+    reply = await twin.ok(UPLOAD, "POST", pack_content(content))
     assert ("Secrets-Not-Restored", "all") in reply.headers
 
 
@@ -148,14 +148,14 @@ async def test_addresses_and_bodies_of_http_are_in_a_backup_only_with_a_passphra
 async def test_a_backup_of_an_earlier_version_that_holds_addresses_openly_restores_them() -> None:
     twin = await LoopTwin.start()
     earlier = {"hw": "3.9", "sw": "1.75", "settings": {"http.0.url": "hook.example/x?t=1"}}
-    await twin.ok(UPLOAD, "POST", packed(earlier))
+    await twin.ok(UPLOAD, "POST", pack_content(earlier))
     assert twin.controller.engine.settings.http[0].url == "hook.example/x?t=1"
 
 
 async def test_a_bad_address_in_a_backup_is_not_repeated() -> None:
     twin = await LoopTwin.start()
     bad = {"hw": "3.9", "sw": "1.75", "settings": {"http.0.url": "ftp://x/?canary"}}
-    reply = await twin.ask(UPLOAD, "POST", packed(bad))
+    reply = await twin.ask(UPLOAD, "POST", pack_content(bad))
     assert reply.status == 400
     assert b"canary" not in reply.body
 
@@ -201,9 +201,9 @@ async def test_a_backup_of_another_version_is_converted_and_the_rest_listed() ->
     assert old.controller.engine.settings.rules == there.rules
 
 
-async def test_the_log_and_the_audit_trail_tell_of_a_restore() -> None:
+async def test_restore_is_in_the_log_and_the_audit_trail() -> None:
     twin = await LoopTwin.start()
-    await twin.ok(UPLOAD, "POST", packed({"hw": "3.9", "sw": "1.75", "settings": {"a.b": 1}}))
+    await twin.ok(UPLOAD, "POST", pack_content({"hw": "3.9", "sw": "1.75", "settings": {"a.b": 1}}))
     assert any("restore-report" in entry["text"] for entry in await twin.json("/api/log"))
     assert (await twin.json("/api/audit"))[-1]["changes"]
 
@@ -213,15 +213,17 @@ async def test_a_restore_that_leaves_much_out_is_one_line_in_the_log(
 ) -> None:
     twin = await LoopTwin.start()
     unknown = {f"unknown.{number}": 1 for number in range(4000)}
-    reply = await twin.ok(UPLOAD, "POST", packed({"hw": "3.9", "sw": "1.75", "settings": unknown}))
+    reply = await twin.ok(
+        UPLOAD, "POST", pack_content({"hw": "3.9", "sw": "1.75", "settings": unknown})
+    )
     assert ("Not-Carried-Over", "4000") in reply.headers
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line == "the restore left 4000 settings out; /api/restore-report lists them"
+    assert line == "the restore skipped 4000 settings; /api/restore-report lists them"
     assert len(await twin.json("/api/restore-report")) == 4000
 
 
 class HeldThreads(ThreadPoolExecutor):
-    """The threads beside the loop, which begin a piece of work only when they are told to."""
+    """The threads beside the loop, which begin a piece of work only on command."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -232,24 +234,24 @@ class HeldThreads(ThreadPoolExecutor):
     def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
         self._held.release()
 
-        def when_told() -> Any:
+        def when_released() -> Any:
             # Not for ever: a test that fails must end.
             assert self._go.acquire(timeout=PATIENCE_S)
             return work(*given, **named)
 
-        return super().submit(when_told)
+        return super().submit(when_released)
 
     async def hold_something(self) -> None:
         await asyncio.wait_for(self._held.acquire(), PATIENCE_S)
 
-    def go_on(self) -> None:
+    def proceed(self) -> None:
         self._go.release()
 
 
 @for_each(
     ("target", "body"),
     [
-        (UPLOAD, packed({})),
+        (UPLOAD, pack_content({})),
         ("/post.cgi?sched_save", b"x" * 40_000),
         ("/post.cgi?oled_save", b"x" * 40_000),
         ("/post.cgi?wwwfileupload", b"x"),
@@ -262,7 +264,7 @@ async def test_others_are_answered_while_a_body_is_checked(target: str, body: by
     await threads.hold_something()
     await twin.ok("/outs.cgi?out0=1")
     assert not asked.done()
-    threads.go_on()
+    threads.proceed()
     assert (await asked).status == 400
 
 
@@ -276,7 +278,7 @@ async def test_a_password_that_is_changed_during_a_restore_stays_changed() -> No
         await threads.hold_something()
         if command is not None:
             await twin.ok(f"/stm.cgi?{command}")
-        threads.go_on()
+        threads.proceed()
     assert (await restoring).status == 200
     assert twin.controller.engine.settings.email.password == "hunter2"
     assert twin.controller.engine.settings.outputs[0].name != "Lamp"
@@ -290,9 +292,9 @@ async def test_a_restore_gives_up_where_settings_change_all_the_time() -> None:
     for number in range(6):
         await threads.hold_something()
         await twin.ok(f"/stm.cgi?oname=0Lamp{number}")
-        threads.go_on()
+        threads.proceed()
     assert (await restoring).status == 409
-    assert b"Send it again" in (await restoring).body
+    assert b"send the backup again" in (await restoring).body
     assert twin.controller.engine.settings.outputs[0].name == "Lamp5"
 
 
@@ -304,7 +306,7 @@ async def test_one_bad_value_voids_the_whole_restore(settings: dict[str, object]
     twin = await LoopTwin.start()
     before = twin.controller.engine.settings
     content = {"hw": "3.9", "sw": "1.75", "settings": {"outputs.1.name": "Lamp", **settings}}
-    reply = await twin.ask(UPLOAD, "POST", packed(content))
+    reply = await twin.ask(UPLOAD, "POST", pack_content(content))
     assert reply.status == 400
     assert reply.content_type == "application/problem+json"
     assert twin.controller.engine.settings is before
@@ -316,7 +318,7 @@ async def test_fuzzed_backups_are_refused_and_change_nothing() -> None:
     await twin.ok("/stm.cgi?oname=0Lamp")
     sound = (await twin.ok("/dev_settings.bin")).body
     before = twin.controller.engine.settings
-    for data in fuzzed(sound, Random(8), 300):
+    for data in fuzz(sound, Random(8), 300):
         assert (await twin.ask(UPLOAD, "POST", data)).status == 400
     assert twin.controller.engine.settings is before
 

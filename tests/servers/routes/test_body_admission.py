@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from leverframe.servers.http.messages import AnyReply, Reply, Request
 from leverframe.testing import LoopTwin
 from tests.cases import for_each
-from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, start_with_accounts
 
 UPLOADS = ("pictureupload", "wwwfileupload", "sched_save", "users_save")
 
@@ -21,7 +21,7 @@ async def verdict(twin: LoopTwin, target: str, method: str = "POST", **headers: 
 
 @for_each("upload", UPLOADS)
 async def test_only_the_administrator_may_begin_to_upload(upload: str) -> None:
-    twin, target = await signed_up(), f"/post.cgi?{upload}"
+    twin, target = await start_with_accounts(), f"/post.cgi?{upload}"
     assert await verdict(twin, target) == 401
     assert await verdict(twin, target, authorization=basic("chief", "wrong")) == 401
     assert await verdict(twin, target, authorization=basic(*USER)) == 403
@@ -31,15 +31,15 @@ async def test_only_the_administrator_may_begin_to_upload(upload: str) -> None:
     assert await verdict(twin, target, authorization=basic(*ADMINISTRATOR)) == 100
 
 
-async def test_everybody_may_send_what_signs_in() -> None:
-    twin = await signed_up()
+async def test_sign_in_body_is_admitted_from_all_clients() -> None:
+    twin = await start_with_accounts()
     assert await verdict(twin, "/post.cgi?signin") == 100
     assert await verdict(twin, "/post.cgi?passwd") == 401
     assert await verdict(twin, "/post.cgi?passwd", authorization=basic(*USER)) == 100
 
 
 async def test_a_body_for_other_paths_needs_what_the_path_needs() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     for target in ("/api/rules/try", "/", "/nothing", "/post.cgi"):
         anonymous = 100 if target == "/" else 401
         assert await verdict(twin, target) == anonymous

@@ -51,7 +51,7 @@ CHATTERS = "\n".join(
 )
 
 
-def recorded_by(chance: Random, labels: Iterable[str], until: float) -> list[list[RecordedPiece]]:
+def record(chance: Random, labels: Iterable[str], until: float) -> list[list[RecordedPiece]]:
     """Give random values of the last ten minutes, in pieces as the history gives them."""
 
     def piece(label: str, begin: float) -> RecordedPiece:
@@ -62,7 +62,7 @@ def recorded_by(chance: Random, labels: Iterable[str], until: float) -> list[lis
     return [[piece(label, until - before) for label in labels] for before in (600, 300)]
 
 
-async def fed(pieces: Iterable[list[RecordedPiece]]) -> AsyncIterator[list[RecordedPiece]]:
+async def feed(pieces: Iterable[list[RecordedPiece]]) -> AsyncIterator[list[RecordedPiece]]:
     for piece in pieces:
         yield piece
 
@@ -100,13 +100,13 @@ def test_a_process_computes_what_this_one_does(seed: int) -> None:
             trial = (change.settings, place, profile, zone, span)
             works.append((encode_rule_trial, trial, find_sources(change.settings, place)))
     function, values, needed = works[seed % len(works)]
-    recorded = recorded_by(chance, sorted(needed), at.wall)
+    recorded = record(chance, sorted(needed), at.wall)
     here = function(*values, iter(recorded))
-    there = run_bounded(function, *values, budget=BUDGET, fed=fed(recorded))
+    there = run_bounded(function, *values, budget=BUDGET, fed=feed(recorded))
     assert asyncio.run(there) == here
 
 
-async def bounded_twin(budget: WorkBudget) -> LoopTwin:
+async def start_twin(budget: WorkBudget) -> LoopTwin:
     """Give a twin whose work has a budget of its own."""
     twin = await LoopTwin.start()
     work = ControllerWork(WorkPlaces(), streams_of_all(), "it", budget=budget)
@@ -115,7 +115,7 @@ async def bounded_twin(budget: WorkBudget) -> LoopTwin:
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"),
+    ("budget", "sentence"),
     [
         # That a process keeps to these: tests/bounded_work/.
         pytest.param(
@@ -130,17 +130,17 @@ async def bounded_twin(budget: WorkBudget) -> LoopTwin:
     ],
 )
 async def test_work_over_its_budget_is_refused_with_a_sentence(
-    budget: WorkBudget, said: str
+    budget: WorkBudget, sentence: str
 ) -> None:
-    twin = await bounded_twin(budget)
+    twin = await start_twin(budget)
     reply = await twin.ask("/api/what-if?for=7d", "POST", CHATTERS.encode())
     assert reply.status == 422
     problem = msgspec.json.decode(reply.body)
-    assert said in problem["detail"]
+    assert sentence in problem["detail"]
     assert "a shorter time in `for`" in problem["detail"]
 
 
-async def filled(twin: LoopTwin, count: int) -> None:
+async def fill(twin: LoopTwin, count: int) -> None:
     """Record as many changes of an output, two a second, up to now."""
     await twin.ok(f"/sim.cgi?advance={count}")
     controller = twin.controller
@@ -154,7 +154,7 @@ async def filled(twin: LoopTwin, count: int) -> None:
 
 async def test_more_values_than_are_read_for_a_request_are_refused() -> None:
     twin = await LoopTwin.start()
-    await filled(twin, 1000)
+    await fill(twin, 1000)
     now = twin.controller.clock.read().wall
     span = TimeSpan(("OUT0",), now - 500, now, 1, now)
     assert twin.controller.history is not None
@@ -165,14 +165,14 @@ async def test_more_values_than_are_read_for_a_request_are_refused() -> None:
 async def test_a_timeline_of_many_values_is_built_in_a_process() -> None:
     twin = await LoopTwin.start()
     count = MAX_SHORT + 1000
-    await filled(twin, count)
+    await fill(twin, count)
     now = twin.controller.clock.read().wall
     reply = await twin.ok(f"/api/timeline?from={now - count}&to={now}")
     lanes = {lane["label"]: lane["bars"] for lane in msgspec.json.decode(reply.body)["lanes"]}
     assert sum(bar.get("count", 1) for bar in lanes["OUT0"]) > MAX_SHORT / 2
 
 
-async def streamed(reply: StreamReply) -> bytes:
+async def read_stream(reply: StreamReply) -> bytes:
     return b"".join([chunk async for chunk in reply.chunks])
 
 
@@ -183,17 +183,17 @@ async def test_a_long_answer_comes_in_pieces_and_is_the_same() -> None:
     short = await twin.ok(f"/api/history?labels=DS1,OUT0&from={START}&points=1000")
     long: Any = await twin.ask(f"/api/history?labels=DS1,OUT0&from={START}&points=100000")
     assert isinstance(long, StreamReply)
-    assert await streamed(long) == short.body
+    assert await read_stream(long) == short.body
 
 
 async def test_a_long_answer_is_compressed_for_clients_that_accept_it() -> None:
     twin = await LoopTwin.start()
     path = "/api/history?labels=DS1,OUT0&points=100000"
     plain: Any = await twin.ask(path)
-    body = await streamed(plain)
+    body = await read_stream(plain)
     packed: Any = await twin.ask(path, accept_encoding="gzip")
     assert ("Content-Encoding", "gzip") in packed.headers
-    assert gzip.decompress(await streamed(packed)) == body
+    assert gzip.decompress(await read_stream(packed)) == body
 
 
 async def pieces(*given: bytes, fails: bool = False) -> Any:

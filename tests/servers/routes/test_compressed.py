@@ -65,9 +65,9 @@ print(*tracemalloc.get_traced_memory(), len(loaded))
 """
 
 
-def test_pages_that_nobody_asks_for_take_no_memory() -> None:
-    told = subprocess.check_output([sys.executable, "-c", MEMORY_OF_PAGES], text=True)
-    kept, peak, count = map(int, told.split())
+def test_unrequested_pages_use_no_memory() -> None:
+    report = subprocess.check_output([sys.executable, "-c", MEMORY_OF_PAGES], text=True)
+    kept, peak, count = map(int, report.split())
     assert count == len(pages())
     assert kept < 100_000
     # What is let go again stays with the process, if what is kept lies behind it.

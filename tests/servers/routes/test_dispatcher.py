@@ -75,21 +75,21 @@ class Server(Dispatcher[Row, str]):
         return self.answer(request, endpoint, endpoint.function())
 
 
-async def finished(answer: Answer) -> Reply:
+async def finish(answer: Answer) -> Reply:
     reply = await answer if isinstance(answer, Coroutine) else answer
     assert isinstance(reply, Reply)
     return reply
 
 
-def asked(path: str, method: str = "GET", **headers: str) -> Request:
+def request_to(path: str, method: str = "GET", **headers: str) -> Request:
     return Request(method, path, None, headers)
 
 
 async def test_values_are_encoded_and_whole_replies_are_sent_as_they_are() -> None:
-    value, reply = Server().handle(asked("/value")), Server().handle(asked("/reply"))
+    value, reply = Server().handle(request_to("/value")), Server().handle(request_to("/reply"))
     assert value == Reply(200, "text/x", b'{"a":1}', (NOT_KEPT,))
     assert reply == Reply(204, "", b"")
-    assert (await finished(Server().handle(asked("/slow")))).body == b'"slow"'
+    assert (await finish(Server().handle(request_to("/slow")))).body == b'"slow"'
 
 
 @for_each(
@@ -104,15 +104,15 @@ async def test_values_are_encoded_and_whole_replies_are_sent_as_they_are() -> No
 async def test_refusals_are_problem_documents_also_of_what_is_awaited(
     path: str, method: str, status: int
 ) -> None:
-    reply = await finished(Server().handle(asked(path, method)))
+    reply = await finish(Server().handle(request_to(path, method)))
     assert (reply.status, reply.content_type) == (status, PROBLEM_TYPE)
     assert msgspec.json.decode(reply.body)["status"] == status
 
 
 async def test_a_password_is_checked_before_the_answer_and_a_wrong_one_is_asked_for_again() -> None:
     server = Server()
-    assert (await finished(server.handle(asked("/slow", authorization="ann")))).status == 200
-    refused = await finished(server.handle(asked("/value", authorization="eve")))
+    assert (await finish(server.handle(request_to("/slow", authorization="ann")))).status == 200
+    refused = await finish(server.handle(request_to("/value", authorization="eve")))
     assert refused.status == 401
     assert ("WWW-Authenticate", 'Basic realm="Test", charset="UTF-8"') in refused.headers
     assert server.recognised == 2
@@ -120,13 +120,13 @@ async def test_a_password_is_checked_before_the_answer_and_a_wrong_one_is_asked_
 
 async def test_a_requester_that_is_named_is_not_recognised_but_checked() -> None:
     server = Server()
-    assert (await finished(server.handle(asked("/value"), requester="ann"))).status == 200
-    assert (await finished(server.handle(asked("/value"), requester="eve"))).status == 403
+    assert (await finish(server.handle(request_to("/value"), requester="ann"))).status == 200
+    assert (await finish(server.handle(request_to("/value"), requester="eve"))).status == 403
     assert server.recognised == 0
 
 
 async def test_a_body_is_admitted_by_the_head_alone_without_calling_the_endpoint() -> None:
-    assert (await finished(Server().admit_body(asked("/refusing", "POST")))).status == 100
-    checked = Server().admit_body(asked("/refusing", "POST", authorization="ann"))
-    assert (await finished(checked)).status == 100
-    assert (await finished(Server().admit_body(asked("/nothing", "POST")))).status == 404
+    assert (await finish(Server().admit_body(request_to("/refusing", "POST")))).status == 100
+    checked = Server().admit_body(request_to("/refusing", "POST", authorization="ann"))
+    assert (await finish(checked)).status == 100
+    assert (await finish(Server().admit_body(request_to("/nothing", "POST")))).status == 404

@@ -34,7 +34,7 @@ async def table(twin: LoopTwin, query: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-async def measured() -> LoopTwin:
+async def measure() -> LoopTwin:
     """DS1 is 20 for 100 s, 22 for 100 s, absent for 100 s, and 21 for 100 s."""
     twin = await LoopTwin.start()
     for text in ("20", "22", "none", "21"):
@@ -43,7 +43,7 @@ async def measured() -> LoopTwin:
 
 
 async def test_raw_values_hold_until_the_next_and_absence_is_null() -> None:
-    found = await history(await measured(), f"labels=DS1&from={START}")
+    found = await history(await measure(), f"labels=DS1&from={START}")
     assert (found["step"], found["times"]) == (0, [])
     assert found["series"] == {
         "DS1": {
@@ -55,12 +55,12 @@ async def test_raw_values_hold_until_the_next_and_absence_is_null() -> None:
 
 
 async def test_the_value_that_held_before_the_span_comes_first() -> None:
-    found = await history(await measured(), f"labels=DS1&from={START + 150}&to={START + 190}")
+    found = await history(await measure(), f"labels=DS1&from={START + 150}&to={START + 190}")
     assert found["series"]["DS1"] == {"times": [START + 150], "values": [22]}
 
 
 async def test_few_points_are_intervals_with_lowest_mean_and_highest() -> None:
-    found = await history(await measured(), f"labels=DS1&from={START}&to={START + 400}&points=3")
+    found = await history(await measure(), f"labels=DS1&from={START}&to={START + 400}&points=3")
     assert found["step"] == 300
     assert found["times"] == [START, START + 300]
     assert found["series"]["DS1"] == {"min": [20, 21], "mean": [21, 21], "max": [22, 21]}
@@ -98,8 +98,8 @@ async def test_an_output_that_is_on_for_an_instant_is_recorded() -> None:
     assert series["values"] == [0, 1, 0, 1, 0]
 
 
-async def test_without_labels_all_that_were_recorded_are_told() -> None:
-    twin = await measured()
+async def test_without_labels_all_recorded_labels_are_returned() -> None:
+    twin = await measure()
     series = (await history(twin, "points=60"))["series"]
     present = {label for label, value in (await twin.state()).items() if label in series}
     assert {"DS1", *OUTPUTS, "PWM0.duty"} <= set(series) == present
@@ -107,12 +107,12 @@ async def test_without_labels_all_that_were_recorded_are_told() -> None:
 
 
 async def test_a_label_that_was_never_there_has_no_values() -> None:
-    twin = await measured()
+    twin = await measure()
     assert (await history(twin, "labels=DS7"))["series"]["DS7"] == {"times": [], "values": []}
 
 
-async def test_nothing_is_told_of_the_future() -> None:
-    twin = await measured()
+async def test_history_has_no_future_values() -> None:
+    twin = await measure()
     found = await history(twin, f"labels=DS1&from={START}&to={START + DAY_S}&points=100")
     assert found["step"] == 0
     found = await history(twin, f"labels=DS1&from={START}&to={START + DAY_S}&points=3")
@@ -122,7 +122,7 @@ async def test_nothing_is_told_of_the_future() -> None:
 
 
 async def test_a_restart_is_no_change_of_what_is_as_before() -> None:
-    twin = await measured()
+    twin = await measure()
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok("/stm.cgi?devrestart=1")
     await twin.ok("/sim.cgi?advance=5")
@@ -132,7 +132,7 @@ async def test_a_restart_is_no_change_of_what_is_as_before() -> None:
 
 
 async def test_years_pass_quickly_and_the_clock_may_be_set_back() -> None:
-    twin = await measured()
+    twin = await measure()
     for _ in range(10):
         await twin.ok(f"/sim.cgi?advance={300 * DAY_S}")
     await twin.ok("/sim.cgi?DS1=25&advance=60")
@@ -145,7 +145,7 @@ async def test_years_pass_quickly_and_the_clock_may_be_set_back() -> None:
 
 
 async def test_csv_has_a_column_for_each_label() -> None:
-    lines = await table(await measured(), f"labels=DS1,OUT0&from={START}")
+    lines = await table(await measure(), f"labels=DS1,OUT0&from={START}")
     assert lines == [
         ["time", "DS1", "OUT0"],
         ["2026-01-05T00:00:00.000Z", "20", "0"],
@@ -157,7 +157,7 @@ async def test_csv_has_a_column_for_each_label() -> None:
 
 async def test_csv_holds_labels_times_and_numbers_whatever_names_people_give() -> None:
     """A spreadsheet would run a name that begins like a formula."""
-    twin = await measured()
+    twin = await measure()
     await twin.ok("/stm.cgi?oname=0%3D1%2B1")
     await twin.ok("/sim.cgi?DS1=-5.5&advance=100")
     header, *rows = await table(twin, f"from={START}")
@@ -167,8 +167,8 @@ async def test_csv_holds_labels_times_and_numbers_whatever_names_people_give() -
         assert all(cell == "" or isfinite(float(cell)) for cell in cells)
 
 
-async def test_csv_for_people_has_names_units_local_times_and_a_telling_file_name() -> None:
-    twin = await measured()
+async def test_csv_with_a_zone_has_names_units_local_times_and_a_descriptive_file_name() -> None:
+    twin = await measure()
     await twin.ok("/stm.cgi?sname=Gew%C3%A4chshaus%202")
     await twin.ok("/stm.cgi?oname=0%3DPump%2C%20%22old%22")
     zone = f"from={START}&zone=Europe/Berlin"
@@ -188,8 +188,8 @@ async def test_csv_for_people_has_names_units_local_times_and_a_telling_file_nam
     )
 
 
-async def test_csv_for_people_calls_what_nobody_named_as_the_query_does() -> None:
-    twin = await measured()
+async def test_csv_with_a_zone_takes_missing_names_from_the_query() -> None:
+    twin = await measure()
     await twin.ok("/stm.cgi?oname=0Pump")
     query = f"labels=DS1,OUT0&names=Thermometer%201,Output%200&from={START}&zone=UTC"
     assert (await table(twin, query))[0] == ["time (UTC)", "Thermometer 1 (°C)", "Pump"]
@@ -211,7 +211,7 @@ async def test_csv_of_an_unknown_time_zone_is_refused(zone: str) -> None:
 async def test_csv_that_cannot_be_read_to_its_end_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    twin = await measured()
+    twin = await measure()
     reply = await twin.ask(f"/api/history.csv?labels=DS1&from={START}")
     assert isinstance(reply, StreamReply)
 
@@ -225,7 +225,7 @@ async def test_csv_that_cannot_be_read_to_its_end_says_why(
 
 
 async def test_csv_of_few_points_has_three_columns_for_each_label() -> None:
-    lines = await table(await measured(), f"labels=DS1&from={START}&points=3")
+    lines = await table(await measure(), f"labels=DS1&from={START}&points=3")
     assert lines == [
         ["time", "DS1 min", "DS1 mean", "DS1 max"],
         ["2026-01-05T00:00:00.000Z", "20", "21", "22"],
@@ -247,7 +247,7 @@ async def test_csv_of_few_points_has_three_columns_for_each_label() -> None:
         ("from=20&to=10", "later than"),
         ("points=0", "1 to 100000"),
         ("points=100001", "1 to 100000"),
-        ("points=many", "no number of points"),
+        ("points=many", "not a number of points"),
         ("points=5&points=6", "twice"),
         ("label=DS1", "no field label"),
         ("DS1", "name=value"),
@@ -273,7 +273,7 @@ async def test_an_idle_controller_hands_nothing_over() -> None:
 
 
 async def test_metrics_count_what_is_kept() -> None:
-    twin = await measured()
+    twin = await measure()
     kept = len((await history(twin, f"labels=DS1&from={START}"))["series"]["DS1"]["times"])
     text = (await twin.ok("/metrics")).body.decode()
     figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if "_history_" in line)

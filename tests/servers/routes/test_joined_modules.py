@@ -3,7 +3,7 @@
 import re
 
 from leverframe.servers.http.messages import Request
-from leverframe.servers.routes.joined_modules import beside_joined, joined
+from leverframe.servers.routes.joined_modules import beside_joined, join_modules
 from leverframe.servers.routes.pages import pages
 
 MODULES = {
@@ -24,14 +24,14 @@ MODULES = {
 FIRST = {"pages/first.js", "lib/api.js", "vendor/lit.js"}
 
 
-def joined_by_path() -> dict[str, str]:
+def join_by_path() -> dict[str, str]:
     return {path: beside_joined(path, text, "app.js", FIRST) for path, text in MODULES.items()} | {
-        "app.js": joined(MODULES.__getitem__, "app.js", FIRST)
+        "app.js": join_modules(MODULES.__getitem__, "app.js", FIRST)
     }
 
 
 def test_modules_are_joined_in_the_order_in_which_they_need_each_other() -> None:
-    whole = joined_by_path()["app.js"]
+    whole = join_by_path()["app.js"]
     places = [whole.index(f'firstView["{path}"] = ') for path in ("lib/api.js", "pages/first.js")]
     assert places == sorted(places)
     assert whole.index('firstView["vendor/lit.js"] = ') < places[1] < whole.index("open();")
@@ -39,7 +39,7 @@ def test_modules_are_joined_in_the_order_in_which_they_need_each_other() -> None
 
 
 def test_each_takes_from_the_others_what_it_imports() -> None:
-    whole = joined_by_path()["app.js"]
+    whole = join_by_path()["app.js"]
     assert 'const api = firstView["lib/api.js"];' in whole
     assert 'nothing: none,\n} = firstView["vendor/lit.js"];' in whole
     assert "return { html: a, nothing: b };" in whole
@@ -47,13 +47,13 @@ def test_each_takes_from_the_others_what_it_imports() -> None:
 
 
 def test_addresses_are_those_of_the_module_and_not_of_the_file() -> None:
-    whole = joined_by_path()["app.js"]
+    whole = join_by_path()["app.js"]
     assert "fetched(`./pages/${name}.js`)" in whole
     assert 'new URL("..", new URL("lib/api.js", import.meta.url))' in whole
 
 
 def test_what_comes_later_shares_the_joined_modules() -> None:
-    served = joined_by_path()
+    served = join_by_path()
     assert served["pages/later.js"] == (
         'import { firstView } from "../app.js"; const { OWN } = firstView["lib/api.js"];\n'
         'import { near } from "./near.js";\nexport class Page {}\n'

@@ -25,14 +25,14 @@ async def journal(twin: LoopTwin, query: str = "") -> list[dict[str, Any]]:
     return found
 
 
-async def test_it_tells_what_the_log_tells_and_the_start() -> None:
+async def test_journal_has_the_entries_of_the_log_and_the_start() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/outs.cgi?out0=1")
     log = msgspec.json.decode((await twin.ok("/api/log")).body)
-    told = await journal(twin)
-    assert told[0]["what"] == "started"
-    shifted = told[0]["number"]
-    assert [entry | {"number": entry["number"] - shifted} for entry in told[1:]] == log
+    report = await journal(twin)
+    assert report[0]["what"] == "started"
+    shifted = report[0]["number"]
+    assert [entry | {"number": entry["number"] - shifted} for entry in report[1:]] == log
     assert (log[-1]["what"], log[-1]["which"], log[-1]["from"], log[-1]["to"]) == (
         *("on", "OUT0"),
         *(0, 1),
@@ -47,7 +47,7 @@ async def test_a_bad_query_is_refused_with_what_is_allowed(query: str) -> None:
     assert msgspec.json.decode(reply.body)["allowed"]
 
 
-async def test_an_unreadable_file_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreadable_file_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = await LoopTwin.start()
 
     async def ask(self: MemoryHistory, work: Any, **_: object) -> Any:
@@ -59,18 +59,18 @@ async def test_an_unreadable_file_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     assert "The disk does not answer." in msgspec.json.decode(reply.body)["detail"]
 
 
-async def test_a_lost_sensor_and_its_return_are_told_at_once() -> None:
+async def test_lost_sensor_and_its_return_are_reported_immediately() -> None:
     twin = await LoopTwin.start()
     await twin.ok(f"/stm.cgi?dswrite=1:{SENSOR}")
     await twin.ok("/sim.cgi?DS1=20&advance=1")
     await twin.ok("/sim.cgi?DS1=none&advance=1")
     await twin.ok("/sim.cgi?DS1=20&advance=1")
-    told = [
+    report = [
         (entry["what"], entry["time"] - START)
         for entry in await journal(twin, "which=DS1")
         if entry["figures"].get("finding") == "sensor_lost"
     ]
-    assert told == [("finding", 1), ("finding_over", 2)]
+    assert report == [("finding", 1), ("finding_over", 2)]
 
 
 async def test_a_message_names_the_comparison_and_the_switching_that_led_to_it() -> None:

@@ -38,15 +38,15 @@ async def test_every_value_that_is_not_absent_is_there_and_parses() -> None:
     values = twin.controller.engine.values
     for label in READINGS:
         name = "leverframe_energy_total" if label in ENERGIES else "leverframe_reading"
-        told = [x.value for x in samples if x.name == name and x.labels["label"] == label]
-        assert told == ([] if values[label] is None else [values[label]]), label
+        report = [x.value for x in samples if x.name == name and x.labels["label"] == label]
+        assert report == ([] if values[label] is None else [values[label]]), label
     for label in STATES:
         assert value(samples, "leverframe_state", label=label) == values[label]
     assert value(samples, "leverframe_reading", label="DS1", unit="°C") == 21.5
     assert value(samples, "leverframe_pwm_duty_percent", label="PWM0") == 50.0
 
 
-async def test_rules_are_told_by_their_number_and_name() -> None:
+async def test_rules_are_labelled_by_number_and_name() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/inpa.cgi?event=0*104*0*1*0*0*0*0*0*0*0*0*1*0*0*0")
     await twin.ok("/inpa.cgi?eventon=0*1")
@@ -57,7 +57,7 @@ async def test_rules_are_told_by_their_number_and_name() -> None:
     assert value(samples, "leverframe_rule_met", rule="1", name="Night heating") == 1
 
 
-async def test_the_outbox_is_told_by_channel() -> None:
+async def test_outbox_is_reported_by_channel() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http1=example.org/x")
     await twin.ok("/inpa.cgi?event=0*104*0*1*0*0*24*0*0*0*0*0*1*0*0*1")

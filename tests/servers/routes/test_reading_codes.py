@@ -1,4 +1,4 @@
-"""What the pages are told about reading codes is what texts make of them."""
+"""The reading codes that the pages get are those that texts replace."""
 
 import msgspec
 import pytest

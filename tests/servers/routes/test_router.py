@@ -84,13 +84,13 @@ async def test_a_bad_upload_is_refused_also_by_a_lenient_controller(
     assert (await twin.ask(f"/post.cgi?{upload}", "POST", body)).status == 400
 
 
-async def test_a_lenient_controller_tells_each_time_what_it_skipped() -> None:
+async def test_lenient_controller_logs_each_skipped_command() -> None:
     twin = await LoopTwin.start(lenient=True)
     for _ in range(2):
         await twin.ok("/outs.cgi?out0=1&out9=1")
     texts = [entry["text"] for entry in await twin.json("/api/log")]
-    told = "skipped out9=1: Field A: 9 is outside 0 to 5. Allowed: 0 to 5."
-    assert texts.count(told) == 2
+    report = "skipped out9=1: Field A: 9 is outside 0 to 5. Allowed: 0 to 5."
+    assert texts.count(report) == 2
 
 
 async def test_a_body_that_no_command_takes_is_refused(twin: LoopTwin) -> None:
@@ -501,7 +501,7 @@ async def test_a_browser_is_shown_a_page_where_there_is_nothing(spoken: str, tit
     assert headers.items() >= dict(PAGE_HEADERS[1:]).items()
 
 
-async def test_a_program_is_told_as_a_problem_that_there_is_nothing() -> None:
+async def test_program_gets_a_problem_for_an_unknown_path() -> None:
     twin = await LoopTwin.start()
     reply = await twin.ask("/nonsense", accept="*/*")
     assert (reply.status, reply.content_type) == (404, "application/problem+json")

@@ -19,10 +19,10 @@ ENABLED = "eventon=3*1&eventon=5*1&rulename=5*Fan"
 
 @pytest.fixture
 async def twin() -> LoopTwin:
-    return await started(MemoryStore())
+    return await start(MemoryStore())
 
 
-async def started(store: MemoryStore) -> LoopTwin:
+async def start(store: MemoryStore) -> LoopTwin:
     twin = await LoopTwin.start(store=store)
     await twin.ok("/sim.cgi?DS1=25&INPD1=1")
     await twin.ok("/outs.cgi?roafs=21&roafs=31")
@@ -86,7 +86,7 @@ async def test_what_is_tried_has_its_place(twin: LoopTwin) -> None:
 
 async def test_rules_keep_their_places_over_a_start_a_restore_and_a_snapshot() -> None:
     store = MemoryStore()
-    twin = await started(store)
+    twin = await start(store)
     await twin.ok("/sim.cgi?INPD1=0")
     settings = twin.controller.engine.settings
     snapshot = await take_snapshot(twin.controller)

@@ -8,7 +8,7 @@ import pytest
 from leverframe.profile import Profile
 from leverframe.testing.loop_twin import NEWEST, LoopTwin
 from tests.cases import for_each
-from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, start_with_accounts
 
 #: When DS1 is at least 21.5 °C (hysteresis 0.5), after 3 s OUT2 on; when no longer, after 5 s off.
 HEATING = "event=0*10*0*2150*50*0*2*0*0*0*0*5*1*3*0*0"
@@ -26,18 +26,18 @@ async def rules(twin: LoopTwin) -> list[dict[str, Any]]:
     return listed
 
 
-async def test_a_rule_is_told_with_its_value_units_and_what_it_does() -> None:
+async def test_rule_is_shown_with_value_units_and_action() -> None:
     twin = await twin_with(HEATING, "eventon=0*1")
     await twin.ok("/sim.cgi?DS1=20.1")
-    (told,) = await rules(twin)
-    (condition,) = told["explanation"]["conditions"]
+    (report,) = await rules(twin)
+    (condition,) = report["explanation"]["conditions"]
     assert (condition["label"], condition["value"], condition["result"]) == ("DS1", 20.1, False)
     assert (condition["reference"], condition["hysteresis"]) == (21.5, 0.5)
-    assert told["units"] == {"DS1": "°C"}
-    assert told["when_met"]["text"] == "OUT2 on after 3 s"
-    assert told["when_ceasing"]["text"] == "OUT2 off after 5 s"
-    assert told["command"] == HEATING
-    assert told["why"] == {
+    assert report["units"] == {"DS1": "°C"}
+    assert report["when_met"]["text"] == "OUT2 on after 3 s"
+    assert report["when_ceasing"]["text"] == "OUT2 off after 5 s"
+    assert report["command"] == HEATING
+    assert report["why"] == {
         "kind": "not_met",
         "rule": None,
         "label": None,
@@ -49,31 +49,31 @@ async def test_a_delay_counts_down_and_the_firings_follow() -> None:
     twin = await twin_with(HEATING, "eventon=0*1")
     start = (await twin.state())["time"]
     await twin.ok("/sim.cgi?DS1=22&advance=1")
-    (told,) = await rules(twin)
-    assert (told["active"], told["why"]["kind"], told["why"]["text"]) == (
+    (report,) = await rules(twin)
+    assert (report["active"], report["why"]["kind"], report["why"]["text"]) == (
         False,
         "waits",
         "It acts in 2 s: DS1 is 22 °C (at least 21 °C: yes).",
     )
-    assert told["explanation"]["pending"] == 2.0
+    assert report["explanation"]["pending"] == 2.0
     await twin.ok("/sim.cgi?advance=2")
-    (told,) = await rules(twin)
-    assert (told["active"], told["why"]["kind"], told["why"]["text"]) == (
+    (report,) = await rules(twin)
+    assert (report["active"], report["why"]["kind"], report["why"]["text"]) == (
         True,
         "met",
         "Its conditions hold: DS1 is 22 °C (at least 21 °C: yes).",
     )
     await twin.ok("/sim.cgi?DS1=20&advance=4")
-    (told,) = await rules(twin)
-    assert (told["active"], told["explanation"]["pending"]) == (True, 1.0)
-    assert (told["why"]["kind"], told["why"]["text"]) == (
+    (report,) = await rules(twin)
+    assert (report["active"], report["explanation"]["pending"]) == (True, 1.0)
+    assert (report["why"]["kind"], report["why"]["text"]) == (
         "ceases",
         "It stops acting in 1 s: DS1 is 20 °C (at least 21.5 °C: no).",
     )
     await twin.ok("/sim.cgi?advance=1")
-    (told,) = await rules(twin)
-    assert told["active"] is False
-    assert told["firings"] == [
+    (report,) = await rules(twin)
+    assert report["active"] is False
+    assert report["firings"] == [
         {"time": start + 3, "active": True},
         {"time": start + 8, "active": False},
     ]
@@ -86,30 +86,30 @@ async def test_the_state_counts_a_delay_from_now() -> None:
     assert (await twin.state())["rules"][0]["pending"] == 2.0
 
 
-async def test_firings_of_messages_are_told_and_survive_an_edit_and_a_move() -> None:
+async def test_firings_of_messages_are_shown_and_survive_an_edit_and_a_move() -> None:
     message = "event=1*10*0*2150*50*0*28*0*0*0*0*0*1*0*0*0"
     twin = await twin_with(HEATING, message, "eventon=1*1")
     await twin.ok("/sim.cgi?DS1=22")
     assert [firing["active"] for firing in (await rules(twin))[1]["firings"]] == [True]
     await twin.ok(f"/inpa.cgi?{message.replace('2150', '2300')}")
     await twin.ok("/inpa.cgi?eventdel=0")
-    (told,) = await rules(twin)
-    assert [firing["active"] for firing in told["firings"]] == [True, False]
+    (report,) = await rules(twin)
+    assert [firing["active"] for firing in report["firings"]] == [True, False]
 
 
-async def test_the_rule_it_depends_on_and_whether_that_agrees_are_told() -> None:
+async def test_rule_shows_the_rule_it_depends_on_and_its_state() -> None:
     dependent = "event=0*10*0*2150*0*0*2*0*0*0*0*0*1*0*22*0"
     twin = await twin_with(dependent, "event=1*100*0*0*0*0*3*0*0*0*0*0*1*0*0*0", "eventon=0*1")
     await twin.ok("/sim.cgi?DS1=30")
-    told = (await rules(twin))[0]
-    assert told["depends"] == {"rule": 2, "must_be_met": True, "agrees": False}
-    assert told["why"]["kind"] == "needed_disabled"
-    assert [advice["kind"] for advice in told["advice"]] == ["never_disabled_dependence"]
+    report = (await rules(twin))[0]
+    assert report["depends"] == {"rule": 2, "must_be_met": True, "agrees": False}
+    assert report["why"]["kind"] == "needed_disabled"
+    assert [advice["kind"] for advice in report["advice"]] == ["never_disabled_dependence"]
     await twin.ok("/inpa.cgi?eventon=1*1")
     await twin.ok("/sim.cgi?INPD1=0")
-    told = (await rules(twin))[0]
-    assert told["depends"]["agrees"] is True
-    assert (told["active"], told["advice"]) == (True, [])
+    report = (await rules(twin))[0]
+    assert report["depends"]["agrees"] is True
+    assert (report["active"], report["advice"]) == (True, [])
 
 
 async def test_advice_follows_the_settings_and_what_is_measured() -> None:
@@ -118,8 +118,8 @@ async def test_advice_follows_the_settings_and_what_is_measured() -> None:
     await twin.ok("/sim.cgi?DS1=20")
     assert (await rules(twin))[0]["advice"] == []
     await twin.ok("/inpa.cgi?event=1*10*1*1000*0*0*2*0*0*0*0*0*1*0*0*0&eventon=0*1&eventon=1*1")
-    told = await rules(twin)
-    assert [advice["kind"] for rule in told for advice in rule["advice"]] == ["shared", "shared"]
+    report = await rules(twin)
+    assert [advice["kind"] for rule in report for advice in rule["advice"]] == ["shared", "shared"]
 
 
 async def test_advice_stands_at_every_rule_it_is_about() -> None:
@@ -130,7 +130,7 @@ async def test_advice_stands_at_every_rule_it_is_about() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "command", "deed"),
+    ("profile", "command", "action"),
     [
         (Profile("3.5", "1.36"), "event=0*100*0*1*0*0*5*0*0*0*0*7", "OUT2 on"),
         (Profile("3.0", "1.58a"), "event=0*50*0*1*0*0*4*0*0*0*0*7", "OUT2 off"),
@@ -138,58 +138,58 @@ async def test_advice_stands_at_every_rule_it_is_about() -> None:
     ],
 )
 async def test_every_dialect_gives_the_command_that_made_the_rule(
-    profile: Profile, command: str, deed: str | None
+    profile: Profile, command: str, action: str | None
 ) -> None:
     twin = await twin_with(command, profile=profile)
-    (told,) = await rules(twin)
-    assert told["command"] == command
-    assert (told["when_met"] and told["when_met"]["text"]) == deed
+    (report,) = await rules(twin)
+    assert report["command"] == command
+    assert (report["when_met"] and report["when_met"]["text"]) == action
 
 
 async def test_a_rule_that_only_acts_when_it_stops_says_so_while_it_is_met() -> None:
     twin = await twin_with("event=0*100*0*1*0*0*2*0*0*0*0*0*1*0*0*2", "eventon=0*1")
-    (told,) = await rules(twin)
-    assert told["why"]["kind"] == "only_when_it_stops"
-    assert told["when_met"] is None
-    assert told["when_ceasing"]["text"] == "OUT2 off"
+    (report,) = await rules(twin)
+    assert report["why"]["kind"] == "only_when_it_stops"
+    assert report["when_met"] is None
+    assert report["when_ceasing"]["text"] == "OUT2 off"
 
 
-async def test_periodic_switching_goes_on_and_off_without_delays() -> None:
+async def test_periodic_switching_has_no_delays() -> None:
     twin = await LoopTwin.start()
     await twin.ok("/inpa.cgi?event=0*10*0*2000*0*0*18*0*0*0*0*5*1*3*0*0")
-    (told,) = await twin.json("/api/rules")
-    assert told["when_met"]["text"] == "AutoSwitch OUT0 on"
-    assert told["when_ceasing"]["text"] == "AutoSwitch OUT0 off"
+    (report,) = await twin.json("/api/rules")
+    assert report["when_met"]["text"] == "AutoSwitch OUT0 on"
+    assert report["when_ceasing"]["text"] == "AutoSwitch OUT0 off"
 
 
 async def test_what_is_done_once_has_nothing_to_do_when_it_ceases() -> None:
     twin = await twin_with("event=0*100*0*1*0*0*36*0*0*0*0*0*1*0*0*0")
-    (told,) = await rules(twin)
-    assert told["when_met"]["text"] == "does RESET ENERGY1"
-    assert told["when_ceasing"] is None
+    (report,) = await rules(twin)
+    assert report["when_met"]["text"] == "does RESET ENERGY1"
+    assert report["when_ceasing"] is None
 
 
 async def test_what_is_done_once_is_done_when_it_ceases_if_the_rule_acts_only_then() -> None:
     twin = await twin_with("event=0*100*0*1*0*0*36*0*0*0*0*0*1*0*0*2")
-    (told,) = await rules(twin)
-    assert told["when_met"] is None
-    assert told["when_ceasing"]["text"] == "does RESET ENERGY1"
+    (report,) = await rules(twin)
+    assert report["when_met"] is None
+    assert report["when_ceasing"]["text"] == "does RESET ENERGY1"
 
 
-async def tried(twin: LoopTwin, command: str, status: int = 200) -> dict[str, Any]:
+async def try_rule(twin: LoopTwin, command: str, status: int = 200) -> dict[str, Any]:
     reply = await twin.ask("/api/rules/try", "POST", command.encode())
     assert reply.status == status, reply.body
     answer: dict[str, Any] = msgspec.json.decode(reply.body)
     return answer
 
 
-async def test_a_trial_tells_what_would_have_happened_and_changes_nothing() -> None:
+async def test_trial_shows_the_past_effect_and_changes_nothing() -> None:
     twin = await LoopTwin.start()
     start = (await twin.state())["time"]
     for degrees in (20, 22, 23, 20, 25):
         await twin.ok(f"/sim.cgi?DS1={degrees}")
         await twin.ok("/sim.cgi?advance=600")
-    trial = await tried(twin, HEATING)
+    trial = await try_rule(twin, HEATING)
     assert trial["firings"] == [
         {"time": start + 603, "active": True},
         {"time": start + 1805, "active": False},
@@ -226,13 +226,13 @@ async def test_a_trial_takes_a_time_window_as_it_would_be() -> None:
 async def test_a_trial_of_a_stored_rule_is_about_what_it_would_become() -> None:
     twin = await twin_with(HEATING)
     await twin.ok("/sim.cgi?DS1=30")
-    assert len((await tried(twin, HEATING.replace("*3*0*0", "*0*0*0")))["firings"]) == 1
-    assert (await tried(twin, HEATING.replace("2150", "3100")))["firings"] == []
+    assert len((await try_rule(twin, HEATING.replace("*3*0*0", "*0*0*0")))["firings"]) == 1
+    assert (await try_rule(twin, HEATING.replace("2150", "3100")))["firings"] == []
     assert (await rules(twin))[0]["command"] == HEATING
 
 
 async def test_a_trial_without_a_past_says_so() -> None:
-    trial = await tried(await LoopTwin.start(), HEATING)
+    trial = await try_rule(await LoopTwin.start(), HEATING)
     assert (trial["since"], trial["firings"]) == (None, [])
 
 
@@ -249,7 +249,7 @@ async def test_a_trial_without_a_past_says_so() -> None:
 async def test_what_is_no_rule_is_refused(command: str, field: str | None) -> None:
     twin = await twin_with(HEATING)
     status = 404 if command == "nonsense" else 400
-    assert (await tried(twin, command, status)).get("field") == field
+    assert (await try_rule(twin, command, status)).get("field") == field
     assert len(await rules(twin)) == 1
 
 
@@ -259,11 +259,11 @@ async def test_a_trial_is_asked_for_with_post() -> None:
     assert problem["allowed"] == "POST"
 
 
-async def test_rules_are_told_and_tried_for_the_administrator_alone() -> None:
-    twin = await signed_up()
+async def test_rules_are_shown_and_tried_for_the_administrator_only() -> None:
+    twin = await start_with_accounts()
     for account, status in ((ADMINISTRATOR, 200), (USER, 403), (CONTROL_USER, 403)):
         who = basic(*account)
-        told = await twin.ask("/api/rules", authorization=who)
+        report = await twin.ask("/api/rules", authorization=who)
         tried = await twin.ask("/api/rules/try", "POST", HEATING.encode(), authorization=who)
-        assert (told.status, tried.status) == (status, status)
+        assert (report.status, tried.status) == (status, status)
     assert (await twin.ask("/api/rules/try", "POST", HEATING.encode())).status == 401

@@ -20,14 +20,14 @@ from tests.servers.signing_up import (
     basic,
     cookie_of,
     sign_in,
-    signed_up,
+    start_with_accounts,
 )
 
 JAVA = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
 
 
 async def test_the_cookie_of_a_sign_in_opens_what_the_account_may() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     admin, user = [cookie_of(await sign_in(twin, who)) for who in (ADMINISTRATOR, USER)]
     assert (await twin.ask("/api/settings", cookie=f"other=1; {admin}")).status == 200
     assert (await twin.ask("/outs.cgi?out0=1", cookie=user, origin=OWN_PAGE)).status == 200
@@ -36,7 +36,7 @@ async def test_the_cookie_of_a_sign_in_opens_what_the_account_may() -> None:
 
 
 async def test_the_cookie_is_random_and_kept_from_scripts_and_other_sites() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     replies = [await sign_in(twin, ADMINISTRATOR) for _ in range(3)]
     cookies = [dict(reply.headers)["Set-Cookie"] for reply in replies]
     assert len({cookie_of(reply) for reply in replies}) == 3
@@ -48,13 +48,13 @@ async def test_the_cookie_is_random_and_kept_from_scripts_and_other_sites() -> N
 
 
 async def test_the_cookie_goes_only_over_tls_where_there_is_tls() -> None:
-    twin = await signed_up(secure=True)
+    twin = await start_with_accounts(secure=True)
     cookie = dict((await sign_in(twin, ADMINISTRATOR)).headers)["Set-Cookie"]
     assert cookie.endswith("; Secure")
 
 
 async def test_signing_in_ends_the_session_that_the_browser_had() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     first = cookie_of(await sign_in(twin, USER))
     second = cookie_of(await sign_in(twin, ADMINISTRATOR, cookie=first, origin=OWN_PAGE))
     assert second != first
@@ -62,8 +62,8 @@ async def test_signing_in_ends_the_session_that_the_browser_had() -> None:
     assert (await twin.ask("/outs.cgi", cookie=second)).status == 200
 
 
-async def test_a_cookie_that_somebody_made_up_is_not_taken_over() -> None:
-    twin = await signed_up()
+async def test_made_up_cookie_is_not_accepted() -> None:
+    twin = await start_with_accounts()
     name = cookie_of(await sign_in(twin, USER)).partition("=")[0]
     planted = f"{name}=AAAAAAAAAAAAAAAAAAAAAA"
     assert cookie_of(await sign_in(twin, ADMINISTRATOR, cookie=planted)) != planted
@@ -71,7 +71,7 @@ async def test_a_cookie_that_somebody_made_up_is_not_taken_over() -> None:
 
 
 async def test_signing_out_ends_the_session_and_takes_the_cookie_away() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
     reply = await twin.ask("/post.cgi?signout", "POST", cookie=cookie, origin=OWN_PAGE)
     assert reply.status == 204
@@ -79,8 +79,8 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie_away() -> None:
     assert (await twin.ask("/outs.cgi", cookie=cookie)).status == 401
 
 
-async def test_a_browser_is_led_to_the_sign_in_page_and_back() -> None:
-    twin = await signed_up()
+async def test_browser_is_redirected_to_the_sign_in_page_and_back() -> None:
+    twin = await start_with_accounts()
     page = "text/html,application/xhtml+xml"
     reply = await twin.ask("/", accept=page)
     assert (reply.status, dict(reply.headers)["Location"]) == (303, "/signin")
@@ -91,8 +91,8 @@ async def test_a_browser_is_led_to_the_sign_in_page_and_back() -> None:
 
 
 @pytest.mark.parametrize("target", ["/json/status.json", "/outs.cgi?out0=1", "/api/settings"])
-async def test_a_browser_is_led_to_the_page_and_never_asked_for_basic(target: str) -> None:
-    twin = await signed_up()
+async def test_browser_is_redirected_and_never_challenged_for_basic(target: str) -> None:
+    twin = await start_with_accounts()
     reply = await twin.ask(target, accept=BROWSER)
     assert (reply.status, dict(reply.headers)["Location"]) == (303, "/signin")
     wrong = await twin.ask(target, accept=BROWSER, authorization=basic("chief", "wrong"))
@@ -103,7 +103,7 @@ async def test_a_browser_is_led_to_the_page_and_never_asked_for_basic(target: st
 
 @pytest.mark.parametrize("accept", ["*/*", JAVA])
 async def test_a_program_is_asked_for_basic(accept: str) -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     reply = await twin.ask("/json/status.json", accept=accept)
     assert reply.status == 401
     assert dict(reply.headers)["WWW-Authenticate"].startswith("Basic ")
@@ -118,14 +118,14 @@ async def test_a_program_is_asked_for_basic(accept: str) -> None:
     ],
 )
 async def test_a_program_is_asked_for_basic_also_with_a_referer(headers: dict[str, str]) -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     reply = await twin.ask("/json/status.json", accept="*/*", **headers)
     assert reply.status == 401
     assert dict(reply.headers)["WWW-Authenticate"].startswith("Basic ")
 
 
 async def test_a_scripts_request_makes_the_browser_ask_for_no_password() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     browser = {
         "user_agent": "Mozilla/5.0 (X11) Chrome/140",
         "accept_language": "en",
@@ -140,13 +140,13 @@ async def test_a_scripts_request_makes_the_browser_ask_for_no_password() -> None
 
 @for_each("query", ["signin", "signin=", "signin&", "&signin", "signin&signin"])
 async def test_no_way_of_writing_sign_in_goes_without_a_password(query: str) -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     reply = await twin.ask(f"/post.cgi?{query}", "POST", b"username=chief&password=wrong")
     assert reply.status in (400, 401, 403)
 
 
 async def test_a_changed_password_ends_the_sessions_of_its_account_only() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     first, second, user = [
         cookie_of(await sign_in(twin, who)) for who in (ADMINISTRATOR, ADMINISTRATOR, USER)
     ]
@@ -162,8 +162,8 @@ async def test_a_changed_password_ends_the_sessions_of_its_account_only() -> Non
     assert (await twin.ask("/outs.cgi", authorization=new)).status == 200
 
 
-async def test_everybody_changes_their_own_password_and_nobody_elses() -> None:
-    twin = await signed_up()
+async def test_each_account_changes_only_its_own_password() -> None:
+    twin = await start_with_accounts()
     mine = b"username=panel&password=long+panel+secret&new=another+long+secret"
     others = b"username=guest&password=long+guest+secret&new=another+long+secret"
     credentials = basic(*CONTROL_USER)
@@ -174,7 +174,7 @@ async def test_everybody_changes_their_own_password_and_nobody_elses() -> None:
 
 
 async def test_the_new_password_has_at_least_twelve_letters() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     body = b"username=chief&password=long+admin+secret&new=eleven+lett"
     reply = await twin.ask("/post.cgi?passwd", "POST", body, authorization=basic(*ADMINISTRATOR))
     assert reply.status == 400
@@ -186,7 +186,7 @@ HAS_AUTO_SIGN_IN = Profile("3.9", "1.60a")
 
 
 async def with_auto_sign_in(names: OwnNames, profile: Profile = HAS_AUTO_SIGN_IN) -> LoopTwin:
-    twin = await signed_up(profile, names=names)
+    twin = await start_with_accounts(profile, names=names)
     await twin.ask("/eeprom.cgi?bit0=1", authorization=basic(*ADMINISTRATOR))
     return twin
 
@@ -247,7 +247,7 @@ async def test_auto_sign_in_is_off_where_the_configuration_has_a_name_for_others
     "request_of_a_stranger",
     [
         Request("GET", "/signin", None, {"host": HERE}, b"", "10.0.0.5"),
-        # What nginx says when it is told nothing but the controller's address.
+        # What nginx sends when it knows only the controller's address.
         Request("GET", "/signin", None, {"host": HERE}, b"", "127.0.0.1", is_http10=True),
     ],
 )

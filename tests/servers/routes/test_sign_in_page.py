@@ -8,7 +8,7 @@ from tests.servers.signing_up import (
     USER,
     cookie_of,
     sign_in,
-    signed_up,
+    start_with_accounts,
 )
 
 
@@ -26,7 +26,7 @@ from tests.servers.signing_up import (
 async def test_a_person_reads_on_the_page_in_their_language_why_signing_in_failed(
     spoken: str, sentence: str
 ) -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     reply = await sign_in(twin, ("chief", "wrong"), accept_language=spoken, accept=BROWSER)
     assert (reply.status, reply.content_type) == (401, "text/html")
     assert sentence in reply.body.decode()
@@ -35,21 +35,21 @@ async def test_a_person_reads_on_the_page_in_their_language_why_signing_in_faile
 
 
 async def test_a_program_gets_the_refusal_as_a_problem() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     reply = await sign_in(twin, ("chief", "wrong"), accept="*/*", accept_language="pl")
     assert (reply.status, reply.content_type) == (401, "application/problem+json")
     assert b"The user name or password is wrong." in reply.body
 
 
 async def test_what_was_typed_makes_no_markup_on_the_page() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     reply = await sign_in(twin, ("%22%3E%3Cb%3Ex", "wrong"), accept=BROWSER)
     assert b"<b>" not in reply.body
     assert b'value="&quot;&gt;&lt;b&gt;x"' in reply.body
 
 
 async def test_the_page_says_how_long_to_wait_after_too_many_tries() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     for _ in range(20):
         reply = await sign_in(twin, ("chief", "wrong"), accept_language="hu", accept=BROWSER)
     assert (reply.status, reply.content_type) == (429, "text/html")
@@ -57,8 +57,8 @@ async def test_the_page_says_how_long_to_wait_after_too_many_tries() -> None:
     assert f"próbálja újra {seconds} mp múlva" in reply.body.decode()
 
 
-async def test_a_password_that_is_not_taken_is_told_above_its_form() -> None:
-    twin = await signed_up()
+async def test_refused_password_is_explained_above_its_form() -> None:
+    twin = await start_with_accounts()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
     body = b"username=chief&password=long+admin+secret&new=short"
     own = {"cookie": cookie, "origin": OWN_PAGE}
@@ -69,7 +69,7 @@ async def test_a_password_that_is_not_taken_is_told_above_its_form() -> None:
 
 
 async def test_only_who_is_signed_in_is_offered_to_sign_out_or_change_a_password() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     cookie = cookie_of(await sign_in(twin, USER))
     for session, offered in (("", False), (cookie, True)):
         page = (await twin.ask("/signin", accept=BROWSER, cookie=session)).body

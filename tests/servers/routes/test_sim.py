@@ -193,7 +193,7 @@ async def test_an_sms_with_the_code_is_obeyed_and_answered(twin: LoopTwin) -> No
     assert message["answer"].startswith("OK OUT 100000")
 
 
-async def test_an_sms_without_the_code_is_passed_over(twin: LoopTwin) -> None:
+async def test_sms_without_the_code_is_ignored(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?gsmcode=1234")
     await twin.ok("/sim.cgi?sms=48601:1235:out0%3D1")
     assert (await twin.state())["OUT0"] == 0
@@ -201,7 +201,7 @@ async def test_an_sms_without_the_code_is_passed_over(twin: LoopTwin) -> None:
     assert message["answer"] is None
 
 
-async def test_pins_are_told_as_they_are_driven(twin: LoopTwin) -> None:
+async def test_pins_are_shown_as_driven(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out3=1")
     await twin.ok("/stm.cgi?pwmp=1&pwmd=030")
     await twin.ok("/outs.cgi?pwm0=1")
@@ -216,49 +216,49 @@ async def test_pins_are_told_as_they_are_driven(twin: LoopTwin) -> None:
     assert (await twin.json("/api/sim"))["pins"]["OUT3"] == 0
 
 
-async def test_the_board_tells_what_it_was_made_to_be(twin: LoopTwin) -> None:
+async def test_board_shows_its_configured_state(twin: LoopTwin) -> None:
     plant = "load*switch:OUT0*reading:m1*on:5"
     await twin.ok(
         f"/sim.cgi?VCC=11.9&INPD2=0&i2c=BME280&barcode=590&ping=router:5&plant={plant}"
         f"&plant=load*switch:OUT1*reading:m2*on:5&plant=load*switch:OUT2*reading:m2*on:7"
     )
-    told = await twin.json("/api/sim")
-    assert told["readings"]["VCC"] == {
+    report = await twin.json("/api/sim")
+    assert report["readings"]["VCC"] == {
         "value": 11.9,
         "limits": [0.0, 100.0],
         "usual": [0.0, 60.0],
         "unit": "V",
     }
-    assert told["levels"] == {"INPD1": None, "INPD2": 0, "INPD3": None, "INPD4": None}
-    assert told["i2c"]["found"] == "BME280"
-    assert told["barcode"]["scanned"] == "590"
-    assert told["hosts"] == {"router": 5}
+    assert report["levels"] == {"INPD1": None, "INPD2": 0, "INPD3": None, "INPD4": None}
+    assert report["i2c"]["found"] == "BME280"
+    assert report["barcode"]["scanned"] == "590"
+    assert report["hosts"] == {"router": 5}
     # The third plant took the reading of the second one over.
-    assert told["plants"]["wired"] == [plant, "load*switch:OUT2*reading:m2*on:7"]
-    assert told["plants"]["kinds"]["room"]["fields"]["heater"]["labels"][0] == "OUT0"
+    assert report["plants"]["wired"] == [plant, "load*switch:OUT2*reading:m2*on:7"]
+    assert report["plants"]["kinds"]["room"]["fields"]["heater"]["labels"][0] == "OUT0"
     await twin.ok("/sim.cgi?plant=none&ping=router:none")
-    told = await twin.json("/api/sim")
-    assert (told["plants"]["wired"], told["hosts"]) == ([], {})
+    report = await twin.json("/api/sim")
+    assert (report["plants"]["wired"], report["hosts"]) == ([], {})
 
 
-async def test_the_board_tells_when_something_is_due(twin: LoopTwin) -> None:
+async def test_board_shows_the_next_due_moment(twin: LoopTwin) -> None:
     assert (await twin.json("/api/sim"))["due"] is None
     await twin.ok("/outs.cgi?ortime=05&out0=1")
-    told = await twin.json("/api/sim")
-    assert (told["virtual_time"], told["due"]) == (True, told["time"] + 5)
-    assert told["time"] == (await twin.state())["time"]
+    report = await twin.json("/api/sim")
+    assert (report["virtual_time"], report["due"]) == (True, report["time"] + 5)
+    assert report["time"] == (await twin.state())["time"]
 
 
 async def test_faults_are_set_and_ended_by_number(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20&fault=sensor_85*label:DS1*for:1h&fault=slow*delay:5s*path:/x")
     assert (await twin.state())["DS1"] == 85
-    told = (await twin.json("/api/sim"))["faults"]
-    assert told["set"] == [
+    report = (await twin.json("/api/sim"))["faults"]
+    assert report["set"] == [
         {"number": 1, "text": "sensor_85*label:DS1*for:1h", "is_on": True, "acted": 1},
         {"number": 2, "text": "slow*delay:5s*path:/x", "is_on": True, "acted": 0},
     ]
-    assert told["kinds"]["slow"]["fields"]["delay"]["required"]
-    assert told["kinds"]["garbage"]["fields"]["of"]["default"] == "body"
+    assert report["kinds"]["slow"]["fields"]["delay"]["required"]
+    assert report["kinds"]["garbage"]["fields"]["of"]["default"] == "body"
     await twin.ok("/sim.cgi?fault=end:1")
     assert (await twin.state())["DS1"] == 20
     await twin.ok("/sim.cgi?fault=none")
@@ -266,7 +266,7 @@ async def test_faults_are_set_and_ended_by_number(twin: LoopTwin) -> None:
 
 
 @pytest.mark.parametrize(
-    ("item", "status", "said"),
+    ("item", "status", "sentence"),
     [
         ("melted", 400, "slow, drip, refuse"),
         ("slow*delay:soon", 400, "delay"),
@@ -277,10 +277,10 @@ async def test_faults_are_set_and_ended_by_number(twin: LoopTwin) -> None:
     ],
 )
 async def test_a_fault_that_cannot_be_is_refused(
-    twin: LoopTwin, item: str, status: int, said: str
+    twin: LoopTwin, item: str, status: int, sentence: str
 ) -> None:
     problem = await twin.refused(f"/sim.cgi?DS1=20&fault={item}", status)
-    assert said in problem["detail"]
+    assert sentence in problem["detail"]
     assert (await twin.json("/api/sim"))["faults"]["set"] == []
 
 
@@ -329,14 +329,14 @@ async def test_a_condition_that_does_not_hold_in_time_is_a_conflict(twin: LoopTw
     before = (await twin.state())["time"]
     problem = await twin.refused(until_query("OUT0 = 1*within:1h30m"), 409)
     assert problem["title"] == "The condition was not met"
-    assert problem["detail"] == "'OUT0 = 1' did not hold within 1h30m."
+    assert problem["detail"] == "'OUT0 = 1' was not met within 1h30m."
     assert (await twin.state())["time"] == before + 5400
     await twin.refused(until_query("OUT0 = 1"), 409)
     assert (await twin.state())["time"] == before + 5400 + 86_400
 
 
 @pytest.mark.parametrize(
-    ("condition", "said"),
+    ("condition", "sentence"),
     [
         ("OUT0 is on", "a label or a name, then >="),
         ("OUT9 = 1", "OUT0 to OUT5"),
@@ -346,10 +346,10 @@ async def test_a_condition_that_does_not_hold_in_time_is_a_conflict(twin: LoopTw
     ],
 )
 async def test_a_wait_that_cannot_be_is_refused_before_time_moves(
-    twin: LoopTwin, condition: str, said: str
+    twin: LoopTwin, condition: str, sentence: str
 ) -> None:
     before = (await twin.state())["time"]
     first, mark, more = condition.partition("&")
     problem = await twin.refused(until_query(first) + mark + more, 400)
-    assert said in problem["detail"]
+    assert sentence in problem["detail"]
     assert (await twin.state())["time"] == before

@@ -45,7 +45,7 @@ async def test_a_name_that_is_taken_again_is_the_newest(twin: LoopTwin) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "said"),
+    ("query", "status", "sentence"),
     [
         ("take=", 400, "1 to 40 letters"),
         ("take=a%2Fb", 400, "1 to 40 letters"),
@@ -58,11 +58,11 @@ async def test_a_name_that_is_taken_again_is_the_newest(twin: LoopTwin) -> None:
     ],
 )
 async def test_what_is_not_possible_is_refused_and_nothing_done(
-    twin: LoopTwin, query: str, status: int, said: str
+    twin: LoopTwin, query: str, status: int, sentence: str
 ) -> None:
     await twin.ok(f"{PATH}?take=known", "POST")
     problem = await twin.refused(f"{PATH}?{query}", status, "POST")
-    assert said in problem["detail"]
+    assert sentence in problem["detail"]
     assert [one["name"] for one in await twin.json(PATH)] == ["known"]
 
 
@@ -88,7 +88,7 @@ async def test_real_time_has_none() -> None:
     await built.stop()
 
 
-async def test_a_store_that_refuses_is_told(
+async def test_refusal_of_the_store_is_reported(
     twin: LoopTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await twin.ok(f"{PATH}?take=a", "POST")

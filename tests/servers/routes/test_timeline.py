@@ -27,7 +27,7 @@ RULES = "&".join(
 )
 
 
-async def asked(twin: LoopTwin, query: str = "") -> dict[str, Any]:
+async def ask(twin: LoopTwin, query: str = "") -> dict[str, Any]:
     found: dict[str, Any] = await twin.json(f"/api/timeline?{query}")
     return found
 
@@ -38,7 +38,7 @@ def lane(found: dict[str, Any], label: str) -> list[dict[str, Any]]:
     return bars
 
 
-def told(bars: list[dict[str, Any]]) -> list[tuple[float, float, float | None, str]]:
+def bars_of(bars: list[dict[str, Any]]) -> list[tuple[float, float, float | None, str]]:
     return [
         (bar["begin"] - START, bar["end"] - START, bar["value"], bar.get("cause", {}).get("kind"))
         for bar in bars
@@ -46,7 +46,7 @@ def told(bars: list[dict[str, Any]]) -> list[tuple[float, float, float | None, s
 
 
 async def warm() -> LoopTwin:
-    """Too warm after 100 s, so that a fan goes on 180 s later; cool again after 1000 s."""
+    """Too warm after 100 s, so that a fan starts 180 s later; cool again after 1000 s."""
     twin = await LoopTwin.start()
     await twin.ok(f"/inpa.cgi?{RULES}")
     await twin.ok("/stm.cgi?em8=Hot")
@@ -55,14 +55,14 @@ async def warm() -> LoopTwin:
     return twin
 
 
-async def test_the_whole_chain_of_causes_is_told() -> None:
-    found = await asked(await warm(), f"from={START}")
-    assert told(lane(found, "OUT3")) == [
+async def test_whole_chain_of_causes_is_shown() -> None:
+    found = await ask(await warm(), f"from={START}")
+    assert bars_of(lane(found, "OUT3")) == [
         (0, 280, 0, "start"),
         (280, 1000, 1, "rule"),
         (1000, 2000, 0, "rule"),
     ]
-    assert told(lane(found, "rule.1")) == [
+    assert bars_of(lane(found, "rule.1")) == [
         (0, 100, 0, None),
         (100, 1000, 1, None),
         (1000, 2000, 0, None),
@@ -86,11 +86,11 @@ async def test_what_is_to_come_follows_as_planned() -> None:
         await twin.ok("/outs.cgi?ortime=0600")
         await twin.ok("/outs.cgi?out0=1")
         await twin.ok("/sim.cgi?advance=60")
-        found = await asked(twin, f"from={START}&to={START + 3600}")
+        found = await ask(twin, f"from={START}&to={START + 3600}")
         past, *ahead = lane(found, "OUT0")
-        assert told([past]) == [(0, 60, 1, "command")]
+        assert bars_of([past]) == [(0, 60, 1, "command")]
         assert all(bar["planned"] for bar in ahead)
-        assert told(ahead) == [(60, 600, 1, None), (600, 3600, 0, "timer")]
+        assert bars_of(ahead) == [(60, 600, 1, None), (600, 3600, 0, "timer")]
         assert len(lane(found, "OUT1")) == 1
 
 
@@ -98,7 +98,7 @@ async def test_a_rule_that_moved_leaves_the_past_of_its_place_unknown() -> None:
     twin = await warm()
     await twin.ok("/inpa.cgi?eventdel=0")
     await twin.ok("/sim.cgi?advance=10")
-    found = await asked(twin, f"from={START}")
+    found = await ask(twin, f"from={START}")
     assert [bar["value"] for bar in lane(found, "rule.1")] == [None, 0]
     # Who switched in the past stays as it was.
     assert "rule" in [bar["cause"]["kind"] for bar in lane(found, "OUT3")]
@@ -106,17 +106,17 @@ async def test_a_rule_that_moved_leaves_the_past_of_its_place_unknown() -> None:
 
 async def test_causes_are_still_known_after_a_restart_of_the_program(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    async with await LoopTwin.start() as twin, kept(twin, path):
+    async with await LoopTwin.start() as twin, record(twin, path):
         await twin.ok("/outs.cgi?out1=1")
         await twin.ok("/sim.cgi?advance=60")
-    async with await LoopTwin.start() as twin, kept(twin, path):
+    async with await LoopTwin.start() as twin, record(twin, path):
         await twin.ok("/sim.cgi?advance=600")
-        found = await asked(twin, f"from={START}&to={START + 50}")
-        assert told(lane(found, "OUT1"))[0][3] == "command"
+        found = await ask(twin, f"from={START}&to={START + 50}")
+        assert bars_of(lane(found, "OUT1"))[0][3] == "command"
 
 
 @asynccontextmanager
-async def kept(twin: LoopTwin, path: Path) -> AsyncIterator[None]:
+async def record(twin: LoopTwin, path: Path) -> AsyncIterator[None]:
     """Record in a file from now on, as a controller with a data folder does."""
     worker = ThreadHistoryWorker(path, Bounds(), may_wait=True)
     twin.controller.history = HistoryRecorder(worker, twin.controller.clock)
@@ -140,7 +140,7 @@ async def test_a_query_that_cannot_be_meant_is_refused(query: str, field: str | 
         assert problem.get("field") == field
 
 
-async def test_a_history_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreadable_history_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     async with await LoopTwin.start() as twin:
         history = twin.controller.history
 

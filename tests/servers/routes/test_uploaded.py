@@ -20,7 +20,7 @@ from tests.servers.signing_up import (
     basic,
     cookie_of,
     sign_in,
-    signed_up,
+    start_with_accounts,
 )
 
 PNG = png_of(("one", "two", "three", "four"))
@@ -110,7 +110,7 @@ async def test_pages_of_a_site_have_no_origin_and_no_service_worker() -> None:
 
 
 async def session_of(twin: LoopTwin, target: str = "/", **headers: str) -> str:
-    """The address below which a page of the site acts for somebody."""
+    """The address below which a page of the site acts for its visitor."""
     reply = await twin.ask(target, accept=BROWSER, **headers)
     assert reply.status == 303, reply.body
     location = dict(reply.headers)["Location"]
@@ -121,7 +121,7 @@ async def session_of(twin: LoopTwin, target: str = "/", **headers: str) -> str:
 
 
 async def test_a_site_reads_and_switches_for_its_visitor_and_does_nothing_else() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     chief = {"authorization": basic(*ADMINISTRATOR)}
     site = pack_site({"index.html": b"Cellar", "a/b.html": b"<--#out0-->"})
     assert (await twin.ask("/post.cgi?wwwfileupload", "POST", site, **chief)).status == 200
@@ -167,7 +167,7 @@ async def test_a_site_reads_and_switches_for_its_visitor_and_does_nothing_else()
 
 
 async def test_the_address_of_a_site_is_worth_nothing_without_its_session() -> None:
-    twin = await signed_up()
+    twin = await start_with_accounts()
     chief = {"authorization": basic(*ADMINISTRATOR)}
     site = pack_site({"index.html": b"Cellar"})
     await twin.ask("/post.cgi?wwwfileupload", "POST", site, **chief)
@@ -180,7 +180,7 @@ async def test_the_address_of_a_site_is_worth_nothing_without_its_session() -> N
         assert "WWW-Authenticate" not in dict(reply.headers)
         reply = await twin.ask(f"{gone}/", accept=BROWSER)
         assert (reply.status, dict(reply.headers)["Location"]) == (303, "/")
-    # A browser with HTTP Basic has no session; it sees the page, which acts for nobody.
+    # A browser with HTTP Basic has no session; it sees the page, which acts for no account.
     assert (await twin.ask("/", accept=BROWSER, **chief)).body == b"Cellar"
 
 

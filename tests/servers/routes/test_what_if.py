@@ -24,7 +24,7 @@ async def twin() -> LoopTwin:
     return await LoopTwin.start()
 
 
-async def tried(twin: LoopTwin, *commands: str, query: str = "") -> dict[str, Any]:
+async def try_commands(twin: LoopTwin, *commands: str, query: str = "") -> dict[str, Any]:
     reply = await twin.ok(PATH + query, "POST", "\n".join(commands).encode())
     found: dict[str, Any] = msgspec.json.decode(reply.body)
     return found
@@ -34,9 +34,9 @@ def texts(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [(entry["only"], entry["text"]) for entry in found["differing"]]
 
 
-async def test_what_would_happen_is_told_and_does_not_happen(twin: LoopTwin) -> None:
+async def test_what_if_shows_effects_without_causing_them(twin: LoopTwin) -> None:
     before = await take_snapshot(twin.controller)
-    found = await tried(twin, "/outs.cgi?ortime=0600", "outs.cgi?out0=1", query="?for=1h")
+    found = await try_commands(twin, "/outs.cgi?ortime=0600", "outs.cgi?out0=1", query="?for=1h")
     assert texts(found) == [("with", "OUT0 on"), ("with", "OUT0 off")]
     assert found["with"]["OUT0"] == {"changes": 2, "on_s": 600}
     assert found["last"] - found["first"] == 3600
@@ -49,22 +49,22 @@ async def test_what_would_happen_is_told_and_does_not_happen(twin: LoopTwin) -> 
 async def test_the_readings_of_the_last_hours_come_again(twin: LoopTwin) -> None:
     for celsius in (25, 31, 25):
         await twin.ok(f"/sim.cgi?DS1={celsius}&advance=1800")
-    found = await tried(twin, RULE, query="?for=90m")
+    found = await try_commands(twin, RULE, query="?for=90m")
     assert texts(found) == [("with", "OUT1 on"), ("with", "OUT1 off")]
     times = [entry["time"] - found["first"] for entry in found["differing"]]
     assert times == [1800, 3600]
 
 
-async def test_plants_of_the_board_go_on_in_both_futures(twin: LoopTwin) -> None:
+async def test_plants_of_the_board_run_in_both_futures(twin: LoopTwin) -> None:
     await twin.ok(f"/sim.cgi?plant={ROOM}")
     await twin.ok("/outs.cgi?out0=1")
-    found = await tried(twin, RULE, query="?for=6h")
+    found = await try_commands(twin, RULE, query="?for=6h")
     assert found["without"]["OUT0"] == {"changes": 0, "on_s": 6 * 3600}
     assert ("with", "OUT1 on") in texts(found)
 
 
 @pytest.mark.parametrize(
-    ("query", "body", "status", "said"),
+    ("query", "body", "status", "sentence"),
     [
         ("", "", 400, "1 to 100"),
         ("", "# nothing\n\n", 400, "1 to 100"),
@@ -79,19 +79,21 @@ async def test_plants_of_the_board_go_on_in_both_futures(twin: LoopTwin) -> None
     ],
 )
 async def test_what_cannot_be_tried_is_refused(
-    twin: LoopTwin, query: str, body: str, status: int, said: str
+    twin: LoopTwin, query: str, body: str, status: int, sentence: str
 ) -> None:
     reply = await twin.ask(PATH + query, "POST", body.encode())
     assert reply.status == status, reply.body
-    assert said in msgspec.json.decode(reply.body)["detail"]
+    assert sentence in msgspec.json.decode(reply.body)["detail"]
 
 
 async def test_a_body_of_a_command_stands_behind_a_space(twin: LoopTwin) -> None:
-    found = await tried(twin, "/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&", query="?for=1d")
+    found = await try_commands(
+        twin, "/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&", query="?for=1d"
+    )
     assert ("with", "OUT0 on") in texts(found)
 
 
-async def test_a_history_that_cannot_be_read_is_told(
+async def test_unreadable_history_is_reported(
     twin: LoopTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(work: Any) -> Any:

@@ -25,7 +25,7 @@ async def run(program: str, *arguments: str) -> tuple[int, str]:
 
 
 class Manager:
-    """Somebody with a community, or with a user's keys."""
+    """A client with a community, or with a user's keys."""
 
     def __init__(self, port: int, *credentials: str) -> None:
         self._port = port

@@ -39,7 +39,7 @@ USER = ["-u", "keeper", "-A", "auth-key-123", "-X", "priv-key-123"]
 SETTINGS = "snmp=1*watch*zmiana-%C5%82%C4%85ka&snmpv3=keeper*auth-key-123*priv-key-123"
 
 
-async def tell(controller: Controller, text: str) -> None:
+async def send_command(controller: Controller, text: str) -> None:
     """What the administrator sends by HTTP."""
     calls = [(call, None) for call in calls_in(text, controller.profile)]
     await controller.perform(calls, Cause("command", "test"), account=UNRESTRICTED)
@@ -59,7 +59,7 @@ async def running(
     built = await build(
         profile, store or MemoryStore(), clock or SystemClock(), UTC, sending=sending
     )
-    await tell(built.controller, commands)
+    await send_command(built.controller, commands)
     agent = await connect_snmp(built, Config(snmp_port=port))
     assert isinstance(agent, SnmpAgent)
     try:
@@ -82,10 +82,10 @@ def managers(port: int | None) -> dict[str, Manager]:
 async def test_every_version_reads_the_same_values() -> None:
     async with running(SETTINGS) as (controller, agent, _):
         controller.sense({"DS1": 21.54, "VCC": 12.0, "INPD2": 1, "m30": -7.25})
-        await tell(controller, "out2=1")
+        await send_command(controller, "out2=1")
         for manager in managers(agent.port).values():
-            told = await manager.get("1.3.0", "2.2.0", "3.7.0", "4.1.0", "4.2.0", "6.30.0")
-            assert told == [f"INTEGER: {n}" for n in (1, 1, 1200, 215, -600, -725)]
+            report = await manager.get("1.3.0", "2.2.0", "3.7.0", "4.1.0", "4.2.0", "6.30.0")
+            assert report == [f"INTEGER: {n}" for n in (1, 1, 1200, 215, -600, -725)]
 
 
 async def test_a_walk_visits_the_whole_tree_once_and_in_order() -> None:
@@ -117,16 +117,16 @@ async def test_sysname_is_the_name_of_the_controller() -> None:
 async def test_hw_30_is_read_and_switched_by_the_older_tree() -> None:
     async with running(SETTINGS, profile=Profile("3.0", "1.43")) as (controller, agent, _):
         controller.sense({"DS1": 21.54, "VCC": 12.0, "INPD2": 1, "TEMP": 31.5, "T1": 20.5})
-        await tell(controller, "sensor=01")
+        await send_command(controller, "sensor=01")
         controller.sense({"INPA1": 1.25, "H1": 40.0})
         who = managers(agent.port)
         switched = ("3.1.0.0", 1), ("3.1.3.0", 1), ("3.1.9.0", 1)
         assert (await who["v2c writing"].set(*switched))[0] == 0
-        told = await who["v1"].get(
+        report = await who["v1"].get(
             *("3.1.0.0", "3.1.3.0", "3.1.9.0", "3.2.2.0", "3.3.8.0", "3.3.7.0", "3.4.1.0"),
             *("3.4.7.0", "3.4.8.0", "3.1.0"),
         )
-        assert told == [f"INTEGER: {n}" for n in (1, 1, 1, 1, 3150, 1200, 215, 205, 400, 125)]
+        assert report == [f"INTEGER: {n}" for n in (1, 1, 1, 1, 3150, 1200, 215, 205, 400, 125)]
         values = controller.engine.values
         assert (values["OUT0"], values["OUT3"], values["PWM3"]) == (1, 1, 1)
 
@@ -149,7 +149,7 @@ async def test_a_walk_of_hw_30_visits_both_trees_once_and_in_order(name: str, pr
 
 async def test_the_name_of_the_system_is_the_one_that_was_given() -> None:
     async with running(SETTINGS) as (controller, agent, _):
-        await tell(controller, "sname=Boiler room")
+        await send_command(controller, "sname=Boiler room")
         _, output = await managers(agent.port)["v2c"].ask("snmpget", ".1.3.6.1.2.1.1.5.0")
         assert output.strip().endswith('STRING: "Boiler room"')
 
@@ -177,7 +177,7 @@ async def test_outputs_are_set_by_those_who_may_write_all_or_nothing() -> None:
 
 async def test_the_lock_of_the_outputs_holds_for_snmp() -> None:
     async with running(SETTINGS) as (controller, agent, _):
-        await tell(controller, "outblock=1")
+        await send_command(controller, "outblock=1")
         code, output = await managers(agent.port)["v2c writing"].set(("1.1.0", 1))
         assert code != 0
         assert "inconsistentValue" in output
@@ -189,7 +189,7 @@ async def test_the_lock_of_the_outputs_holds_for_snmp() -> None:
     [
         ["-v2c", "-c", "wrong"],
         [*V3, "-u", "keeper", "-A", "auth-key-wrong", "-X", "priv-key-123"],
-        [*V3, "-u", "nobody", "-A", "auth-key-123", "-X", "priv-key-123"],
+        [*V3, "-u", "stranger", "-A", "auth-key-123", "-X", "priv-key-123"],
         ["-v3", "-l", "noAuthNoPriv", "-u", "keeper"],
     ],
 )
@@ -232,20 +232,20 @@ async def test_datagrams_of_strangers_hold_up_no_manager_and_write_no_trace(
             # Answered after all of them: datagrams are taken in order.
             assert await watch.get("1.1.0") == ["INTEGER: 0"]
     assert "Traceback" not in caplog.text
-    told = [text for text in caplog.messages if "127.0.0.2" in text]
-    assert len(told) == len({text.partition("(")[0] for text in told}) <= 4
+    report = [text for text in caplog.messages if "127.0.0.2" in text]
+    assert len(report) == len({text.partition("(")[0] for text in report}) <= 4
 
 
 async def test_once_answered_the_agent_has_followed_the_settings() -> None:
     async with running("snmp=0**") as (controller, agent, _):
         assert agent.port is None
-        await tell(controller, "snmp=1**")
-        assert "Nobody may ask" in controller.troubles[NAME]
-        await tell(controller, "snmp=1*seen*")
+        await send_command(controller, "snmp=1**")
+        assert "No client has access" in controller.troubles[NAME]
+        await send_command(controller, "snmp=1*seen*")
         assert NAME not in controller.troubles
         assert agent.port is not None
         assert await Manager(agent.port, "-v2c", "-c", "seen").get("1.1.0") == ["INTEGER: 0"]
-        await tell(controller, "snmp=0**")
+        await send_command(controller, "snmp=0**")
         assert agent.port is None
 
 
@@ -265,7 +265,7 @@ async def test_a_trap_carries_source_value_and_text(tmp_path: Path) -> None:
     receiver = TrapReceiver(tmp_path, port)
     await receiver.start("authCommunity log pożar")
     async with running(f"snmptrap=1*127.0.0.1*{port}*po%C5%BCar") as (controller, _, _):
-        await tell(controller, "event=0*10*0*2500*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await send_command(controller, "event=0*10*0*2500*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
         controller.sense({"DS1": 27.5})
         said = await receiver.line_with(f"{ENTERPRISE}.0.1")
         for part in ('STRING: "DS1"', 'STRING: "27.5"', '"rule 1 activated: DS1 27.5"', '"rule 1"'):
@@ -280,9 +280,9 @@ async def test_a_trap_names_the_controller_that_sends_it(tmp_path: Path) -> None
     receiver = TrapReceiver(tmp_path, port)
     await receiver.start("authCommunity log alarm")
     async with running(f"snmptrap=1*127.0.0.1*{port}*alarm") as (controller, _, mac):
-        await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
-        await tell(controller, "sname=Boiler room")
-        await tell(controller, "vout0=1")
+        await send_command(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await send_command(controller, "sname=Boiler room")
+        await send_command(controller, "vout0=1")
         said = await receiver.line_with(f"{ENTERPRISE}.0.1")
         assert f'{ENTERPRISE}.7.5.0 = STRING: "{mac}"' in said
         assert '.1.3.6.1.2.1.1.5.0 = STRING: "Boiler room"' in said
@@ -298,9 +298,9 @@ async def test_a_trap_for_every_edge_leaves_in_order_before_the_lane_lets_go(
     receiver = TrapReceiver(tmp_path, port)
     await receiver.start("authCommunity log alarm")
     async with running(f"snmptrap=1*127.0.0.1*{port}*alarm") as (controller, _, _):
-        await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await send_command(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
         for number in range(1, 11):
-            await tell(controller, f"vout0={number % 2}")
+            await send_command(controller, f"vout0={number % 2}")
         for number in range(1, 11):
             said = await receiver.line_with(ENTERPRISE)
             assert f"{ENTERPRISE}.0.{1 if number % 2 else 2}" in said
@@ -316,16 +316,16 @@ async def test_a_trap_without_a_community_is_authenticated_and_private(tmp_path:
             f"createUser -e 0x{engine_id(mac).hex()} keeper SHA-256 auth-key-123 AES priv-key-123",
             "authUser log keeper priv",
         )
-        await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
-        await tell(controller, "vout0=1")
+        await send_command(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await send_command(controller, "vout0=1")
         assert '"EVENT1"' in await receiver.line_with(f"{ENTERPRISE}.0.1")
     await receiver.stop()
 
 
 async def test_a_trap_that_cannot_be_sent_waits_and_says_why() -> None:
     async with running("snmptrap=1*no-such-host.invalid*162*alarm") as (controller, _, _):
-        await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
-        await tell(controller, "vout0=1")
+        await send_command(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await send_command(controller, "vout0=1")
         await until(lambda: controller.outbox_report().channels["snmp"].problem is not None)
         assert "no-such-host.invalid" in controller.outbox_report().channels["snmp"].problem
 

@@ -21,21 +21,21 @@ pytestmark = [pytest.mark.needs_program("snmpget"), pytest.mark.needs_program("s
 
 FIRST, SECOND = "127.0.0.31", "127.0.0.32"
 OUT0 = f"{ENTERPRISE}.1.1.0"
-#: Somebody who is not answered waits so long.
+#: How long a client without an answer waits.
 SILENCE_S = 0.5
 KEYS = {FIRST: "first-key-123", SECOND: "second-key-123"}
 
 
-async def asked(place: str, *credentials: str, answer_s: float = PATIENCE_S) -> str:
+async def ask(place: str, *credentials: str, answer_s: float = PATIENCE_S) -> str:
     """Return the value of OUT0, or what net-snmp says instead."""
     waiting = ("-t", str(answer_s), "-r", "0")
     _, said = await run("snmpget", *credentials, "-Oqv", *waiting, place, OUT0)
     return said
 
 
-async def refused(place: str, *credentials: str) -> str:
-    """The same of somebody who is not answered, or not with the value."""
-    return await asked(place, *credentials, answer_s=SILENCE_S)
+async def ask_in_vain(place: str, *credentials: str) -> str:
+    """The same for a client that gets no answer, or not the value."""
+    return await ask(place, *credentials, answer_s=SILENCE_S)
 
 
 def keeper(key: str) -> tuple[str, ...]:
@@ -65,27 +65,27 @@ async def test_controllers_of_a_node_share_an_engine_and_each_has_its_own_users(
         assert len(made) == 1
         for _ in range(2):
             for community in (("-v1", "-c", "watch"), ("-v2c", "-c", "watch")):
-                assert [await asked(place, *community) for place in places.values()] == ["0", "1"]
-            by_key = [await asked(places[one], *keeper(key)) for one, key in KEYS.items()]
+                assert [await ask(place, *community) for place in places.values()] == ["0", "1"]
+            by_key = [await ask(places[one], *keeper(key)) for one, key in KEYS.items()]
             assert by_key == ["0", "1"]
         # The keys of one do not open the other, by whichever engine they are meant for.
         first = f"0x{engine_id(node.member('gh-1').built.mac).hex()}"
         second = f"0x{engine_id(node.member('gh-2').built.mac).hex()}"
-        for told in (
-            await refused(places[SECOND], *keeper(KEYS[FIRST])),
-            await refused(places[SECOND], *keeper(KEYS[FIRST]), "-e", first, "-E", second),
-            await refused(places[SECOND], *keeper(KEYS[FIRST]), "-E", first),
-            await refused(places[SECOND], *keeper(KEYS[SECOND]), "-E", first),
+        for report in (
+            await ask_in_vain(places[SECOND], *keeper(KEYS[FIRST])),
+            await ask_in_vain(places[SECOND], *keeper(KEYS[FIRST]), "-e", first, "-E", second),
+            await ask_in_vain(places[SECOND], *keeper(KEYS[FIRST]), "-E", first),
+            await ask_in_vain(places[SECOND], *keeper(KEYS[SECOND]), "-E", first),
         ):
-            assert told not in ("0", "1")
-        assert await asked(places[SECOND], *keeper(KEYS[SECOND]), "-e", second) == "1"
+            assert report not in ("0", "1")
+        assert await ask(places[SECOND], *keeper(KEYS[SECOND]), "-e", second) == "1"
         # One that is switched off, or gone, is none of the other's business.
         await node.post("send", command="stm.cgi?snmp=0**", name="gh-1")
-        assert "imeout" in await refused(places[FIRST], "-v2c", "-c", "watch")
-        assert await asked(places[SECOND], "-v2c", "-c", "watch") == "1"
+        assert "imeout" in await ask_in_vain(places[FIRST], "-v2c", "-c", "watch")
+        assert await ask(places[SECOND], "-v2c", "-c", "watch") == "1"
         await node.post("remove", name="gh-2")
         await node.post("send", command="stm.cgi?snmp=1*watch*", name="gh-1")
-        assert await asked(places[FIRST], *keeper(KEYS[FIRST])) == "0"
+        assert await ask(places[FIRST], *keeper(KEYS[FIRST])) == "0"
         assert len(made) == 2
 
 

@@ -14,7 +14,7 @@ from leverframe.notify.snmp_identity import MAX_BOOTS, EngineIdentity, boots_aft
 from leverframe.storage.store import MemoryStore
 from tests.ports import free_port
 from tests.servers.snmp.net_snmp import ENTERPRISE, TrapReceiver
-from tests.servers.snmp.test_agent import running, tell
+from tests.servers.snmp.test_agent import running, send_command
 
 pytestmark = pytest.mark.needs_program("snmptrapd")
 needs_perl = pytest.mark.skipif(
@@ -42,7 +42,7 @@ NetSNMP::TrapReceiver::register("all", sub {{ poll("trap"); return NETSNMPTRAPD_
 """
 
 
-def known(mac: str) -> list[str]:
+def receiver_settings(mac: str) -> list[str]:
     """What a receiver has to know of the controller's traps."""
     return [
         f"createUser -e 0x{engine_id(mac).hex()} keeper SHA-256 auth-key-123 AES priv-key-123",
@@ -56,15 +56,15 @@ async def test_one_manager_polls_and_receives_traps_in_one_process(tmp_path: Pat
     receiver = TrapReceiver(tmp_path, port)
     commands = f"snmp=1*watch*&{KEYS}&snmptrap=1*127.0.0.1*{port}*"
     async with running(commands, free_port()) as (controller, agent, mac):
-        await tell(controller, RULE)
+        await send_command(controller, RULE)
         script = tmp_path / "poll.pl"
         script.write_text(POLLING.format(port=agent.port, enterprise=ENTERPRISE))
-        await receiver.start(*known(mac), f'perl do "{script}";')
+        await receiver.start(*receiver_settings(mac), f'perl do "{script}";')
         for number in range(1, 5):
             if number == 3:
-                # Another community makes the agent anew, and is no new start for a manager.
-                await tell(controller, "snmp=1*look*")
-            await tell(controller, f"vout0={number % 2}")
+                # Another community recreates the agent, and is no new start for a manager.
+                await send_command(controller, "snmp=1*look*")
+            await send_command(controller, f"vout0={number % 2}")
             assert "fine" in await receiver.line_with("trap polled"), number
     await receiver.stop()
 
@@ -76,13 +76,13 @@ async def test_traps_are_received_after_a_start_with_the_clock_an_hour_back(
     receiver = TrapReceiver(tmp_path, port)
     commands = f"{KEYS}&snmptrap=1*127.0.0.1*{port}*"
     async with running(commands, store=store) as (controller, _, mac):
-        await tell(controller, RULE)
-        await receiver.start(*known(mac))
-        await tell(controller, "vout0=1")
+        await send_command(controller, RULE)
+        await receiver.start(*receiver_settings(mac))
+        await send_command(controller, "vout0=1")
         await receiver.line_with(f"{ENTERPRISE}.0.1")
     an_hour_back = SystemClock(wall=lambda: time.time() - 3600)
     async with running("vout0=0", store=store, clock=an_hour_back) as (controller, _, _):
-        await tell(controller, "vout0=1")
+        await send_command(controller, "vout0=1")
         await receiver.line_with(f"{ENTERPRISE}.0.1")
     await receiver.stop()
 

@@ -64,7 +64,7 @@ def test_what_is_meant_for_the_engine_of_another_controller_is_dropped() -> None
     assert not library.get(v3_message(b"keeper", engine_id=b"neighbour"))
 
 
-def test_a_datagram_that_is_too_large_is_dropped_whoever_sent_it() -> None:
+def test_too_large_datagram_is_dropped_from_any_sender() -> None:
     library = Library(COMMUNITIES)
     whole = community_message(V2C, b"watch", bytes(MAX_DATAGRAM_BYTES - 21))
     assert len(whole) == MAX_DATAGRAM_BYTES

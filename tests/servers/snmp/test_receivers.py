@@ -12,7 +12,7 @@ from tests.notify.broker import until
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.servers.snmp.net_snmp import ENTERPRISE, Manager, TrapReceiver
-from tests.servers.snmp.test_agent import running, tell
+from tests.servers.snmp.test_agent import running, send_command
 
 pytestmark = [pytest.mark.needs_program("snmpget"), pytest.mark.needs_program("snmptrapd")]
 
@@ -32,8 +32,8 @@ def soon_dead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def raise_alarm(controller: Controller) -> None:
-    await tell(controller, RULE)
-    await tell(controller, "vout0=1")
+    await send_command(controller, RULE)
+    await send_command(controller, "vout0=1")
 
 
 def answers(controller: Controller) -> dict[str, str]:
@@ -55,8 +55,8 @@ async def test_an_inform_is_sent_when_it_is_acknowledged(tmp_path: Path) -> None
         assert answers(controller) == {}
         assert controller.troubles["snmp"] == problem_of(controller, "snmp")
         await receiver.start("authCommunity log alarm")
-        # Somebody set it up; what waits is tried again at once.
-        await tell(controller, "snmpprivacy=2")
+        # The receiver is set up; what waits is retried immediately.
+        await send_command(controller, "snmpprivacy=2")
         assert '"EVENT1"' in await receiver.line_with(f"{ENTERPRISE}.0.1")
         await until(lambda: answers(controller) == {"snmp": "acknowledged"})
         assert "snmp" not in controller.troubles
@@ -127,7 +127,7 @@ async def test_every_receiver_gets_it_and_a_dead_one_holds_up_no_other(tmp_path:
             "snmp3": "acknowledged",
         }
         await until(lambda: f"127.0.0.1:{dead} did not ack" in problem_of(controller, "snmp2"))
-        await tell(controller, "snmptrap2=0**162*")
+        await send_command(controller, "snmptrap2=0**162*")
         await until(lambda: controller.outbox_report().channels["snmp2"].failed == 1)
         assert "switched off" in (controller.outbox_report().failed[0].problem or "")
     for receiver in receivers.values():
@@ -162,7 +162,7 @@ async def test_what_others_send_to_the_port_of_an_inform_is_not_read(
     assert "Traceback" not in caplog.text
 
 
-async def test_an_inform_that_takes_too_long_is_told_as_not_acknowledged(
+async def test_late_inform_is_reported_as_not_acknowledged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.notify.snmp_sender.SEND_S", 0.1)
@@ -172,7 +172,9 @@ async def test_an_inform_that_takes_too_long_is_told_as_not_acknowledged(
         await until(lambda: "no answer within 0.1 s" in problem_of(controller, "snmp"))
 
 
-async def test_what_the_library_refuses_is_told_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_refusal_of_the_library_is_reported_and_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def refuse(*_: object) -> None:
         raise PySnmpError("no")
 

@@ -14,7 +14,7 @@ from leverframe.storage.fleet.postgres_history import DatabaseHistory
 from leverframe.storage.fleet.postgres_history_session import HistorySession
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.history.compactor import Bounds
-from tests.postgres_server import shared_server
+from tests.postgres_server import server_of_process
 
 CONTROLLERS = range(1, 21)
 
@@ -22,7 +22,7 @@ CONTROLLERS = range(1, 21)
 @cache
 def _database() -> str:
     """Make the database of these tests; to empty it is quicker than to make another."""
-    return shared_server().new_fleet()
+    return server_of_process().new_fleet()
 
 
 class HistoryDatabase:
@@ -63,7 +63,7 @@ class HistoryDatabase:
     def away(self) -> Iterator[None]:
         """Refuse new connections and end the open ones."""
         name = conninfo_to_dict(self.address)["dbname"]
-        with psycopg.connect(shared_server().address(), autocommit=True) as connection:
+        with psycopg.connect(server_of_process().address(), autocommit=True) as connection:
             connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)

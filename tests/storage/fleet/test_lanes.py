@@ -24,7 +24,7 @@ from leverframe.storage.store import DELETED, Changes, Rows, StoreUnavailable
 from leverframe.storage.writer import Writer
 from tests.boundary_profiles import NEWEST
 from tests.hardware.waiting import until
-from tests.postgres_server import shared_server
+from tests.postgres_server import server_of_process
 from tests.storage.fleet.postgres_lanes import postgres_lane
 
 LANES: dict[str, Callable[[Path], Lane]] = {
@@ -237,7 +237,7 @@ async def test_nothing_forgotten_is_left_in_the_file(on_disk: SqliteLane, tmp_pa
 
 def read_database_log(folder: Path) -> bytes:
     """Return the newest part of its log: whatever enters a database stands there first."""
-    server = shared_server()
+    server = server_of_process()
     with connect(server.fleet_of(folder)) as connection:
         ((name,),) = connection.execute("SELECT pg_walfile_name(pg_current_wal_lsn())")
     return (server.data / "pg_wal" / str(name)).read_bytes()

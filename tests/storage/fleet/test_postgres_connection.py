@@ -15,18 +15,18 @@ from leverframe.storage.fleet.postgres_connection import Connection, SharedConne
 from leverframe.storage.fleet.postgres_lane import Fenced, PostgresLane
 from leverframe.storage.store import StoreUnavailable
 from tests.hardware.waiting import until
-from tests.postgres_server import shared_server
+from tests.postgres_server import server_of_process
 
 
 @pytest.fixture
 def address() -> str:
-    return shared_server().new_fleet()
+    return server_of_process().new_fleet()
 
 
 def sessions(address: str) -> int:
     """Count who is connected to this database, without the one who counts."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
-    with psycopg.connect(shared_server().address()) as connection:
+    with psycopg.connect(server_of_process().address()) as connection:
         row = connection.execute(query, (conninfo_to_dict(address)["dbname"],)).fetchone()
     assert row is not None
     return int(row[0])

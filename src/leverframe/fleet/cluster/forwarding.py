@@ -198,11 +198,11 @@ class ForwardingConnection(DoorConnection):
         self,
         request: Request,
         if_here: Callable[[Request], Any],
-        go_on: Callable[[Request, SentReply], None],
+        proceed: Callable[[Request, SentReply], None],
     ) -> None:
         self._pause_input()
         answer = self._reached(request, if_here)
-        self._server.run(self._go_on_later(request, answer, partial(self._forward_or, go_on)))
+        self._server.run(self._continue_later(request, answer, partial(self._forward_or, proceed)))
 
     async def _reached(self, request: Request, if_here: Callable[[Request], Any]) -> Any:
         """Return the owner's end of a connection, or the answer."""
@@ -219,12 +219,12 @@ class ForwardingConnection(DoorConnection):
         return await answer if asyncio.iscoroutine(answer) else answer
 
     def _forward_or(
-        self, go_on: Callable[[Request, SentReply], None], request: Request, found: Any
+        self, proceed: Callable[[Request, SentReply], None], request: Request, found: Any
     ) -> None:
         if isinstance(found, OwnerCall):
             self._hand_over(found)
         else:
-            go_on(request, found)
+            proceed(request, found)
 
     def _hand_over(self, owner: OwnerCall) -> None:
         if self.state in (CLOSING, CLOSED) or self._received is None or self._used_for is None:

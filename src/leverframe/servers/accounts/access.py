@@ -1,9 +1,9 @@
 """The account of a request: HTTP Basic, or the cookie of a session.
 
-Most requests are recognised at once: a cookie, or the very credentials that this source was found
-right with before. These go on working whatever others try at the same address, at the pace that
-`GuessPace` leaves. Otherwise the password is checked off the event loop, within what `throttle`
-allows. What an account may do is decided by `commands/table/rights.py`.
+Most requests are recognised immediately: by a cookie, or by credentials that this source has
+already proven. These keep working during password guessing from the same address, at the pace that
+`GuessPace` leaves. Otherwise the password is checked off the event loop, within the limits of
+`throttle`. What an account may do is decided by `commands/table/rights.py`.
 """
 
 import asyncio
@@ -35,21 +35,21 @@ class Access:
         cookie_name: str,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        #: Asked each time: they change.
+        #: Called each time, because accounts change.
         self.accounts = accounts
         self._passwords = passwords
         self.sessions = Sessions(cookie_name, now)
-        #: Told the account's name, empty where there is no such account, and the source.
+        #: Called with the account's name, empty for an unknown account, and the source.
         self._on_failure = on_failure
         self._throttle = Throttle(now)
         self._key = secrets.token_bytes(32)
         self._pace = GuessPace(now)
-        #: Credentials that were right, by digest; the ones proven last are at the end.
+        #: Proven credentials by digest; the most recently proven ones are at the end.
         self._proven: OrderedDict[bytes, Proof] = OrderedDict()
         self._under_way: dict[bytes, asyncio.Future[Proof]] = {}
 
     def recognise(self, request: Request) -> Account | None:
-        """Return the account where it is known at once; None where a password must be checked."""
+        """Return the account if it is known immediately; None if a password must be checked."""
         authorization = request.headers.get("authorization")
         if authorization is None:
             cookies = request.headers.get("cookie")
@@ -96,14 +96,14 @@ class Access:
         key = self._digest(peer, f"{name}\0{password}")
         under_way = self._under_way.get(key)
         if under_way is None:
-            # A client that opens six connections at once has tried once.
+            # A client that opens six connections together counts as one attempt.
             self._throttle.begin(name, peer)
-            under_way = asyncio.ensure_future(self._checked(name, password, peer))
+            under_way = asyncio.ensure_future(self._check(name, password, peer))
             self._under_way[key] = under_way
             under_way.add_done_callback(partial(self._was_checked, key))
         return await asyncio.shield(under_way)
 
-    async def _checked(self, name: str, password: str, peer: str) -> Proof:
+    async def _check(self, name: str, password: str, peer: str) -> Proof:
         accounts = self.accounts()
         known = accounts.get(name)
         stored = "" if known is None else known.password
@@ -116,7 +116,7 @@ class Access:
     def _was_checked(self, key: bytes, checked: asyncio.Future[Proof]) -> None:
         del self._under_way[key]
         if not checked.cancelled():
-            # Whoever asked may have left; a wrong password is no fault of the program.
+            # The client may have left; a wrong password is not an error of the program.
             checked.exception()
 
     def _digest(self, *texts: str) -> bytes:

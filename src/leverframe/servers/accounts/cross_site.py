@@ -1,7 +1,7 @@
-"""Requests that a foreign page makes a visitor's browser send, and how they are told apart.
+"""How requests that pages of other sites cause in a visitor's browser are recognised.
 
 Commands change things by GET, so any page in the world could switch an output through the browser
-of somebody who can reach the controller. Browsers say where a request comes from: by `Origin`,
+of a user who can reach the controller. Browsers say where a request comes from: by `Origin`,
 `Referer` and `Sec-Fetch-Site`. Programs send none of these, and need not.
 
 A page can make a browser send none of them, too: to a plain HTTP address in the network there is no
@@ -21,7 +21,7 @@ from ipaddress import ip_address
 from leverframe.servers.http.messages import Request
 from leverframe.servers.problems import ForeignPage
 
-#: Headers by which browsers tell which page a request comes from.
+#: Headers by which browsers name the page that a request comes from.
 _NAMES_OF_PAGES = frozenset(("origin", "referer", "sec-fetch-site"))
 #: What a browser states about requests that no other page caused.
 _NOT_FOREIGN = (None, "same-origin", "none")
@@ -42,7 +42,7 @@ def is_loopback(host: str) -> bool:
 
 
 class OwnNames:
-    """The names under which a controller may be asked for."""
+    """The names under which a controller accepts requests."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class OwnNames:
         secure: bool = False,
         has_proxies: bool = False,
     ) -> None:
-        """Take the names of the configuration, and those that the machine has by itself."""
+        """Set the names of the configuration and those of the machine."""
         #: Requests come by TLS.
         self.secure = secure
         self._begin = "https://" if secure else "http://"
@@ -77,8 +77,8 @@ class OwnNames:
             return
         if not self._is_own(without_port(host)):
             raise ForeignPage(
-                "The Host header names another machine. Ask for the controller by its address, or "
-                "add the name to `hosts` in its configuration."
+                "The Host header names another machine. Use the controller's address, or add the "
+                "name to `hosts` in its configuration."
             )
         if len(self._known) < 64:
             self._known.add(host)
@@ -179,14 +179,14 @@ def _with_port(authority: str, scheme: str) -> str:
 
 def _foreign() -> ForeignPage:
     return ForeignPage(
-        "The request was made by a page of another site. Open the controller's own page, or send "
+        "A page of another site sent this request. Open the controller's own page, or send "
         "the request without a browser."
     )
 
 
 def _without_source() -> ForeignPage:
     return ForeignPage(
-        "The request has the cookie of a session but does not say which page it comes from. Use "
-        "the controller's own page, or send the user name and password by HTTP Basic instead; a "
-        "program that keeps the cookie sends an Origin header with the controller's address."
+        "The request has a session cookie but no Origin or Referer header. Use the controller's "
+        "own page, or sign in by HTTP Basic. A program that keeps the cookie has to send an "
+        "Origin header with the controller's address."
     )

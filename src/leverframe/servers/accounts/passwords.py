@@ -37,7 +37,7 @@ _COMMON = frozenset(
 
 class Passwords:
     def __init__(self, turns: asyncio.Semaphore | None = None) -> None:
-        """Hash when it is our turn; the controllers of a process share the turns."""
+        """Hash in turn; the controllers of a process share the turns."""
         self._turns = turns or asyncio.Semaphore(AT_A_TIME)
         self._key = secrets.token_bytes(32)
         self._right: OrderedDict[bytes, None] = OrderedDict()
@@ -50,7 +50,7 @@ class Passwords:
         self._judge(stored, password)
         return stored
 
-    def known(self, stored: str, password: str) -> bool:
+    def is_known(self, stored: str, password: str) -> bool:
         """Return whether this password was found right recently."""
         return self._digest(stored, password) in self._right
 
@@ -59,7 +59,7 @@ class Passwords:
             # It takes as long as a check: timing reveals no account names.
             await self.hash("")
             return False
-        if self.known(stored, password):
+        if self.is_known(stored, password):
             return True
         async with self._turns:
             if not await asyncio.to_thread(_verify, stored, password):
@@ -79,13 +79,13 @@ class Passwords:
 
 
 def load() -> None:
-    """Load what hashing takes, in a thread, before somebody signs in."""
+    """Load the hashing library in a thread before the first sign-in."""
     _hasher(HASH_ROUNDS, HASH_MEMORY_KIB)
 
 
 @cache
 def _hasher(rounds: int, memory_kib: int) -> "PasswordHasher":
-    """Load Argon2 in the worker thread that needs it first: many controllers ask for no sign-in."""
+    """Load Argon2 in the first worker thread that needs it: many controllers require no sign-in."""
     from argon2 import PasswordHasher
 
     return PasswordHasher(time_cost=rounds, memory_cost=memory_kib, parallelism=1)

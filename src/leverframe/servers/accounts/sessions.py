@@ -8,7 +8,7 @@ as soon as the account has another password, another name or is gone. Only a dig
 kept. Sessions live in memory: a restart of the process ends them all.
 
 Pages of an uploaded site never get the cookie. They have the digest instead, as a part of their
-address; whoever knows it can use the session, but less of it (`servers/routes/site_session.py`).
+address. It gives access to the session with fewer rights (`servers/routes/site_session.py`).
 """
 
 import secrets
@@ -32,7 +32,7 @@ TOKEN_BYTES = 16
 
 class KnownAccount(Struct, frozen=True):
     account: Account
-    #: An Argon2id hash; with an empty one nobody can sign in.
+    #: An Argon2id hash; an empty one permits no sign-in.
     password: str
 
 
@@ -151,7 +151,7 @@ class Sessions:
         self._sessions.clear()
 
     def is_in(self, cookies: str) -> bool:
-        """Return whether the cookies name a session, whatever has become of it."""
+        """Return whether the cookies name a session, even one that has ended."""
         return bool(self._token(cookies))
 
     def set_cookie(self, token: str, *, secure: bool) -> str:

@@ -1,14 +1,14 @@
-"""The limit of wrong passwords: guessing is slow, and others can never lock the owner out.
+"""The limit of wrong passwords: guessing is slow, and guessing never locks the owner out.
 
-Failures are counted per account and source address. The first few cost nothing, since people
+Failures are counted per account and source address. The first few cost nothing, since users
 mistype; then each wait is twice as long as the one before it, and ten in five minutes are all there
 are. A source cannot go round that by trying many accounts. Many sources together have a hundred
-tries an hour at one account; beyond those, only a source that has not failed there yet is heard,
-once: that is the owner, who knows the password.
+tries an hour at one account; beyond those, only a source that has not failed there yet gets one
+try: the owner, who knows the password.
 
 A try counts as failed from its beginning until it is known to be right, so that a hundred at the
-same moment are not a hundred tries. Names that do not exist are treated as those that do. A try
-that is refused leaves no counter behind: else made-up names would push out those that count.
+same moment are not a hundred tries. Unknown names are treated like existing ones. A refused try
+leaves no counter behind; otherwise made-up names would displace real counters.
 """
 
 from collections import OrderedDict, deque
@@ -30,7 +30,7 @@ LONGEST_DELAY_S = 60.0
 MAX_COUNTERS = 4096
 
 MISS_S = 0.01
-#: Misses at once that nobody waits for, in the time that they stand for.
+#: Misses in a burst that cause no wait, as the time that they stand for.
 FREE_S = 1.0
 LONGEST_PACE_WAIT_S = 2.0
 
@@ -79,10 +79,11 @@ class Throttle:
 class GuessPace:
     """The pace at which one source learns whether credentials are among those already proven.
 
-    Proven credentials are taken while others guess at the same address, else anybody behind a proxy
-    would stop everybody. Who guesses there could use that: a hit is answered, a miss is not. So
-    misses beyond a hundred a second make all credentials of that source wait before they are looked
-    at. Who asks with proven ones waits a little longer then, and is still answered.
+    Proven credentials are accepted during guessing from the same address; otherwise one client
+    behind a proxy would lock out all of them. An attacker there could exploit that: a hit is
+    answered, a miss is not. So misses beyond a hundred a second make all credentials of that source
+    wait before they are looked at. Clients with proven credentials then wait a little longer, and
+    are still answered.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:

@@ -1,1 +1,1 @@
-"""Being found in the network: UDP discovery and mDNS."""
+"""Discovery in the network: UDP discovery and mDNS."""

@@ -1,4 +1,4 @@
-"""Being found in the network: UDP discovery and mDNS together."""
+"""Discovery in the network: UDP discovery and mDNS together."""
 
 import asyncio
 
@@ -28,9 +28,9 @@ async def announce(
     host: str,
     port: int,
 ) -> list[DiscoveryServer | MdnsAnnouncer]:
-    """Start what is wanted; what is returned has to be closed.
+    """Start the enabled announcements; the caller has to close the result.
 
-    `name` is what the controller is called as long as nobody has named it.
+    `name` is used until the user names the controller.
     """
     started: list[DiscoveryServer | MdnsAnnouncer] = []
     if wanted.discovery:

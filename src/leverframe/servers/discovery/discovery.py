@@ -5,8 +5,8 @@ HW 3.5+ SW 1.26 and later give it. It comes from the address that was asked, whi
 learn it; there is no line for the port, so one that clients would not try follows the name.
 
 All controllers of a machine share the port, and each answers for itself. The three bytes that make
-a real unit start its bootloader are obeyed only where the configuration says so, and not again and
-again: anybody in the network could send them, and the outputs are off meanwhile.
+a real unit start its bootloader are obeyed only if the configuration permits it, and at limited
+intervals: any host in the network could send them, and the bootloader switches the outputs off.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ QUESTION = b"Discovery: Who is out there?"
 START_BOOTLOADER = b"\x12\xf4\x81"
 #: Between two starts of the bootloader by these bytes.
 START_PAUSE_S = 600.0
-#: Until a port that was taken is tried again.
+#: Seconds until an occupied port is tried again.
 RETRY_S = 15.0
-#: Where clients ask an address by HTTP and HTTPS unless they are told a port.
+#: The default ports of HTTP and HTTPS.
 USUAL_PORTS = (80, 443)
 PART = "discovery"
 
@@ -51,7 +51,7 @@ def is_known(data: bytes) -> bool:
 
 
 def discovery_answer(controller: Controller, name: str, mac: str, http_port: int) -> bytes:
-    """Return the four lines that tell of a controller."""
+    """Return the four lines that describe a controller."""
     profile = controller.profile
     after_name = "" if http_port in USUAL_PORTS else f":{http_port}"
     return "\r\n".join(
@@ -65,11 +65,11 @@ class OwnAddress(Struct, frozen=True):
     address: str
     interface: int
 
-    def is_meant_by(self, asked: Asked) -> bool:
+    def is_meant_by(self, datagram: Asked) -> bool:
         """Return whether a datagram asks this address, or the whole network that it is in."""
-        if asked.by_broadcast:
-            return asked.interface == self.interface
-        return asked.address == self.address
+        if datagram.by_broadcast:
+            return datagram.interface == self.interface
+        return datagram.address == self.address
 
 
 def find_own_address(host: str) -> OwnAddress | None:
@@ -133,7 +133,7 @@ class DiscoveryServer:
             self._open()
 
     def _listen(self, port: int, retry_s: float) -> None:
-        """Listen; while that is not possible, the controller works without being found."""
+        """Listen; while that fails, the controller works without discovery."""
         self._shut()
         loop = asyncio.get_running_loop()
         try:
@@ -141,27 +141,27 @@ class DiscoveryServer:
         except OSError as error:
             self._troubles.note(
                 PART,
-                f"UDP port {port} cannot be used, so the controller is not found by discovery"
-                f" ({error.strerror or error}); free it, or run with --no-discovery.",
+                f"UDP port {port} cannot be used ({error.strerror or error}), so discovery does "
+                "not find the controller. Free the port, or run with --no-discovery.",
             )
             self._retry = loop.call_later(retry_s, self._listen, port, retry_s)
         else:
             self._troubles.note(PART, None)
             loop.add_reader(self._port, self._port.read)
 
-    def _take(self, data: bytes, asked: Asked) -> None:
+    def _take(self, data: bytes, datagram: Asked) -> None:
         if not self._controller.has_power:
             return
         if self._only is not None:
-            if not self._only.is_meant_by(asked):
+            if not self._only.is_meant_by(datagram):
                 return
-            asked = msgspec.structs.replace(asked, address=self._only.address)
+            datagram = msgspec.structs.replace(datagram, address=self._only.address)
         if data == START_BOOTLOADER:
             if self._bootloader:
-                self._start_bootloader(asked.client[0])
+                self._start_bootloader(datagram.client[0])
         # Firmware may have changed the version.
         elif self._port is not None and answers_discovery(self._controller.profile):
-            self._port.answer(self._answer(), asked)
+            self._port.answer(self._answer(), datagram)
 
     def _answer(self) -> bytes:
         return discovery_answer(self._controller, self._name, self._mac, self._http_port)
@@ -178,7 +178,7 @@ class DiscoveryServer:
             cause = Cause("command", f"UDP {peer}", source=peer)
             self._controller.submit(commands, cause, account=UNRESTRICTED)
         except Refusal as refusal:
-            log.warning("the bootloader is not started: %s", refusal.detail)
+            log.warning("bootloader not started: %s", refusal.detail)
 
     def _shut(self) -> None:
         if self._retry is not None:

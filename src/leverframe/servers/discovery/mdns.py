@@ -1,7 +1,7 @@
 """mDNS: the controller announces itself as `_http._tcp` and `_leverframe._tcp` in its network.
 
-Announcing takes seconds, because a name is first asked for, so it runs beside everything else. A
-name that somebody else has is counted up by the library. Nothing depends on it: a network that does
+Announcing takes seconds, because a name is first asked for, so it runs beside everything else. If
+the name is already in use, the library appends a number. Nothing depends on it: a network that does
 not allow multicast is a line in the log. Controllers of one process share the library's sockets.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TYPES = ("_http._tcp.local.", "_leverframe._tcp.local.")
 PART = "mDNS"
-#: A label has 63, and the library counts a name up that somebody else has.
+#: A label has 63, and the library appends a number to a name that is in use.
 MAX_LABEL_BYTES = 58
 #: Names that are asked for at the same time.
 AT_A_TIME = 10
@@ -57,7 +57,7 @@ class MdnsResponder:
         return self._interfaces or await asyncio.to_thread(_own_addresses)
 
     def withdraw(self, services: "Sequence[ServiceInfo]", *, silently: bool) -> None:
-        """Answer no more for services; tell everybody that they are gone unless done silently."""
+        """Stop answering for services; announce their end unless `silently`."""
         assert self._opened is not None
         if silently:
             self._opened.zeroconf.registry.async_remove(list(services))
@@ -72,7 +72,7 @@ class MdnsResponder:
         await (await self._opened.async_unregister_service(service))
 
     async def give_back(self) -> None:
-        """Close the sockets after the good-byes, if nobody else uses them."""
+        """Close the sockets after the good-byes, if they are unused."""
         async with self._opening:
             self._users -= 1
             if self._users == 0 and self._opened is not None:
@@ -114,8 +114,8 @@ class MdnsAnnouncer:
         """Announce the version that the controller has become."""
         self._properties |= {"hw": profile.hw, "sw": profile.sw}
         if self._announcing is not None:
-            anew = partial(self._announce_anew, self._announcing)
-            self._announcing = asyncio.create_task(self._see_through(anew))
+            renamed = partial(self._rename_services, self._announcing)
+            self._announcing = asyncio.create_task(self._see_through(renamed))
 
     def rename(self, name: str) -> None:
         """Announce another name instead, if it is another one."""
@@ -131,11 +131,11 @@ class MdnsAnnouncer:
 
     def _replace_what_is_announced(self) -> None:
         if self._announcing is not None:
-            anew = partial(self._announce_again, self._announcing)
-            self._announcing = asyncio.create_task(self._see_through(anew))
+            renamed = partial(self._announce_again, self._announcing)
+            self._announcing = asyncio.create_task(self._see_through(renamed))
 
     def set_power(self, on: bool) -> None:
-        """Vanish without a word when the power goes; be announced again when it is back."""
+        """Disappear silently when the power fails; announce again when it returns."""
         if self._announcing is None:
             return
         before = self._announcing
@@ -143,8 +143,8 @@ class MdnsAnnouncer:
             before.cancel()
             self._withdraw(silently=True)
         then = self._announce if on else self._vanish
-        anew = partial(self._after, before, then)
-        self._announcing = asyncio.create_task(self._see_through(anew))
+        renamed = partial(self._after, before, then)
+        self._announcing = asyncio.create_task(self._see_through(renamed))
 
     async def _after(self, before: asyncio.Task[None], then: Callable[[], Awaitable[None]]) -> None:
         await asyncio.wait([before])
@@ -168,10 +168,10 @@ class MdnsAnnouncer:
         for kind in self._withdraw(silently=False):
             await self._register(kind)
 
-    async def _announce_anew(self, before: asyncio.Task[None]) -> None:
+    async def _rename_services(self, before: asyncio.Task[None]) -> None:
         await before
         for number, old in enumerate(self._services):
-            # By the name that it got in the end, which the library may have counted up.
+            # By its final name, to which the library may have appended a number.
             new = self._service(old.type, old.name)
             assert self._zeroconf is not None
             await self._zeroconf.async_update_service(new)
@@ -183,7 +183,7 @@ class MdnsAnnouncer:
         except Exception as error:
             # Errors of the library may come without a text.
             why = str(error) or type(error).__name__
-            self._troubles.note(PART, f"the controller is not announced: {why}.")
+            self._troubles.note(PART, f"mDNS does not announce the controller: {why}.")
 
     async def _announce(self) -> None:
         self._zeroconf = await self._responder.take()
@@ -211,7 +211,7 @@ class MdnsAnnouncer:
         )
 
     async def close(self) -> None:
-        # What the controller tells from now on is told to nobody.
+        # Announcements from now on reach no network.
         announcing, self._announcing = self._announcing, None
         if announcing is not None:
             announcing.cancel()

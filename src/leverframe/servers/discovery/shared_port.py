@@ -1,8 +1,8 @@
 """A UDP port that all controllers of a machine share, with the address that each datagram asked.
 
 The kernel gives a broadcast to every socket of the port, and a datagram for one address to one of
-them. Who gets the latter passes it on to its neighbours by a broadcast on loopback, so that each
-hears everything, whoever was started first.
+them. The receiver of the latter forwards it to its neighbours by a broadcast on loopback, so that
+each receives everything.
 """
 
 import secrets
@@ -78,39 +78,39 @@ class SharedPort:
     def read(self) -> None:
         """Take what has arrived, with pauses for others where that is a lot."""
         for data, note, client in datagrams(self._socket, _MAX_BYTES):
-            self._sort(data, _asked(client, note))
+            self._sort(data, _read_note(client, note))
 
-    def answer(self, data: bytes, asked: Asked) -> None:
+    def answer(self, data: bytes, datagram: Asked) -> None:
         """Answer from the interface and the address that were asked."""
-        send_from(self._socket, asked.interface, asked.address, data, asked.client)
+        send_from(self._socket, datagram.interface, datagram.address, data, datagram.client)
 
-    def _sort(self, data: bytes, asked: Asked) -> None:
+    def _sort(self, data: bytes, datagram: Asked) -> None:
         if data.startswith(_MARK):
-            self._take_passed_on(data, asked)
+            self._take_passed_on(data, datagram)
         elif self._is_known(data):
-            if not asked.by_broadcast:
-                self._pass_on(data, asked)
-            self._take(data, asked)
+            if not datagram.by_broadcast:
+                self._pass_on(data, datagram)
+            self._take(data, datagram)
 
-    def _pass_on(self, data: bytes, asked: Asked) -> None:
-        host, port = asked.client
-        own = socket.inet_aton(asked.address)
-        where = PACKET_INFO.pack(asked.interface, own, own)
+    def _pass_on(self, data: bytes, datagram: Asked) -> None:
+        host, port = datagram.client
+        own = socket.inet_aton(datagram.address)
+        where = PACKET_INFO.pack(datagram.interface, own, own)
         head = _PASSED_ON.pack(_MARK, self._token, socket.inet_aton(host), port, where)
-        # Without a loopback interface there are no neighbours to hear it.
+        # Without a loopback interface there are no neighbours.
         with suppress(OSError):
             self._socket.sendto(head + data, (NEIGHBOURS, self.number))
 
     def _take_passed_on(self, message: bytes, how: Asked) -> None:
-        """Take what a neighbour was asked; the kernel lets nobody else send from loopback."""
+        """Take a datagram from a neighbour; no other host can send from loopback."""
         if not how.client[0].startswith("127.") or len(message) < _PASSED_ON.size:
             return
         _, token, host, port, where = _PASSED_ON.unpack_from(message)
         data = message[_PASSED_ON.size :]
         if token != self._token and self._is_known(data):
-            self._take(data, _asked((socket.inet_ntoa(host), port), where))
+            self._take(data, _read_note((socket.inet_ntoa(host), port), where))
 
 
-def _asked(client: tuple[str, int], note: bytes) -> Asked:
+def _read_note(client: tuple[str, int], note: bytes) -> Asked:
     interface, own, sent_to = PACKET_INFO.unpack(note)
     return Asked(client, interface, socket.inet_ntoa(own), by_broadcast=own != sent_to)

@@ -1,4 +1,4 @@
-"""The key and certificate of this controller, made by itself at the first start with TLS.
+"""The key and certificate of this controller, created at the first start with TLS.
 
 They are unique to the controller and signed by itself: a visitor's browser asks once whether to
 trust them, and the fingerprint that is printed at the start is what to compare. Given files are
@@ -20,14 +20,14 @@ from leverframe.engine.findings import Finding
 from leverframe.errors import ErrorForPeople
 from leverframe.storage.private_file import write_private
 
-#: Nobody is there to renew it; its trust comes from the fingerprint, not from its dates.
+#: It is never renewed; its trust comes from the fingerprint, not from its dates.
 VALID = timedelta(days=3650)
 MARGIN = timedelta(days=1)
 
 
-#: Time enough to have a new one made.
+#: Time enough to get a new one.
 WARNED_DAYS = 21
-#: The page that tells how to replace it.
+#: The page that describes how to replace it.
 PAGE = "system?open=certificate"
 
 
@@ -35,10 +35,10 @@ class CertificateReport(Struct, frozen=True):
     """The certificate in use; empty where the controller itself does not speak TLS."""
 
     ends: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
-    names: Annotated[list[str], Meta(description="The hosts that it is for.")] = []
+    names: Annotated[list[str], Meta(description="The hosts that it is valid for.")] = []
     fingerprint: Annotated[str | None, Meta(description="SHA-256, as browsers show it.")] = None
     files: Annotated[list[str], Meta(description="The certificate and its key.")] = []
-    is_own: Annotated[bool, Meta(description="The controller made it by itself.")] = False
+    is_own: Annotated[bool, Meta(description="Whether the controller created it.")] = False
 
 
 class CertificateUnusable(ErrorForPeople):
@@ -58,7 +58,7 @@ class Certificate:
         self._names: list[str] = []
         #: SHA-256, as browsers show it.
         self.fingerprint = ""
-        #: Called when another one was taken up.
+        #: Called after a change of the certificate.
         self.watchers: list[Callable[[], None]] = []
         self.reload()
 
@@ -72,7 +72,7 @@ class Certificate:
             self.context.load_cert_chain(self._certificate, self._key, password=_no_password)
         except (OSError, ValueError) as error:
             raise CertificateUnusable(
-                f"The certificate {self._certificate} and its key {self._key} cannot be used: "
+                f"The certificate {self._certificate} or its key {self._key} cannot be used: "
                 f"{_why_unusable(error)}."
             ) from error
         self.ends, self._names, self.fingerprint = _content_of(self._certificate)
@@ -115,15 +115,15 @@ def _content_of(path: Path) -> tuple[float, list[str], str]:
 
 
 def _no_password() -> str:
-    raise ValueError("the key is protected by a password; store it without one")
+    raise ValueError("the key is protected by a password; store it without a password")
 
 
 def _why_unusable(error: OSError | ValueError) -> str:
     if not isinstance(error, ssl.SSLError):
         return getattr(error, "strerror", None) or str(error)
     if error.reason == "KEY_VALUES_MISMATCH":
-        return "they do not belong together; name the key that the certificate was made for"
-    return "at least one of them is no PEM file, or damaged; name a certificate and its key in PEM"
+        return "they do not belong together; name the key that belongs to the certificate"
+    return "one of them is damaged or not in PEM format; name a certificate and its key in PEM"
 
 
 def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificate:
@@ -136,8 +136,9 @@ def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificat
             write_private(certificate, made_certificate)
         except OSError as error:
             raise CertificateUnusable(
-                f"The certificate {certificate} cannot be made: {error.strerror}. Make the folder "
-                "writable, or name one with --tls-certificate and --tls-key."
+                f"The certificate {certificate} cannot be created: {error.strerror}. Make the "
+                "folder writable, or name a certificate and its key with --tls-certificate and "
+                "--tls-key."
             ) from error
     return Certificate(certificate, key, is_own=True)
 

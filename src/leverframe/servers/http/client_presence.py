@@ -38,7 +38,7 @@ def ends_with_client() -> Iterator[None]:
 
 
 def note_client_left(task: asyncio.Task[None]) -> None:
-    """Note that the client of a request has left, which its task answers."""
+    """Record that the client of a request has left, which its task answers."""
     _WITHOUT_CLIENT.add(task)
     if task in _ENDING_WITH_CLIENT:
         task.cancel()

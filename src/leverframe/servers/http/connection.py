@@ -1,9 +1,9 @@
 """One HTTP connection: what is answered when, and how it ends.
 
-Requests are answered in the order they came, one at a time. A handler that answers at once costs no
-task and no timer; a coroutine runs as one task, also to its end when the client has left, unless it
-ends with its client (`client_presence.py`). A bad request is answered in its turn, as a problem
-reply, and ends the connection.
+Requests are answered in the order they came, one at a time. A handler that answers synchronously
+costs no task and no timer; a coroutine runs as one task, also to its end when the client has left,
+unless it ends with its client (`client_presence.py`). A bad request is answered in its turn, as a
+problem reply, and ends the connection.
 
 A connection is always in one `State`, and `TRANSITIONS` is all that may happen to it. Back-pressure
 is beside it, as two flags: what is not read from the client, and what the client does not read.
@@ -50,12 +50,12 @@ class State(IntEnum):
     """The states of a connection; integers, which hash in a fifth of the time on every request."""
 
     IDLE = auto()  # between two requests
-    HEAD = auto()  # a head is being read; a new connection is expected to send one at once
+    HEAD = auto()  # a head is being read; a new connection is expected to send one immediately
     CHECKING = auto()  # a body was announced, and whether it may be sent is being found out
     BODY = auto()
     ANSWERING = auto()  # the handler is at work
     STREAMING = auto()
-    LINGERING = auto()  # refused, and read on: cut off while it sends, a client loses the reply
+    LINGERING = auto()  # refused, still being read: else the sending client loses the reply
     CLOSING = auto()  # what was sent is still on its way
     CLOSED = auto()
 
@@ -160,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
             raise RuntimeError(fault) from None
         self._since = self._server.now
 
-    # Coming and going
+    # Opening and closing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]
@@ -246,7 +246,7 @@ class Connection(asyncio.BufferedProtocol):
         return now >= self._since + timeout(self._limits) + time_for_body
 
     def _has_stalled(self, now: float) -> bool:
-        """Return whether a body does not come on; asked once a second."""
+        """Return whether a body makes no progress; called once a second."""
         if self._parser.body_bytes - self._body_seen < self._limits.slowest_bytes_s:
             return now >= self._body_seen_at + self._limits.stall_s
         self._body_seen, self._body_seen_at = self._parser.body_bytes, now
@@ -274,7 +274,7 @@ class Connection(asyncio.BufferedProtocol):
             self._read_slices()
 
     def _read_slices(self) -> None:
-        """Parse what is unread: a body at once, of requests one slice before others have a turn."""
+        """Parse unread bytes: a body completely, of requests one slice per turn."""
         while self._unread:
             data, self._unread = self._unread[:MAX_FEED_BYTES], self._unread[MAX_FEED_BYTES:]
             self._pending.extend(self._parser.feed(bytes(data)))
@@ -353,10 +353,10 @@ class Connection(asyncio.BufferedProtocol):
         try:
             reply = self._server.admission(request)
         except Exception as error:
-            reply = self._server.failed(request, error)
+            reply = self._server.reply_to_failure(request, error)
         if isinstance(reply, Coroutine):
             self._pause_input()
-            self._server.run(self._go_on_later(request, reply, self._admit_body))
+            self._server.run(self._continue_later(request, reply, self._admit_body))
         else:
             self._admit_body(request, reply)
 
@@ -377,28 +377,30 @@ class Connection(asyncio.BufferedProtocol):
         try:
             reply = self._server.handler(request)
         except Exception as error:
-            reply = self._server.failed(request, error)
+            reply = self._server.reply_to_failure(request, error)
         if isinstance(reply, Reply) or not isinstance(reply, Coroutine):
             self._deliver(request, reply)
         else:
-            self._answering = self._server.run(self._go_on_later(request, reply, self._deliver))
+            self._answering = self._server.run(self._continue_later(request, reply, self._deliver))
 
-    async def _go_on_later(
+    async def _continue_later(
         self,
         request: Request,
         answer: Coroutine[Any, Any, SentReply],
-        go_on: Callable[[Request, SentReply], None],
+        proceed: Callable[[Request, SentReply], None],
     ) -> None:
         try:
             reply = await answer
         except asyncio.CancelledError:
             reply = self._server.problem(
-                503, "The request was given up: the server stops, or the client has left."
+                503,
+                "The request was cancelled: the server is stopping, or the client has "
+                "disconnected.",
             )
         except Exception as error:
-            reply = self._server.failed(request, error)
+            reply = self._server.reply_to_failure(request, error)
         self._answering = None
-        go_on(request, reply)
+        proceed(request, reply)
         self._proceed()
 
     def _deliver(self, request: Request, reply: SentReply) -> None:
@@ -416,7 +418,7 @@ class Connection(asyncio.BufferedProtocol):
             self._change(STREAM)
             self._stream = self._server.run(self._run_raw(reply))
         else:
-            logger.error("The handler returned %r, which is no reply.", type(reply))
+            logger.error("The handler returned %r, which is not a reply.", type(reply))
             self._send(request, self._server.fault())
 
     def _is_last(self) -> bool:
@@ -424,12 +426,12 @@ class Connection(asyncio.BufferedProtocol):
         return self._parser.is_done and not self._pending
 
     def _send(self, request: Request, reply: Reply) -> None:
-        """Send with the other replies of this round; at once the last, or what is too much."""
+        """Send with the other replies of this round; a last reply or a full buffer immediately."""
         is_last = self._parser.is_done and self._is_last()
         try:
             data = reply.encode(is_last, request.method == "HEAD")
         except ValueError:
-            logger.exception("A reply has a head that cannot be sent.")
+            logger.exception("The head of a reply cannot be sent.")
             reply, is_last = self._server.fault(), True
             data = reply.encode(close=True)
         self._server.answers[reply.status] += 1
@@ -511,7 +513,7 @@ class Connection(asyncio.BufferedProtocol):
         except asyncio.CancelledError:
             is_whole = self._parser.is_done  # a stop ends the stream as if it had come to its end
         except StreamCut as cut:
-            logger.warning("The answer to %r was cut: %s", request, cut)
+            logger.warning("The response to %r was cut off: %s", request, cut)
             is_whole = False
         except Exception:
             logger.exception("A stream failed.")
@@ -541,7 +543,7 @@ class Connection(asyncio.BufferedProtocol):
         self._stream = None
         if self.state is not STREAMING:
             return
-        if reply.end is Ending.GO_ON and not self._is_last():
+        if reply.end is Ending.CONTINUE and not self._is_last():
             self._change(ANSWERED)
             self._proceed()
         elif reply.end is Ending.RESET:
@@ -550,7 +552,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close(LAST_ANSWERED)
 
     def reset(self) -> None:
-        """Close at once, so that the client gets no orderly end but a reset."""
+        """Close immediately with a reset instead of an orderly end."""
         reset_at_close(self._transport)
         self.abort()
 

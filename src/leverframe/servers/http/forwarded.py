@@ -1,8 +1,8 @@
 """Whose address a request has that came through reverse proxies.
 
-`X-Forwarded-For` is a list to which each proxy adds the address it was asked by; whoever is no
-proxy can write anything into it. So it is read from its end, as long as the entries are addresses
-of proxies that the configuration names: the first other one is the client.
+`X-Forwarded-For` is a list to which each proxy adds the address of its client; a client can write
+anything into it. So it is read from its end, as long as the entries are addresses of proxies that
+the configuration names: the first other one is the client.
 """
 
 from collections.abc import Iterable

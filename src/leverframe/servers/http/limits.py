@@ -1,4 +1,4 @@
-"""The limits of what one client, or all together, may ask of the HTTP server.
+"""The limits of the HTTP server, for one client and for all together.
 
 Every limit is there because its absence lets one broken or hostile client take the controller from
 the others. Times are in seconds of real time, also where the controller runs on virtual time.
@@ -42,8 +42,8 @@ class HttpLimits(Struct, frozen=True):
     bodies_bytes: int = 64 * MIB
     #: The part of it for one tenant of a node, by whatever number of addresses; beyond it is 429.
     bodies_of_owner_bytes: int = 16 * MIB
-    #: Bodies that cannot be larger than this have room of their own, so that people can sign in
-    #: whatever is being uploaded.
+    #: Bodies that cannot be larger than this have room of their own, so that users can sign in
+    #: during uploads.
     small_body_bytes: int = 8 * KIB
     small_bodies_bytes: int = 4 * MIB
     #: Bytes of one connection that are read together: so much waits there to be parsed.
@@ -62,7 +62,7 @@ class HttpLimits(Struct, frozen=True):
     slowest_bytes_s: float = 8 * KIB
     #: Between two requests on one connection.
     idle_timeout_s: float = 60.0
-    #: How long what a refused client still sends is read, so that it gets to see the refusal.
+    #: How long what a refused client still sends is read, so that it receives the refusal.
     linger_s: float = 2.0
 
     #: Requests of one connection that wait for their turn before no more is read from it.

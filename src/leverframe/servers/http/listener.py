@@ -1,11 +1,10 @@
-"""A listening port: accepts connections, and tells TLS from what comes without it.
+"""A listening port: accepts connections, and distinguishes TLS from plain HTTP.
 
-It accepts by itself instead of by an `asyncio.Server`, which fails half-way if it is closed while a
-connection is being made: this one waits for those when it closes.
-
-With TLS, the first byte of a connection tells whether it speaks it, and is looked at without taking
-it. Until then, and until the handshake is done, a connection costs one socket, and counts as the
-connection that follows; its time is limited.
+It does not use an `asyncio.Server`, which fails half-way if it is closed while a connection is
+being accepted: this one waits for those when it closes. With TLS, the first byte of a connection
+shows whether it is a handshake; it is peeked at, not consumed. Until then, and until the handshake
+is done, a connection costs one socket, and counts as the connection that follows; its time is
+limited.
 """
 
 import asyncio
@@ -28,8 +27,8 @@ HANDSHAKE = b"\x16"
 BACKLOG = 256
 #: As `/metrics` and the log call it.
 NAME = "http"
-#: One at a time costs 70 us more for each of 64 clients that come at once.
-MAX_ACCEPTED_AT_ONCE = 64
+#: One at a time costs 70 us more for each of 64 clients that connect together.
+MAX_ACCEPTED_TOGETHER = 64
 #: How long to leave new connections waiting when the process can have no more sockets.
 PAUSE_S = 1.0
 
@@ -39,7 +38,7 @@ Factory = Callable[[Lease], asyncio.BaseProtocol]
 class HttpListener:
     """Listening sockets; `protocol` gets accepted clients, with TLS where there is a `context`.
 
-    Who comes to a TLS port without TLS goes to `plain`. One client too many gets the `refusal`.
+    A client without TLS at a TLS port goes to `plain`. A client above the limit gets the `refusal`.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class HttpListener:
             await asyncio.wait(running)
 
     def pause(self) -> None:
-        """Refuse connections, and keep the port: it is bound, and nobody listens."""
+        """Refuse connections, and keep the port: it is bound, but not listening."""
         addresses = [listening.getsockname() for listening in self.sockets]
         families = [listening.family for listening in self.sockets]
         for listening in self.sockets:
@@ -88,7 +87,7 @@ class HttpListener:
             listening.close()
         for client in tuple(self._silent):
             self._drop(client)
-        self.sockets = tuple(map(_bound, families, addresses))
+        self.sockets = tuple(map(_bind, families, addresses))
 
     def resume(self) -> None:
         """Listen again."""
@@ -97,7 +96,7 @@ class HttpListener:
             self._loop.add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        for _ in range(MAX_ACCEPTED_AT_ONCE):
+        for _ in range(MAX_ACCEPTED_TOGETHER):
             try:
                 client, address = listening.accept()
             except ConnectionAbortedError:
@@ -105,7 +104,7 @@ class HttpListener:
             except BlockingIOError:
                 return
             except OSError as error:
-                logger.error("No connection can be accepted for %d s: %s.", PAUSE_S, error.strerror)
+                logger.error("Accepting no connections for %d s: %s.", PAUSE_S, error.strerror)
                 self._loop.remove_reader(listening)
                 self._loop.call_later(PAUSE_S, self._listen_again, listening)
                 return
@@ -131,14 +130,14 @@ class HttpListener:
     def _run(
         self, work: Coroutine[Any, Any, None], lease: Lease, running: set[asyncio.Task[None]]
     ) -> None:
-        def ended(task: asyncio.Task[None]) -> None:
+        def end(task: asyncio.Task[None]) -> None:
             running.discard(task)
             if task.cancelled():
                 lease.end()
 
         task = self._loop.create_task(work)
         running.add(task)
-        task.add_done_callback(ended)
+        task.add_done_callback(end)
 
     async def _connect(
         self,
@@ -204,7 +203,7 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for family, _, _, _, address in dict.fromkeys(found):
-            sockets.append(_bound(family, address))
+            sockets.append(_bind(family, address))
             sockets[-1].listen(BACKLOG)
     except OSError:
         for listening in sockets:
@@ -213,7 +212,7 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
     return sockets
 
 
-def _bound(family: int, address: Any) -> socket.socket:
+def _bind(family: int, address: Any) -> socket.socket:
     """Return a socket with this address that does not listen yet."""
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:

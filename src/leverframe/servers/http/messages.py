@@ -27,7 +27,7 @@ NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
 #: What changes at any moment, or is for one person only, must not be cached on the way.
 NOT_KEPT = ("Cache-Control", "no-store")
 
-#: Browsers that came by TLS come no other way from then on, for a year.
+#: Browsers that used TLS use nothing else for a year.
 BY_TLS_ONLY: Headers = (("Strict-Transport-Security", "max-age=31536000"),)
 
 #: Replies that end with their head: they have neither a body nor a length.
@@ -50,7 +50,7 @@ class Request(msgspec.Struct, gc=False, eq=False):
     peer: str = ""
     #: From a client of HTTP/1.0, which knows no chunks.
     is_http10: bool = False
-    #: Whom it is for, where a front door leads requests to several.
+    #: The controller that it is for, if a front door distributes requests.
     meant: Any = None
     #: The tenant for which body and unread reply are counted, if known; and the body's bytes.
     owner: str = ""
@@ -88,14 +88,14 @@ class Reply(msgspec.Struct, gc=False):
 
 
 class StreamCut(Exception):
-    """Why a stream cannot go on, in a sentence: the client must not take it for whole."""
+    """Why a stream cannot continue, in a sentence: the client must not take it for complete."""
 
 
 class StreamReply(msgspec.Struct):
     """An answer without a known end, such as server-sent events.
 
     `chunks` is closed (`aclose`, where it has one) when the client leaves or the server stops. It
-    raises StreamCut where it cannot go on.
+    raises StreamCut if it cannot continue.
     """
 
     status: int
@@ -110,17 +110,17 @@ class StreamReply(msgspec.Struct):
 
 
 class Ending(Enum):
-    GO_ON = "go on"
+    CONTINUE = "continue"
     CLOSE = "close"
     RESET = "reset"
     HANG = "hang"
 
 
 class RawReply(msgspec.Struct):
-    """An answer by the byte, for those who test what clients make of a faulty one.
+    """A reply byte by byte, for tests of how clients handle a faulty one.
 
-    `pieces` are written as they come. Then the connection goes on, or is closed, reset, or left
-    open without another word.
+    `pieces` are written as they come. Then the connection continues, or is closed, reset, or left
+    open silently.
     """
 
     status: int
@@ -129,7 +129,7 @@ class RawReply(msgspec.Struct):
 
 
 AnyReply = Reply | StreamReply
-#: A handler answers at once, or gives a coroutine that the connection runs as one task.
+#: A handler answers synchronously, or returns a coroutine that the connection runs as one task.
 Answer = AnyReply | Coroutine[Any, Any, AnyReply]
 Handler = Callable[[Request], Answer]
 #: What a connection sends: replies of handlers, and faulty ones.
@@ -139,7 +139,7 @@ SentAnswer = SentReply | Coroutine[Any, Any, SentReply]
 _CLOSE = ("Connection", "close")
 
 
-#: What a client that announces a body is told if it may send it.
+#: The interim response to a client that announces a body and may send it.
 CONTINUE = Reply(100, "", b"")
 
 
@@ -173,7 +173,7 @@ def _ok_heads(headers: Headers) -> dict[str, bytes]:
     }
 
 
-#: Heads up to the length, for what is polled and switched: 3 us less than made anew.
+#: Heads up to the length, for polling and switching: 3 us less than formatting each.
 _OK_HEADS = _ok_heads(())
 _OK_HEADS_BY_TLS = _ok_heads(BY_TLS_ONLY)
 

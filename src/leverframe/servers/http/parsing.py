@@ -1,6 +1,6 @@
 """Bytes in, requests out: the parser of one connection, without a socket and without a clock.
 
-llhttp, through httptools and in its strict mode, tells well-formed requests from others; no
+llhttp, through httptools and in its strict mode, distinguishes well-formed requests from others; no
 leniency is switched on. This file adds the limits and the few rules that llhttp leaves to its user.
 
 A client's headers are mostly those of its request before. So llhttp is asked about a header block
@@ -35,7 +35,7 @@ else:
 
 logger = logging.getLogger(__name__)
 
-#: The most that may be fed at once: more could hold more requests than a connection may have
+#: The most that may be fed in one call: more could hold more requests than a connection may have
 #: waiting, or outrun the limit of a head.
 MAX_FEED_BYTES = 4 * KIB
 
@@ -137,7 +137,7 @@ class BodyBudget:
 class RequestParser:
     """The parser of a client's bytes; it returns requests, and a bad one as the last of all.
 
-    The body of a request counts in the budget until whoever got the request gives it back.
+    The body of a request counts in the budget until the receiver of the request releases it.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class RequestParser:
             self._found.append(bad)
 
     def _check_unfinished(self, data: bytes) -> None:
-        """Bound what llhttp swallows without a word: a long header, a trailer, empty lines."""
+        """Bound what llhttp discards silently: a long header, a trailer, empty lines."""
         if len(self._target) > self._max_target:
             raise self._target_too_long()
         self._unfinished += len(data)
@@ -274,20 +274,20 @@ class RequestParser:
 
     def on_headers_complete(self) -> None:
         if self.is_done:
-            raise BadRequest(400, "Something follows the last request of a connection.")
+            raise BadRequest(400, "Bytes follow the last request of the connection.")
         raw, self._raw_headers = self._raw_headers, []
         self._last_headers = self._read_headers(raw)
         self._request = request = self._read_head(self._last_headers)
         if self._is_framed:
             self._begin_body(request)
         elif request.method == "POST" and self._limits.needs_length(request.path, request.query):
-            raise BadRequest(411, "This request takes a body: send it with a Content-Length.")
+            raise BadRequest(411, "This request needs a body: send it with a Content-Length.")
 
     def on_body(self, part: bytes) -> None:
         self.wants_continue = False
         self._unfinished = 0
         if not self._room.take(self._source, len(part)):
-            detail = "Too many uploads are under way. Try again in a few seconds."
+            detail = "Too many uploads are in progress. Retry in a few seconds."
             raise BadRequest(503, detail, RETRY)
         self._body += part
         if not self._budget.take_for_owner(self._request, len(part)):
@@ -358,14 +358,14 @@ class RequestParser:
         """Note whether the connection ends with this request; return whether it is HTTP/1.0."""
         version = self._http.get_http_version()
         if version == "1.1":
-            # Who leaves out the Host that HTTP/1.1 demands is answered, but not kept.
+            # A client that omits the Host that HTTP/1.1 demands is answered, but not kept.
             self._is_last = self._is_last or self._http.should_upgrade() or not self._has_host
         elif version == "1.0":
             self._is_last = True
         elif version == "0.9":
             raise _no_version()
         else:
-            raise BadRequest(505, f"HTTP/{version} is not spoken here: use HTTP/1.1.")
+            raise BadRequest(505, f"HTTP/{version} is not supported: use HTTP/1.1.")
         return version == "1.0"
 
     def _begin_body(self, request: Request) -> None:
@@ -373,11 +373,11 @@ class RequestParser:
         headers = request.headers
         coding = headers.get("transfer-encoding")
         if coding is not None and coding.lower() != "chunked":
-            raise BadRequest(501, "The only transfer coding understood here is chunked.")
+            raise BadRequest(501, "The only supported transfer coding is chunked.")
         if coding is not None and request.is_http10:
             raise BadRequest(400, "A chunked body needs HTTP/1.1.")
         if self._http.should_upgrade():
-            raise BadRequest(400, "A request to change the protocol cannot have a body.")
+            raise BadRequest(400, "A request to switch protocols cannot have a body.")
         self._max_body = self._limits.body_limit(request.method, request.path, request.query)
         if int(headers.get("content-length", 0)) > self._max_body:
             raise self._body_too_large()
@@ -401,7 +401,7 @@ class RequestParser:
 
     def _body_too_large(self) -> BadRequest:
         return BadRequest(
-            413, f"The body is too large: at most {self._max_body} bytes are taken here."
+            413, f"The body is too large: at most {self._max_body} bytes are accepted here."
         )
 
 
@@ -427,31 +427,31 @@ def _check_host(host: str) -> None:
 
 
 def _no_version() -> BadRequest:
-    return BadRequest(400, "The request line names no HTTP version.")
+    return BadRequest(400, "The request line has no HTTP version.")
 
 
 def _method_not_allowed(verb: bytes) -> BadRequest:
     allowed = ALLOW[0][1]
-    return BadRequest(405, f"The method {verb.decode()} is not served here, only {allowed}.", ALLOW)
+    return BadRequest(
+        405, f"The method {verb.decode()} is not supported here; allowed are {allowed}.", ALLOW
+    )
 
 
 def _bad_request(error: "HttpParserError", data: bytes) -> BadRequest:
-    """Return what is wrong when llhttp has stopped, by itself or because a callback raised."""
+    """Return what is wrong when llhttp has stopped, or a callback has raised."""
     if isinstance(error, HttpParserCallbackError):
         cause = error.__context__
         if isinstance(cause, BadRequest):
             return cause
         logger.error("Reading a request failed.", exc_info=cause)
-        return BadRequest(500, "The request could not be read because of a fault in this program.")
+        return BadRequest(500, "The request could not be read because of an internal error.")
     if isinstance(error, HttpParserInvalidMethodError):
         # The bytes may begin with an earlier request, or within a method: then its name is unknown.
         line = _UNKNOWN_METHOD.match(data)
         if line and line[1] not in METHODS:
             return _method_not_allowed(line[1])
     if str(error) == "Invalid HTTP version":
-        return BadRequest(505, "This version of HTTP is not spoken here: use HTTP/1.1.")
+        return BadRequest(505, "This version of HTTP is not supported: use HTTP/1.1.")
     if " in url" in str(error) and not data.isascii():
-        return BadRequest(
-            400, "Letters beyond ASCII are percent-encoded in an address: ł is written %C5%82."
-        )
+        return BadRequest(400, "Percent-encode letters beyond ASCII in a URL: ł becomes %C5%82.")
     return BadRequest(400, f"The request is not well-formed HTTP: {error}.")

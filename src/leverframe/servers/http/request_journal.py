@@ -30,7 +30,7 @@ KEPT_CHARACTERS = 4 << 20
 #: A longer body is not kept.
 KEPT_BODY = 16 << 10
 #: With this header a request is one of the test itself, as through a bench beside the network, or
-#: has been noted before.
+#: has already been recorded.
 BENCH_HEADER = "x-test-bench"
 
 
@@ -48,32 +48,33 @@ class OpenRequest(Struct, frozen=True):
 class JournalRequest(Struct):
     """One request, and how it was answered."""
 
-    number: Annotated[int, Meta(description="Counts all requests since the start.")]
+    number: Annotated[int, Meta(description="Number of the request, counted from the start.")]
     time: Annotated[float, Meta(description="Seconds since 1970, by the controller's clock.")]
-    method: Annotated[str, Meta(description="Empty where the bytes were no request.")]
+    method: Annotated[str, Meta(description="Empty if the bytes were not a request.")]
     path: str
     query: str | None
     source: Annotated[str, Meta(description="The address of the client.")]
     status: Annotated[
-        int | None, Meta(description="Null as long as there is no answer, or where none came.")
+        int | None, Meta(description="Null until the response is sent, and if there was none.")
     ] = None
     problem: Annotated[
-        str | None, Meta(description="Why it was refused, as the client was told.")
+        str | None, Meta(description="The reason of a refusal, as sent to the client.")
     ] = None
     headers: Annotated[
-        dict[str, str], Meta(description="By lower-case names; what may be a secret reads `***`.")
+        dict[str, str], Meta(description="By lower-case name; possible secrets read `***`.")
     ] = {}
     body: Annotated[
-        str | None, Meta(description="As text, with secrets masked; null where there is none.")
+        str | None, Meta(description="As text, with secrets masked; null without a body.")
     ] = None
     body_left_out: Annotated[
-        str, Meta(description="Why a body is not kept: `secret`, `file` or `large`.")
+        str, Meta(description="Why the body is not kept: `secret`, `file` or `large`.")
     ] = ""
     duration: Annotated[
-        float | None, Meta(description="Seconds of real time from the request to its answer.")
+        float | None, Meta(description="Seconds of real time from the request to its response.")
     ] = None
     fault: Annotated[
-        str | None, Meta(description="The faults that acted on it, as `/sim.cgi?fault=` has them.")
+        str | None,
+        Meta(description="The faults that affected it, as `/sim.cgi?fault=` writes them."),
     ] = None
 
     @property
@@ -95,7 +96,7 @@ class RequestJournal:
         self.count = 0
 
     def before(self, handler: Handler) -> Handler:
-        """Return a handler that notes each request and its answer."""
+        """Return a handler that records each request and its reply."""
 
         def handle(request: Request) -> Answer:
             if BENCH_HEADER in request.headers:
@@ -107,17 +108,17 @@ class RequestJournal:
                 entry.status = _status_of(error)
                 raise
             if isinstance(answer, Coroutine):
-                return self._awaited(entry, answer, began)
+                return self._await_reply(entry, answer, began)
             note_answer(entry, answer, began)
             return answer
 
         return handle
 
     def before_refusals(self, problem: Callable[[int, str], Reply]) -> Callable[[int, str], Reply]:
-        """Return a maker of refusals that notes bytes which are no request that is taken."""
+        """Return a maker of refusals that records bytes that are not an accepted request."""
 
         def refuse(status: int, detail: str) -> Reply:
-            # A fault of the handler is noted with its request.
+            # A fault of the handler is recorded with its request.
             if status != 500:
                 self.count += 1
                 self._keep(
@@ -152,7 +153,7 @@ class RequestJournal:
         while len(self._kept) > KEPT_REQUESTS or self._size > KEPT_CHARACTERS:
             self._size -= self._kept.popleft().size
 
-    async def _awaited(
+    async def _await_reply(
         self, entry: JournalRequest, answer: Coroutine[Any, Any, AnyReply], began: float
     ) -> AnyReply:
         try:
@@ -178,7 +179,7 @@ def _status_of(error: Exception) -> int:
 
 
 def note_answer(entry: JournalRequest, reply: SentReply, began: float) -> None:
-    """Note how a request was answered, why it was refused, and how long the answer took."""
+    """Record the reply to a request, the reason of a refusal, and the duration."""
     entry.status = reply.status
     entry.duration = perf_counter() - began
     if isinstance(reply, Reply) and reply.content_type == PROBLEM_TYPE:

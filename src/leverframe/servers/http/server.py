@@ -19,7 +19,7 @@ from leverframe.servers.http.server_state import DEFAULT_LIMITS, ServerState, ad
 __all__ = ["HttpServer", "HttpLimits"]
 
 TOO_MANY = BadRequest(
-    503, "Too many connections are open. Close some, or try again in a few seconds.", RETRY
+    503, "Too many connections are open. Close some, or retry in a few seconds.", RETRY
 )
 
 

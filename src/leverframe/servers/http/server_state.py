@@ -31,8 +31,7 @@ logger = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
 NO_FILES_LEFT = (
-    "The request needs a file that cannot be opened, because too many are open. Try again in a few"
-    " seconds."
+    "Too many files are open, so a file for this request cannot be opened. Retry in a few seconds."
 )
 DEFAULT_LIMITS = HttpLimits()
 #: The replies that one address alone does not read may fill half of the room for all.
@@ -56,10 +55,10 @@ class SharingConnection(Protocol):
         """Complete the answer that is being made, then close."""
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
 
     def reset(self) -> None:
-        """Close at once and without an orderly end."""
+        """Close immediately and without an orderly end."""
 
 
 class AnsweringConnection(SharingConnection, Protocol):
@@ -84,7 +83,7 @@ class ServerState:
         self.admission = admission
         self.limits = limits
         self.problem = problem
-        #: Who is believed about the address of a client.
+        #: The proxies that are trusted to name the address of a client.
         self.proxies = NamedProxies()
         #: Seconds, no finer than the sweep: good enough for time-outs, and free.
         self.now = 0.0
@@ -98,7 +97,7 @@ class ServerState:
         #: How late the last sweep was, and the latest one.
         self.lag_s = 0.0
         self.longest_lag_s = 0.0
-        #: None while nobody is connected.
+        #: None while no client is connected.
         self.next_sweep: asyncio.TimerHandle | None = None
         self.is_stopping = False
         self._warn = LogThrottle(logger).warning
@@ -126,7 +125,7 @@ class ServerState:
                 self.next_sweep = None
 
     def warn_of_unread_replies(self, source: str) -> None:
-        self._warn(source, "unread", "%s: a connection is reset: it reads no replies", source)
+        self._warn(source, "unread", "%s: reset a connection that reads no replies", source)
 
     def answer_later(self, connection: AnsweringConnection) -> None:
         """Plan the answers of a connection for when all that this round brings has been read."""
@@ -148,7 +147,7 @@ class ServerState:
         """Answer and then send, each for all connections that take part in this round.
 
         A processor that does one of them many times in a row takes a tenth less than one that
-        parses, answers and sends for each connection by itself.
+        parses, answers and sends for each connection in turn.
         """
         try:
             self._answer_all()
@@ -184,14 +183,12 @@ class ServerState:
         return msgspec.structs.replace(problem, headers=problem.headers + bad.headers)
 
     def fault(self) -> Reply:
-        return self.problem(
-            500, "The request failed by a fault in this program; its log says more."
-        )
+        return self.problem(500, "The request failed because of an internal error; see the log.")
 
-    def failed(self, request: Request, error: Exception) -> Reply:
+    def reply_to_failure(self, request: Request, error: Exception) -> Reply:
         """Log why a request could not be answered; return what its client gets instead."""
         if lacks_descriptors(error):
-            self._warn("", "descriptors", "%r cannot be answered now: %s", request, error)
+            self._warn("", "descriptors", "%r cannot be answered: %s", request, error)
             reply = problem_reply(503, NO_FILES_LEFT)
             return msgspec.structs.replace(reply, headers=(*reply.headers, *RETRY))
         logger.error("The handler failed for %r.", request, exc_info=error)

@@ -12,7 +12,7 @@ from leverframe.servers.tried_address import try_address
 class ListeningPlace(Protocol):
     """Where a server listens: a port of its own, or one that it shares by its address."""
 
-    #: As people call it.
+    #: Its name in messages.
     words: str
 
     @property
@@ -29,7 +29,7 @@ class ListeningPlace(Protocol):
         """Listen; raise OSError where that cannot be, Conflict where the place is none."""
 
     def close(self) -> Awaitable[None]:
-        """Accept no more at once; what is returned ends when the port is free."""
+        """Stop accepting immediately; the returned task ends when the port is free."""
 
 
 class OwnPlace:

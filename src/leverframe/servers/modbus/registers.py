@@ -1,6 +1,6 @@
 """A controller's state as answers to Modbus requests, and its commands for writes.
 
-Reading is open to whoever may connect. A write is a request like any other: the same commands as by
+Any client that may connect may read. A write is a request like any other: the same commands as by
 HTTP, all or nothing, refused while the outputs are locked where it moves one; and it must come from
 an address that may write.
 """
@@ -92,7 +92,7 @@ class ModbusRegisters:
         except ControllerElsewhere:
             return exception_answer(function, DEVICE_BUSY)
         except Refusal as refusal:
-            log.info("a write by %s was refused: %s", peer, refusal.detail)
+            log.info("refused a write by %s: %s", peer, refusal.detail)
             code = ILLEGAL_ADDRESS if isinstance(refusal, NotOffered) else DEVICE_FAILURE
             return exception_answer(function, code)
 
@@ -204,7 +204,7 @@ class ModbusRegisters:
         try:
             await outstanding.finish()
         except StoreUnavailable as error:
-            log.warning("a write by Modbus TCP was not carried out: %s", error)
+            log.warning("a write by Modbus TCP failed: %s", error)
             return exception_answer(request.function, DEVICE_FAILURE)
         return request.confirmation()
 

@@ -3,9 +3,9 @@
 A connection's requests are answered one after the other, in their order, at the turns that the
 controller has beside others. Bytes that are no Modbus
 end the connection, because behind them no frame can be found any more; so do a frame that is not
-finished in time and long silence, sooner before the first request than after it. Whoever does not
-take its answers is not read from. An address has a share of the connections, so that there are some
-for others.
+finished in time and long silence, sooner before the first request than after it. A client that does
+not read its replies is not read from. Each address has a share of the connections, so that some
+remain for other addresses.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ class ModbusTcpServer:
         self._sweep: asyncio.TimerHandle | None = None
         self._wanted = False
         self._switching: asyncio.Task[None] | None = None
-        #: Asked at each request while faults are set on purpose.
+        #: Called at each request while faults are set on purpose.
         self.faults: Faults | None = None
         self._all_faults = controller.faults
         self.is_off = False
@@ -102,16 +102,16 @@ class ModbusTcpServer:
             self._place.try_it()
         except OSError as error:
             raise Conflict(
-                f"The Modbus TCP server is not switched on. {self._cannot_use(error)}."
-                " Free it, or choose another with modbus_port in the configuration.",
-                allowed="a port that is free",
+                f"The Modbus TCP server stays off. {self._cannot_use(error)}. Free the port, or "
+                "set another modbus_port in the configuration.",
+                allowed="a free port",
             ) from error
 
     def _cannot_use(self, error: OSError) -> str:
         return f"{self._place.words} cannot be used: {error.strerror or error}"
 
     async def follow(self, settings: Settings) -> None:
-        """Listen or not, as the settings say; a port that cannot be used is noted as a trouble."""
+        """Listen or not, as the settings say; record an unusable port as a problem."""
         await self._place.look_up()
         self._wanted = settings.modbus_tcp.enabled
         await self._switch()
@@ -131,7 +131,7 @@ class ModbusTcpServer:
 
     async def move_to(self, place: ListeningPlace) -> None:
         """Listen at another place, if at all; connections of the one before end."""
-        # As a switch: settings that change meanwhile are followed there.
+        # As a switch: it follows settings that change in the meantime.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -168,8 +168,8 @@ class ModbusTcpServer:
         except OSError as error:
             self._troubles.note(
                 NAME,
-                f"{self._cannot_use(error)}. Free it and send modbuson=1 again, or choose another"
-                " with modbus_port in the configuration.",
+                f"{self._cannot_use(error)}. Free the port and send modbuson=1 again, or set "
+                "another modbus_port in the configuration.",
             )
             return False
         return True
@@ -189,7 +189,7 @@ class ModbusTcpServer:
             for connection in tuple(self._connections):
                 connection.drop()
 
-    # --- what connections tell --------------------------------------------------------------------
+    # --- what connections report ------------------------------------------------------------------
 
     def admit(self, connection: "_Connection", descriptor: int) -> Lease | None:
         """Count a new connection; None if it is one too many, of all or of its address."""
@@ -197,8 +197,8 @@ class ModbusTcpServer:
         if not self._shares.take(source):
             self._descriptors.refused[SERVER, SHARE] += 1
             self._warn(
-                source, "share", "%s: a connection from %s is refused: it has %d of %d",
-                NAME, source, self._shares.held_by(source), self._shares.limit,
+                source, "share", "%s: refused a connection from %s: it has %d of %d",
+                NAME, source, self._shares.count_of(source), self._shares.limit,
             )  # fmt: skip
             return None
         lease = self._descriptors.lease(SERVER, connection.peer, descriptor)
@@ -229,10 +229,12 @@ class ModbusTcpServer:
         return any(address in network for network in self._writers)
 
     def answer(self, pdu: bytes, connection: "_Connection") -> bytes | Coroutine[Any, Any, bytes]:
-        return self._turns.answer((pdu, connection), self._answered)
+        return self._turns.answer((pdu, connection), self._answer_in_turn)
 
-    def _answered(self, asked: "tuple[bytes, _Connection]") -> bytes | Coroutine[Any, Any, bytes]:
-        pdu, connection = asked
+    def _answer_in_turn(
+        self, work: "tuple[bytes, _Connection]"
+    ) -> bytes | Coroutine[Any, Any, bytes]:
+        pdu, connection = work
         return self._registers.answer(pdu, connection.peer, may_write=connection.may_write)
 
     def sweep(self, now: float) -> None:
@@ -339,7 +341,7 @@ class _Connection(asyncio.Protocol):
             return
         answer = self._server.answer(request.pdu, self)
         if active is not None and active["what"] == fault_catalogue.DELAY:
-            answer = _delayed(answer, active["delay"])
+            answer = _delay(answer, active["delay"])
         if isinstance(answer, bytes):
             self._send(request, answer, active)
         else:
@@ -391,7 +393,7 @@ class _Connection(asyncio.Protocol):
             self._transport.write(frame)
 
 
-async def _delayed(answer: bytes | Coroutine[Any, Any, bytes], seconds: float) -> bytes:
+async def _delay(answer: bytes | Coroutine[Any, Any, bytes], seconds: float) -> bytes:
     """Return an answer late; what was requested is done first."""
     pdu = answer if isinstance(answer, bytes) else await answer
     await asyncio.sleep(seconds)

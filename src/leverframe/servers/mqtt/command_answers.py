@@ -1,8 +1,8 @@
 """The answers to commands by MQTT: in the order of the commands, and not more than fit in memory.
 
 Answers have no number, so clients rely on their order: an answer waits for what its command has to
-store, and for the answers before it. While the disk hangs, or the broker takes nothing, some wait.
-Whoever sends more is refused. Refusals have their turn, too; those that follow each other are
+store, and for the answers before it. While the disk hangs, or the broker accepts nothing, a limited
+number waits; further commands are refused. Refusals have their turn, too; consecutive ones are
 counted, so that any number of them takes no more room than one.
 """
 
@@ -16,16 +16,16 @@ from leverframe.controller import Outstanding
 from leverframe.storage.store import StoreUnavailable
 
 #: Answers that wait, of which each takes a kilobyte or two with what its command has to store. What
-#: comes on top is refused; brokers keep less by themselves for who does not read.
+#: comes on top is refused; brokers keep fewer messages for a client that does not read.
 MAX_WAITING = 5000
-FAULT = "The command failed by a fault in this program; its log says more."
+FAULT = "The command failed because of an internal error; see the log."
 
 
 class WaitingAnswer(Struct):
     #: What has to be stored first.
     outstanding: Outstanding | None
     answer: str
-    #: So many commands in a row have this answer.
+    #: The number of consecutive commands with this reply.
     count: int = 1
 
 
@@ -73,7 +73,7 @@ class CommandAnswers:
 
 
 async def _final(waiting: WaitingAnswer) -> str:
-    """Wait until it is known what became of a command."""
+    """Wait until the result of a command is known."""
     if waiting.outstanding is None:
         return waiting.answer
     try:

@@ -1,8 +1,8 @@
-"""Announcements to Home Assistant, so that everything of the controller appears there by itself.
+"""Announcements to Home Assistant, so that all parts of the controller appear there automatically.
 
 One retained message per output, PWM output, event variable, input, reading and meter, on
-`<discovery>/<component>/<controller>/<object>/config`. Switches send the same commands as everybody
-else; a reading that is absent is unavailable, as is everything while the controller is gone.
+`<discovery>/<component>/<controller>/<object>/config`. Switches send the same commands as other
+clients. An absent reading is unavailable, and so is everything while the controller is offline.
 """
 
 import re
@@ -54,7 +54,7 @@ _CLASS_BY_UNIT = {
     "h": "duration",
     "min": "duration",
 }
-#: What is counted on and on; Home Assistant takes no measurement of these.
+#: Units of counters; Home Assistant accepts no measurement of these.
 _COUNTED = ("energy", "water")
 _CLASS_BY_LABEL = {
     "H1": "humidity",
@@ -92,7 +92,7 @@ class Announcement(Struct, frozen=True):
     payload: dict[str, Any]
 
 
-def announced_labels(settings: Settings) -> tuple[str, ...]:
+def labels_to_announce(settings: Settings) -> tuple[str, ...]:
     """List all labels that this version may announce; readings follow at their first value."""
     return _labels_with(len(settings.differentials), len(settings.power))
 
@@ -106,12 +106,12 @@ def _labels_with(differentials: int, powers: int) -> tuple[str, ...]:
 
 def announcement(label: str, of: Controlled) -> Announcement:
     """Build the message that makes one label appear in Home Assistant."""
-    component, payload = _described(label, of)
+    component, payload = _describe(label, of)
     object_id = label.replace(".", "_")
     return Announcement(
         f"{of.settings.mqtt.discovery}/{component}/{of.node}/{object_id}/config",
         {
-            "name": _shown_name(label, of.settings),
+            "name": _display_name(label, of.settings),
             "unique_id": f"{of.node}_{object_id}",
             "default_entity_id": f"{component}.{_slug(f'{of.name}_{object_id}')}",
             "state_topic": of.topic(label),
@@ -124,7 +124,7 @@ def announcement(label: str, of: Controlled) -> Announcement:
     )
 
 
-def _described(label: str, of: Controlled) -> tuple[str, dict[str, Any]]:
+def _describe(label: str, of: Controlled) -> tuple[str, dict[str, Any]]:
     if label in OUTPUTS:
         return "switch", _switch(f"out{OUTPUTS.index(label)}", of) | {"device_class": "outlet"}
     if label in PWMS:
@@ -205,7 +205,7 @@ def _device(of: Controlled) -> dict[str, Any]:
     return device if of.url is None else device | {"configuration_url": of.url}
 
 
-def _shown_name(label: str, settings: Settings) -> str:
+def _display_name(label: str, settings: Settings) -> str:
     """Return the name that a user gave with the label, or else the label alone."""
     given = own_name(label, settings)
     return f"{given} ({label})" if given else label

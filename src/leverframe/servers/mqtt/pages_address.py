@@ -13,8 +13,8 @@ class PagesAddress(Struct, frozen=True):
     host: str
     port: int
 
-    def seen_from(self, own: str | None) -> str | None:
-        """Return the address of the pages for who is reached from this address of the machine.
+    def url_from(self, own: str | None) -> str | None:
+        """Return the address of the pages for clients reached from this address of the machine.
 
         None where the pages cannot be reached from there.
         """

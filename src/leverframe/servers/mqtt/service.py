@@ -8,8 +8,8 @@ Everything lives below the prefix of the settings:
     <prefix>/cmdr       the answer to each: 1, or why it was refused
     <prefix>/notify     what rules say by the action MQTT (through the outbox)
 
-Whoever may publish on `cmd` is known to the broker, not to us, and so has the rights of a control
-user: outputs, PWM outputs and event variables, not settings. The lock of the outputs holds.
+The broker decides who may publish on `cmd`; commands have the rights of a control user: outputs,
+PWM outputs and event variables, not settings. The lock of the outputs holds.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from leverframe.log_throttle import LogThrottle
 from leverframe.notify.mqtt_link import ONLINE, MqttLink, status_topic
 from leverframe.notify.outbox import Outbox
 from leverframe.servers.mqtt.command_answers import FAULT, CommandAnswers
-from leverframe.servers.mqtt.home_assistant import Controlled, announced_labels, announcement
+from leverframe.servers.mqtt.home_assistant import Controlled, announcement, labels_to_announce
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.mqtt.states import PublishedStates
 from leverframe.storage.store import Changes
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 ANNOUNCED, STATES = "mqtt.announced", "mqtt.states"
 
 NAME = "MQTT broker"
-#: The name of the trouble of a broker that takes the connection, but not all that is published.
+#: The name of the problem of a broker that accepts the connection, but not all publications.
 REFUSED = "MQTT access"
 DONE = "1"
 #: What another one under our prefix withdraws has arrived by then; brokers cause no more than this.
@@ -58,11 +58,11 @@ class RetainedTopics:
     earlier prefix, or by an earlier identity, is known only from here.
     """
 
-    def __init__(self, writer: Writer, kept: Mapping[str, Any], key: str) -> None:
+    def __init__(self, writer: Writer, stored: Mapping[str, Any], key: str) -> None:
         """Resume with what the store has kept under the key."""
         self._writer = writer
         self._key = key
-        self._by_broker = {place: set[str](topics) for place, topics in kept.get(key, {}).items()}
+        self._by_broker = {place: set[str](topics) for place, topics in stored.get(key, {}).items()}
         self._planned: asyncio.Handle | None = None
 
     def at(self, place: str) -> frozenset[str]:
@@ -110,13 +110,13 @@ class MqttService:
         self._outbox = outbox
         self._name = name
         self._mac = mac
-        self._labels = announced_labels(controller.engine.settings)
+        self._labels = labels_to_announce(controller.engine.settings)
         self._states = PublishedStates(link, lambda: self._labels, self._value)
         self._states.on_first_value = self._announce
-        writer, kept = controller.writer, controller.persistent.values
-        self._announced = RetainedTopics(writer, kept, ANNOUNCED)
+        writer, stored = controller.writer, controller.persistent.values
+        self._announced = RetainedTopics(writer, stored, ANNOUNCED)
         #: The status and the states, under the prefixes that were in use.
-        self._retained = RetainedTopics(writer, kept, STATES)
+        self._retained = RetainedTopics(writer, stored, STATES)
         self._states.on_retained = lambda topic: self._retained.add(self._place, topic)
         self._renewal: asyncio.TimerHandle | None = None
         #: Where the pages are, once they are served.
@@ -127,11 +127,11 @@ class MqttService:
         #: A broker can cause these lines as fast as it likes.
         self._log = LogThrottle(log)
         link.on_change = self._link_changed
-        link.on_message = self._heard
-        link.on_acknowledged = lambda: self._states.changed()
+        link.on_message = self._on_message
+        link.on_acknowledged = lambda: self._states.plan()
 
     def start(self) -> None:
-        self._controller.watchers.add(self._changed)
+        self._controller.watchers.add(self._on_change)
         self._controller.settings_watchers.append(self._adopt)
         self._controller.power_watchers.append(self._link.set_power)
         self._link.adopt(self._controller.engine.settings.mqtt)
@@ -144,7 +144,7 @@ class MqttService:
                 self._announce(label)
 
     async def close(self) -> None:
-        self._controller.watchers.discard(self._changed)
+        self._controller.watchers.discard(self._on_change)
         self._controller.settings_watchers.remove(self._adopt)
         self._controller.power_watchers.remove(self._link.set_power)
         self._states.close()
@@ -159,10 +159,10 @@ class MqttService:
 
     # --- what the controller does -----------------------------------------------------------------
 
-    def _changed(self) -> None:
+    def _on_change(self) -> None:
         is_up = self._link.up
         if is_up:
-            self._states.changed()
+            self._states.plan()
         if self._controller.engine.machine.values["MQTT"] != is_up:
             # The controller has restarted; announced afterwards, because it is busy now.
             asyncio.get_running_loop().call_soon(self._report_connection)
@@ -176,7 +176,7 @@ class MqttService:
             self._leave(f"{old.mqtt.host}:{old.mqtt.port}")
         if not (old.mqtt.enabled or new.mqtt.enabled):
             return
-        self._labels = announced_labels(new)
+        self._labels = labels_to_announce(new)
         same_link = new.mqtt == self._link.settings
         self._link.adopt(new.mqtt)
         if same_link and self._link.up:
@@ -186,7 +186,7 @@ class MqttService:
                     self._announce(label)
 
     def _leave(self, place: str) -> None:
-        """Withdraw what a broker keeps of ours before the link goes to another, or tell of it."""
+        """Withdraw our messages before the link changes to another broker; log a failure."""
         kept = self._announced.at(place)
         if not kept:
             return
@@ -301,7 +301,7 @@ class MqttService:
     def _me(self, settings: Settings) -> Controlled:
         # Of the settings that it gets, which the engine may not have adopted yet.
         name = settings.name or self._controller.new_name or self._name
-        url = None if self._pages is None else self._pages.seen_from(self._link.local_address)
+        url = None if self._pages is None else self._pages.url_from(self._link.local_address)
         profile = self._controller.profile
         return Controlled(name, self._mac, profile, settings, __version__, url)
 
@@ -317,7 +317,7 @@ class MqttService:
 
     # --- commands ---------------------------------------------------------------------------------
 
-    def _heard(self, topic: str, payload: bytes) -> None:
+    def _on_message(self, topic: str, payload: bytes) -> None:
         if topic == status_topic(self._link.settings):
             if payload != ONLINE.encode():
                 self._renew_soon()
@@ -331,7 +331,7 @@ class MqttService:
         except NeedsHashing:
             answer = "Passwords cannot be set by MQTT."
         except UnicodeDecodeError:
-            answer = "The command is no UTF-8 text."
+            answer = "The command is not UTF-8 text."
         except Exception:
             # The library that calls this would keep it to itself.
             self._log.exception(self._place, "command", "%s: a command ended unexpectedly", NAME)
@@ -341,8 +341,8 @@ class MqttService:
     def _submit(self, payload: bytes) -> Outstanding | None:
         if self._answers.are_too_many:
             raise Refusal(
-                "Too many commands before this one wait for their answers. Nothing was done; send"
-                " it again later."
+                "Too many earlier commands are waiting for their responses. The command was not "
+                "carried out; send it again later."
             )
         self._controller.check_that_it_is_here()
         if self._controller.bootloader_until is not None:
@@ -358,4 +358,4 @@ class MqttService:
 
 def _log_failure(future: "asyncio.Future[None]") -> None:
     if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("what was published by MQTT is not on disk: %s", error)
+        log.error("MQTT publications not stored: %s", error)

@@ -65,7 +65,7 @@ class PublishedStates:
         self._seen = set()
         self._publish()
 
-    def changed(self) -> None:
+    def plan(self) -> None:
         """Plan to publish what may have changed."""
         if self._planned is None and self._link.up:
             self._planned = asyncio.get_running_loop().call_later(GATHER_S, self._publish)
@@ -93,7 +93,7 @@ class PublishedStates:
                     self.on_first_value(label)
                 topic = f"{prefix}/{label}"
                 self.on_retained(topic)
-                self._link.publish(topic, shown(value), retain=True)
+                self._link.publish(topic, format_value(value), retain=True)
 
 
 def is_news(label: str, published: object, value: Value) -> bool:
@@ -107,7 +107,7 @@ def is_news(label: str, published: object, value: Value) -> bool:
     return abs(value - published) >= band - _ROUNDING
 
 
-def shown(value: Value) -> str:
+def format_value(value: Value) -> str:
     if value is None:
         return ABSENT
     return str(value) if isinstance(value, int) else str(round(value, _DECIMALS) + 0.0)

@@ -27,15 +27,15 @@ def by_tls_only(handler: Handler) -> Handler:
 def with_headers(answer: Answer, headers: Headers) -> Answer:
     """Add headers to a reply, also to one that is still to come."""
     if isinstance(answer, Coroutine):
-        return _added_later(answer, headers)
-    return _added(answer, headers)
+        return _add_later(answer, headers)
+    return _add(answer, headers)
 
 
-async def _added_later(answer: Coroutine[Any, Any, AnyReply], headers: Headers) -> AnyReply:
-    return _added(await answer, headers)
+async def _add_later(answer: Coroutine[Any, Any, AnyReply], headers: Headers) -> AnyReply:
+    return _add(await answer, headers)
 
 
-def _added(reply: AnyReply, headers: Headers) -> AnyReply:
+def _add(reply: AnyReply, headers: Headers) -> AnyReply:
     if reply.headers:
         headers = (*reply.headers, *headers)
     if isinstance(reply, StreamReply):

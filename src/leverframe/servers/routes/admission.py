@@ -1,4 +1,4 @@
-"""The account of a request, on a controller that may or may not ask for sign-in."""
+"""The account of a request, on a controller that may or may not require sign-in."""
 
 import secrets
 from collections.abc import Callable
@@ -20,10 +20,10 @@ _OF_OTHERS = {"origin", "referer", "cookie", "sec-fetch-site", "sec-fetch-mode",
 class TrustedNetworks(Struct, frozen=True):
     """Networks whose programs act without signing in, because the configuration says so.
 
-    An address is no proof of who asks: a proxy asks with its own, and a browser in the network asks
-    for whatever page a visitor has open, which can hide where it stands. So this holds only for
-    programs that ask for themselves: nothing that a browser sends may be there, nor anything that a
-    proxy adds. No page can remove the name that all browsers have.
+    An address does not identify the client: a proxy uses its own, and a browser in the network
+    sends requests for any open page, which can hide its origin. So this applies only to programs:
+    the request may have none of the headers that browsers send or proxies add. No page can remove
+    the browser's name.
     """
 
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -52,7 +52,7 @@ class TrustedNetworks(Struct, frozen=True):
         return any((mapped or address) in network for network in self.networks)
 
 
-NOBODY_TRUSTED = TrustedNetworks()
+NO_TRUSTED_NETWORKS = TrustedNetworks()
 
 
 class Admission:
@@ -62,17 +62,17 @@ class Admission:
         access: Access,
         *,
         must_sign_in: bool,
-        trusted: TrustedNetworks = NOBODY_TRUSTED,
+        trusted: TrustedNetworks = NO_TRUSTED_NETWORKS,
         open_to_itself: bool = True,
     ) -> None:
         self._controller = controller
         self._access = access
-        #: Sign-in is asked for whatever the settings say.
+        #: Sign-in is required regardless of the settings.
         self._must_sign_in = must_sign_in
         self.trusted = trusted
-        #: Where no sign-in is asked for, that holds for the controllers of the process, too.
+        #: Without required sign-in, that holds for the controllers of the process, too.
         self._open_to_itself = open_to_itself
-        #: The key of uploaded pages where no sign-in is asked for: foreign pages do not know it.
+        #: The key of uploaded pages without required sign-in: foreign pages do not know it.
         self._open_site_key = secrets.token_hex(32)
 
     def account(self, request: Request) -> Account | None:
@@ -83,7 +83,7 @@ class Admission:
         return self.trusted.account_of(request) if account is ANONYMOUS else account
 
     def site_key(self, request: Request) -> str | None:
-        """Return the key that an uploaded page acts with for who asks; None without a session."""
+        """Return the key of the client's session for an uploaded page, or None."""
         if self._is_open(request):
             return self._open_site_key
         if "authorization" in request.headers:
@@ -104,7 +104,8 @@ class Admission:
             if self._is_open(request):
                 return True
             if "authorization" in request.headers:
-                # Passwords are not checked over and over: with other accounts one asks again.
+                # Passwords are not checked repeatedly: after a change of accounts the client signs
+                # in again.
                 return self._controller.pending.access is begun
             return self.account(request) is not ANONYMOUS
 

@@ -25,7 +25,7 @@ from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import OutboxReport
 from leverframe.servers.http.certificate import CertificateReport
 from leverframe.servers.http.messages import Reply
-from leverframe.servers.routes.compressed import packed
+from leverframe.servers.routes.compressed import compress_reply
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import State, state
 from leverframe.storage.audit import AuditEntry
@@ -36,7 +36,7 @@ JsonStatus = dict[str, str | list[Any]]
 
 
 class NameAndUnit(Struct, frozen=True):
-    """The name that people gave to a value, and its unit; both may be empty."""
+    """The configured name of a value, and its unit; both may be empty."""
 
     name: str
     unit: str
@@ -51,7 +51,7 @@ class AccountReport(Struct, frozen=True):
     refresh: int
     trusted: Annotated[
         list[str] | UnsetType,
-        Meta(description="Networks whose programs need not sign in; told to the administrator."),
+        Meta(description="Networks whose programs need no sign-in; shown to administrators."),
     ] = UNSET
     trusted_role: Literal["user", "administrator"] | UnsetType = UNSET
 
@@ -70,18 +70,18 @@ class Health(Struct, frozen=True):
     board: str
     troubles: Annotated[
         list[str] | UnsetType,
-        Meta(description="The parts that are not as they should be, if any."),
+        Meta(description="The parts with a problem, if any."),
     ] = UNSET
-    findings: Annotated[
-        int | UnsetType, Meta(description="How many findings there are, if any.")
-    ] = UNSET
+    findings: Annotated[int | UnsetType, Meta(description="The number of findings, if any.")] = (
+        UNSET
+    )
     ports: Annotated[
         dict[str, int] | UnsetType,
-        Meta(description="The ports that are open, by what is spoken there."),
+        Meta(description="The open ports, by protocol."),
     ] = UNSET
     without_effect: Annotated[
         dict[str, str] | UnsetType,
-        Meta(description="Keys of the configuration that do nothing here, each with the reason."),
+        Meta(description="Configuration keys that have no effect here, each with the reason."),
     ] = UNSET
 
 
@@ -89,7 +89,7 @@ class NotRestored(Struct, frozen=True):
     """A setting that the last restore left out."""
 
     path: str
-    value: Annotated[Any, Meta(description="What the backup holds; null for a secret.")]
+    value: Annotated[Any, Meta(description="The value in the backup; null for a secret.")]
     reason: str
 
 
@@ -106,10 +106,10 @@ class FirmwareReport(Struct, frozen=True):
 
 
 def settings(context: Context) -> Settings:
-    return masked_settings(context.controller.engine.settings)
+    return mask_settings(context.controller.engine.settings)
 
 
-def masked_settings(settings: Settings) -> Settings:
+def mask_settings(settings: Settings) -> Settings:
     """Replace the secrets of a settings tree by whether they are set."""
     for path in secret_paths(settings):
         settings = with_value(settings, path, mask_secret(value_at(settings, path)))
@@ -143,7 +143,7 @@ def start(context: Context) -> Reply:
         state(context),
         settings(context) if context.account.role == ADMIN else None,
     )
-    return packed(context.request, JSON, msgspec.json.encode(start))
+    return compress_reply(context.request, JSON, msgspec.json.encode(start))
 
 
 def labels(context: Context) -> dict[str, NameAndUnit]:
@@ -210,7 +210,7 @@ def findings(context: Context) -> list[FindingReport]:
 
 
 def health(context: Context) -> Health:
-    """Report enough for a supervisor, and nothing that a stranger should not know."""
+    """Report what a supervisor needs, and nothing confidential."""
     controller = context.controller
     troubles = sorted(controller.troubles)
     status: Literal["ok", "degraded"] = "degraded" if troubles else "ok"

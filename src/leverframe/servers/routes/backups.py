@@ -42,7 +42,7 @@ SECRETS_HEADER = "Secrets-Not-Restored"
 _MAX_NAMED = 40
 #: Deriving a key takes 64 MiB, so one at a time.
 AT_A_TIME = 1
-#: A restore is checked again when settings change meanwhile, so often.
+#: How often a restore is checked again if settings change during the check.
 _MAX_TRIES = 5
 
 
@@ -53,7 +53,7 @@ class BackupEndpoint:
         commands: CommandEndpoint,
         turns: asyncio.Semaphore | None = None,
     ) -> None:
-        """Derive keys when it is our turn; the controllers of a process share the turns."""
+        """Derive keys in turn; the controllers of a process share the turns."""
         self._controller = controller
         self._commands = commands
         self._turns = turns or asyncio.Semaphore(AT_A_TIME)
@@ -73,7 +73,7 @@ class BackupEndpoint:
         """Restore all of a backup or nothing; say how much could not be carried over."""
         try:
             content = await self._content(self._file_in(request, call), _passphrase(request))
-            restored = await self._restored(content)
+            restored = await self._convert(content)
             cause = Cause(
                 "command", f"{account.name} {request.peer}".strip(), account.name, request.peer
             )
@@ -86,7 +86,7 @@ class BackupEndpoint:
         except StoreUnavailable as error:
             return reply_to_refusal(StoreFailed.because(error))
         if lost := len(restored.not_carried_over):
-            log.warning("the restore left %d settings out; /api/restore-report lists them", lost)
+            log.warning("the restore skipped %d settings; /api/restore-report lists them", lost)
             # Rules do something else by that, and there are few of them.
             for one in restored.not_carried_over:
                 if one.path.startswith("rules."):
@@ -94,7 +94,7 @@ class BackupEndpoint:
         reply = self._commands.status_reply()
         headers = [(COUNT_HEADER, str(lost))]
         if content.left_out:
-            headers.append((SECRETS_HEADER, _named(content.left_out)))
+            headers.append((SECRETS_HEADER, _name_secrets(content.left_out)))
         return Reply(reply.status, reply.content_type, reply.body, tuple(headers))
 
     def _file_in(self, request: Request, call: Call) -> bytes:
@@ -106,7 +106,7 @@ class BackupEndpoint:
     async def _content(self, file: bytes, passphrase: str | None) -> Content:
         return await self._in_thread(decode_backup, file, passphrase)
 
-    async def _restored(self, content: Content) -> Restored:
+    async def _convert(self, content: Content) -> Restored:
         """Convert a backup for this controller as it is when that is done."""
         controller = self._controller
         for _ in range(_MAX_TRIES):
@@ -115,8 +115,8 @@ class BackupEndpoint:
             if controller.pending is present and controller.profile == profile:
                 return restored
         raise Conflict(
-            "The settings were changed again and again while the backup was checked; nothing was "
-            "restored. Send it again."
+            "The settings kept changing while the backup was being checked. Nothing was restored; "
+            "send the backup again."
         )
 
     async def _in_thread(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
@@ -124,8 +124,8 @@ class BackupEndpoint:
             return await asyncio.to_thread(work, *arguments)
 
 
-def _named(secrets: Sequence[str]) -> str:
-    """List secrets in a header; what a file calls one that is none has no place there."""
+def _name_secrets(secrets: Sequence[str]) -> str:
+    """List secrets in a header, without names that are not paths of secrets."""
     paths = [path for path in secrets if is_confidential(path) and path.isascii()][:_MAX_NAMED]
     more = len(secrets) - len(paths)
     if not paths:

@@ -17,7 +17,7 @@ class InBootloader(Refusal):
 
 
 def bootloader_reply(request: Request, refusal: InBootloader) -> Reply:
-    """Refuse until the bootloader has waited: people by a page, programs by a problem."""
+    """Refuse until the bootloader has waited: browsers get a page, programs a problem document."""
     if wants_page(request):
         return _page(refusal.seconds)
     reply = reply_to_refusal(refusal)
@@ -26,7 +26,7 @@ def bootloader_reply(request: Request, refusal: InBootloader) -> Reply:
 
 
 def _page(seconds: int) -> Reply:
-    """Count down; the page looks again by itself, without a script."""
+    """Show the countdown; the page reloads itself without a script."""
     page = f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -34,9 +34,9 @@ def _page(seconds: int) -> Reply:
 <body>
 <h1>Leverframe</h1>
 <h2>Bootloader</h2>
-<p>The controller waits for new firmware by TFTP. All outputs are off.</p>
-<p><progress max="60" value="{min(seconds, 60)}"></progress> {seconds} s left, unless an image is
-on its way; then the controller starts again.</p>
+<p>The controller is waiting for new firmware by TFTP. All outputs are off.</p>
+<p><progress max="60" value="{min(seconds, 60)}"></progress> {seconds} s left.
+A transfer that has begun is completed first; then the controller restarts.</p>
 </body>
 </html>
 """

@@ -39,7 +39,7 @@ USUAL_BUDGET = WorkBudget()
 
 class TooMuchWork(Refusal):
     status = 422
-    title = "This is too much work for one request"
+    title = "Too much work for one request"
 
 
 def no_tenant() -> None:
@@ -86,7 +86,7 @@ class ControllerWork(Struct, frozen=True):
                 self.streams.give_back(self.owner)
                 raise
         ends: list[Callable[[], Any]] = []
-        held = _held(first, pieces, ends)
+        held = _hold_place(first, pieces, ends)
         # Also where no piece is ever asked for, because the client has left: such a generator ends
         # without a word, maybe on another thread.
         loop = asyncio.get_running_loop()
@@ -104,7 +104,7 @@ async def _next_of(pieces: AsyncGenerator[bytes, None]) -> bytes:
     return b""
 
 
-async def _held(
+async def _hold_place(
     first: bytes, pieces: AsyncGenerator[bytes, None], ends: Sequence[Callable[[], Any]]
 ) -> AsyncGenerator[bytes, None]:
     piece = first

@@ -79,14 +79,14 @@ def _form(request: Request) -> str:
     """Return the commands of a form that was sent as the body: it is written like a query."""
     if request.path == BODIES_PATH:
         raise Malformed(
-            "The request has a body and names no command for it.",
+            "The request has a body but names no command for it.",
             allowed=f"POST {BODIES_PATH}?COMMAND",
         )
     try:
         return request.body.decode("ascii").strip()
     except UnicodeDecodeError:
         raise Malformed(
-            "The body is no form.", allowed="commands as in a query, encoded, or an empty body"
+            "The body is not a form.", allowed="encoded commands as in a query, or an empty body"
         ) from None
 
 
@@ -223,7 +223,9 @@ class CommandEndpoint:
                 )
             return commands.without_bodies
         if len(calls) > 1:
-            raise Malformed("A command with a body comes alone.", allowed="one command")
+            raise Malformed(
+                "A command with a body cannot be combined with others.", allowed="one command"
+            )
         (call,) = calls
         assert call.row.body is not None
         content_type = request.headers.get("content-type", "")

@@ -14,7 +14,7 @@ from leverframe.servers.http.messages import Headers, Reply, Request
 
 #: Browsers ask every time whether what they keep is still right; mostly it is.
 _ASKED_AGAIN = ("Cache-Control", "no-cache")
-#: No proxy keeps it: who has not signed in is shown no page.
+#: No proxy keeps it: a page is shown only after sign-in.
 _FOR_GOOD = ("Cache-Control", "private, max-age=31536000, immutable")
 _VARY = ("Vary", "Accept-Encoding")
 _GZIP = ("Content-Encoding", "gzip")
@@ -28,7 +28,7 @@ _AS_GZIP = 16 + zlib.MAX_WBITS
 class CompressedReply:
     """One reply in three forms: plain, compressed by gzip, and "not modified".
 
-    Where hardly anybody wants the plain form, it need not be kept: it is made for whoever asks.
+    If few clients need the plain form, it need not be kept: it is created on request.
     """
 
     __slots__ = ("_compressed", "_content_type", "_headers", "_how", "_plain", "_tag")
@@ -43,7 +43,7 @@ class CompressedReply:
         self._compressed = zlib.compress(body, zlib.Z_BEST_COMPRESSION, _AS_GZIP)
         self._plain = body if keeps_plain else None
 
-    def kept_for_good(self) -> "CompressedReply":
+    def with_lasting_address(self) -> "CompressedReply":
         """Return the same under an address whose content never changes."""
         reply = copy(self)
         reply._how = _FOR_GOOD
@@ -72,7 +72,7 @@ def accepts_gzip(request: Request) -> bool:
     return False
 
 
-def gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def gzip_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Compress a long answer piece by piece; some of them come out empty."""
     compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, _AS_GZIP)
     for piece in pieces:
@@ -80,8 +80,10 @@ def gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield compressor.flush()
 
 
-def packed(request: Request, content_type: str, body: bytes, headers: Headers = ()) -> Reply:
-    """Compress a large reply that is different each time: 0.4 ms for 32 kB, which become 5."""
+def compress_reply(
+    request: Request, content_type: str, body: bytes, headers: Headers = ()
+) -> Reply:
+    """Compress a large reply that is different each time: 0.4 ms for 32 kB, which become 5 kB."""
     if len(body) < _SMALL or not accepts_gzip(request):
         return Reply(200, content_type, body, headers)
     headers = (*headers, *GZIP_HEADERS)

@@ -1,4 +1,4 @@
-"""The argument of every function of the endpoint table: a request, its account, what answers it."""
+"""The argument of every function of the endpoint table: a request, its account, its handlers."""
 
 import msgspec
 from msgspec import Struct

@@ -1,7 +1,7 @@
 """From a request to its answer, for every table of endpoints: access, refusals, awaiting.
 
-A server brings its table and says who may do what; a controller, a node and the watch of units are
-such servers. On the fast path, a command that switches an output on an open controller, nothing is
+A server defines its table and its permissions; a controller, a node and the watch of units are such
+servers. On the fast path, a command that switches an output on an open controller, nothing is
 awaited and no task is made.
 """
 
@@ -20,7 +20,7 @@ from leverframe.servers.http.messages import CONTINUE, Answer, AnyReply, Headers
 from leverframe.servers.problems import NotReadNow, WrongMethodForPath, reply_to_refusal
 from leverframe.storage.store import StoreUnavailable
 
-#: An endpoint of the table, and who asks.
+#: An endpoint of the table, and the requester.
 Row = TypeVar("Row", bound=EndpointDescription)
 Requester = TypeVar("Requester")
 
@@ -30,7 +30,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
     #: The endpoints by path.
     table: Mapping[str, Row]
-    #: What browsers show where they ask for a password.
+    #: What browsers show when they prompt for a password.
     realm = "Leverframe"
     #: Of answers that are values.
     headers: Headers = ()
@@ -38,7 +38,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
     def handle(
         self, request: Request, requester: Requester | None = None, only_head: bool = False
     ) -> Answer:
-        """Answer a request, of a requester that is known where one is named."""
+        """Answer a request, of a known requester if one is passed."""
         try:
             endpoint = self.table.get(request.path) or self.find_other(request)
             if requester is None:
@@ -72,11 +72,11 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
     @abstractmethod
     def recognise(self, request: Request, endpoint: Row) -> Requester | None:
-        """Return who asks where that is known immediately; None where a password is checked."""
+        """Return the requester if known immediately; None if a password must be checked."""
 
     @abstractmethod
     async def check_password(self, request: Request) -> Requester:
-        """Return who asks by name and password, or refuse wrong ones."""
+        """Return the requester by name and password, or refuse wrong ones."""
 
     @abstractmethod
     def check(self, request: Request, endpoint: Row, requester: Requester) -> None:
@@ -121,7 +121,7 @@ class Dispatcher(ABC, Generic[Row, Requester]):
         return NotReadNow.because(error)
 
     def refuse(self, request: Request, refusal: Refusal) -> Reply:
-        """Give the reason, and ask for HTTP Basic where that is missing."""
+        """Return the reason, and request HTTP Basic if credentials are missing."""
         reply = reply_to_refusal(refusal)
         if isinstance(refusal, SignInRequired):
             challenge = f'Basic realm="{self.realm}", charset="UTF-8"'
@@ -130,4 +130,4 @@ class Dispatcher(ABC, Generic[Row, Requester]):
 
 
 def wrong_method(path: str, methods: tuple[str, ...]) -> WrongMethodForPath:
-    return WrongMethodForPath(f"{path} takes {methods[0]}.", allowed=", ".join(methods))
+    return WrongMethodForPath(f"{path} accepts {methods[0]}.", allowed=", ".join(methods))

@@ -59,7 +59,7 @@ from leverframe.servers.routes.timeline import timeline
 from leverframe.servers.routes.timeline_lanes import LeverTimeline
 from leverframe.servers.routes.uploaded import PICTURE_PATH, Panel
 from leverframe.servers.routes.what_if import PARAMETERS as WHAT_IF_PARAMETERS
-from leverframe.servers.routes.what_if import tried_commands
+from leverframe.servers.routes.what_if import try_commands
 from leverframe.storage.audit import AuditEntry
 
 HTML = "text/html"
@@ -72,7 +72,7 @@ SIM_PATH = "/sim.cgi"
 
 
 class Endpoint(EndpointDescription, frozen=True, kw_only=True):
-    #: Gives a value of the type `reply`, sent as JSON, or a whole reply, or a coroutine of one.
+    #: Returns a value of the type `reply`, sent as JSON, or a whole reply, or a coroutine of one.
     function: Callable[[Context], Any]
     #: The value is the same as long as the controller is the same version.
     fixed: bool = False
@@ -100,7 +100,7 @@ def sign_in_page(context: Context) -> Reply:
 
 
 async def front_page(context: Context) -> Reply:
-    """Show the uploaded site, else the built-in page; lead strangers to the sign-in page."""
+    """Show the uploaded site, else the built-in page; redirect strangers to the sign-in page."""
     request = context.request
     if context.account is ANONYMOUS:
         if not wants_page(request):
@@ -140,7 +140,7 @@ async def snapshot_file(context: Context) -> Reply:
 
 def sim_requests(context: Context) -> list[JournalRequest]:
     if context.controller.request_journal is None:
-        raise NoSuchPath("Requests are noted on virtual time only; start with --virtual-time.")
+        raise NoSuchPath("Requests are recorded on virtual time only; start with --virtual-time.")
     entries: list[JournalRequest] = context.controller.request_journal.entries()
     return entries
 
@@ -152,66 +152,66 @@ VALUES = (
         role=ADMIN,
         reply=Settings,
         function=api.settings,
-        doc="Show every stored setting as one tree, in real units and words. A secret that is set "
-        "reads `***`, one that is not set reads null.",
+        doc="Show every stored setting as one tree, in real units and words. A secret reads `***` "
+        "if it is set, otherwise null.",
     ),
     Endpoint(
         "/api/state",
         role=CONTROL,
         reply=State,
         function=state,
-        doc="Show every live value by label, absent readings as null, and why things are as they "
-        "are: for each rule whether it is met and what it waits for.",
+        doc="Show every live value by label, absent readings as null, with the causes, and for "
+        "each rule whether it is met and what it waits for.",
     ),
     Endpoint(
         "/api/account",
         role=CONTROL,
         reply=api.AccountReport,
         function=api.account,
-        doc="Tell who asks: the account's name, empty where no sign-in is asked for; its role, "
-        "`admin` or `control`; whether it may only look (`bit3`); and how pages are shown to it: "
-        "whether names stand without labels (`bit2`), the language (`lang`), and the seconds "
-        "between two readings where there is no stream (`word0`).",
+        doc="Show the account of the request: its name, empty if no sign-in is required; its "
+        "role, `admin` or `control`; and whether it is read-only (`bit3`). The page settings "
+        "follow: names without labels (`bit2`), the language (`lang`), and the polling "
+        "interval in seconds without a stream (`word0`).",
     ),
     Endpoint(
         "/api/start",
         role=CONTROL,
         reply=api.Start,
         function=api.start,
-        doc="Give all that a page needs before it can show anything, in one answer: the kind of "
-        "the board, who asks, what `/json/status.json`, `/api/labels` and `/api/state` say, and "
-        "for the administrator what `/api/settings` says, otherwise null.",
+        doc="Return all that a page needs at startup in one response: the kind of board, the "
+        "account, and the contents of `/json/status.json`, `/api/labels` and `/api/state`. "
+        "Administrators also get `/api/settings`; for other accounts it is null.",
     ),
     Endpoint(
         "/api/panel",
         role=CONTROL,
         reply=Panel,
         function=lambda context: context.handlers.uploads.panel(),
-        doc="Tell where the picture of the Status for user page is, or null without one.",
+        doc="Return the address of the picture of the Status for user page, or null without a "
+        "picture.",
     ),
     Endpoint(
         "/api/labels",
         role=CONTROL,
         reply=dict[str, api.NameAndUnit],
         function=api.labels,
-        doc="List the name that people gave to every value and its unit, by label; both may be "
-        "empty.",
+        doc="List the configured name and the unit of every value, by label; both may be empty.",
     ),
     Endpoint(
         "/api/modules",
         role=ADMIN,
         reply=dict[str, list[api.NameAndUnit]],
         function=api.module_readings,
-        doc="List what the Modbus modules measure: name and unit of their readings, in the order "
-        "in which `modbusmapping` counts them, by module.",
+        doc="List the name and unit of the readings of each Modbus module, in the order of "
+        "`modbusmapping`.",
     ),
     Endpoint(
         "/api/rules",
         role=ADMIN,
         reply=list[RuleReport],
         function=rule_reports,
-        doc="List every rule: its settings and state, what it does, why it acts or does not, when "
-        "it did, and advice about rules that fight, loop or can never act.",
+        doc="List every rule: its settings and state, what it does, why it is or is not acting, "
+        "and when it last acted. Advice names rules that conflict, loop or can never act.",
     ),
     Endpoint(
         "/api/history",
@@ -220,11 +220,12 @@ VALUES = (
         function=history_json,
         ends_with_client=True,
         query=HISTORY_PARAMETERS,
-        doc="Show recorded values: `labels=DS1,OUT0&from=...&to=...&points=600`, all of them "
-        "optional. `step` 0 gives values as they came, with `times` of their own; each holds until "
-        "the next one. A larger `step` is the width in seconds of intervals that begin at the "
-        "common `times`, with the lowest value, the mean by time and the highest. Absent is null, "
-        "nothing is interpolated. Values are kept for days as they came, and reduced for years.",
+        doc="Show recorded values: `labels=DS1,OUT0&from=...&to=...&points=600`, all parameters "
+        "are optional. With `step` 0, each label has its raw values with their own `times`; a "
+        "value holds until the next one. A larger `step` is the width in seconds of intervals "
+        "that begin at the common `times`, with the lowest value, the time-weighted mean and "
+        "the highest. Absent values are null; nothing is interpolated. Raw values are kept "
+        "for days, reduced ones for years.",
     ),
     Endpoint(
         "/api/timeline",
@@ -233,12 +234,12 @@ VALUES = (
         function=timeline,
         ends_with_client=True,
         query=TIMELINE_PARAMETERS,
-        doc="Show what was switched, met or open, with its causes: `from=...&to=...`, both "
-        "optional. A lane is an output, a PWM output, an event variable, a digital input or a "
-        "rule; its bars cover the time up to now without a gap, and name who caused them. Where "
-        "`to` lies ahead, bars that are `planned` follow: what return times, delays and the "
-        "schedule will do. `messages` lists what was to be sent, and `rules` what the rules are. "
-        "Changes are kept with their causes for as many days as values are kept as they came.",
+        doc="Show what was on, met or open, with its causes: `from=...&to=...`, both optional. A "
+        "lane is an output, a PWM output, an event variable, a digital input or a rule. Its "
+        "bars cover the time up to now without a gap, each with its cause. If `to` is in the "
+        "future, `planned` bars follow: what return times, delays and the schedule will do. "
+        "`messages` lists the messages of that time, and `rules` describes the rules. Changes "
+        "and their causes are kept for as many days as raw values.",
     ),
     Endpoint(
         "/api/history.csv",
@@ -248,8 +249,8 @@ VALUES = (
         function=history_csv,
         ends_with_client=True,
         query=CSV_PARAMETERS,
-        doc="Show the same as a table: a line whenever one of the labels changed, with what all of "
-        "them held, or one for each interval. Times are ISO 8601 in UTC, absent is empty.",
+        doc="Show the same as a table: a line with all values whenever a label changed, or a line "
+        "for each interval. Times are ISO 8601 in UTC; absent values are empty.",
     ),
     Endpoint(
         "/api/commands",
@@ -272,23 +273,22 @@ VALUES = (
         role=ADMIN,
         reply=dict[str, str],
         function=api.reading_codes,
-        doc="List what the codes in texts of messages and on the display stand for: the label by "
-        "its number, written as this version writes it.",
+        doc="List the codes that can stand in texts of messages and on the display: the label by "
+        "its number, as this version writes it.",
     ),
     Endpoint(
         "/api/findings",
         role=ADMIN,
         reply=list[FindingReport],
         function=api.findings,
-        doc="List what is not as it should be, worst first, with the page that repairs it.",
+        doc="List the findings, worst first, with the page that repairs each.",
     ),
     Endpoint(
         "/api/log",
         role=ADMIN,
         reply=list[EntryReport],
         function=api.log_entries,
-        doc="List what happened since the start and who caused it, the newest 500 entries, oldest "
-        "first.",
+        doc="List the newest 500 events since the start with their causes, oldest first.",
     ),
     Endpoint(
         "/api/journal",
@@ -296,17 +296,18 @@ VALUES = (
         reply=list[EntryReport],
         function=journal_json,
         query=JOURNAL_PARAMETERS,
-        doc="List what happened, also before the last start: entries as in `/api/log`, numbered on "
-        "from start to start. The newest 20 000 are kept, with the history.",
+        doc="List events from before the last start, too: entries as in `/api/log`, with numbers "
+        "that continue across restarts. The newest 20 000 are kept with the history.",
     ),
     Endpoint(
         "/api/audit",
         role=ADMIN,
         reply=list[AuditEntry],
         function=api.audit_entries,
-        doc="List the newest 1000 changes of settings, and the newest 1000 orders to switch "
-        "outputs, PWM outputs and event variables or to do something else, oldest first: when, by "
-        "whom, from where, old and new values. Secrets read `***`. They survive a restart and a "
+        doc="List the newest 1000 changes of settings, and the newest 1000 commands that switched "
+        "outputs, PWM outputs and event variables or triggered another action, oldest first. "
+        "Each entry has the time, the account, the address, and the old and new values. "
+        "Secrets read `***`. Entries survive a restart and a "
         "factory reset.",
     ),
     Endpoint(
@@ -314,36 +315,35 @@ VALUES = (
         role=ADMIN,
         reply=OutboxReport,
         function=api.outbox,
-        doc="List the messages of HTTP1-HTTP4, e-mail and SMS: what waits, what was sent, what "
-        "failed and why, and the state of every channel. Captured messages are shown in full.",
+        doc="List the messages of HTTP1-HTTP4, e-mail and SMS: pending, sent and failed ones with "
+        "the reason, and the state of every channel. Captured messages are shown in full.",
     ),
     Endpoint(
         "/api/restore-report",
         role=ADMIN,
         reply=list[api.NotRestored],
         function=api.restore_report,
-        doc="List what the last restored backup, or the last change of the version, held that "
-        "could not be carried over, and why.",
+        doc="List the settings that the last restore or change of version could not carry over, "
+        "with the reasons.",
     ),
     Endpoint(
         "/api/firmware",
         role=ADMIN,
         reply=api.FirmwareReport,
         function=api.firmware,
-        doc="Show the installed software version, and what the automatic firmware check (`bit1`) "
-        "heard: the newest version for this hardware, whether it is newer, where to read about it, "
-        "when that was, or what went wrong. The address `firmware_check_url` of the configuration "
-        "is asked once a day and answers JSON: `version`, and perhaps `hardware` (a list) and "
-        "`notes` (an address).",
+        doc="Show the installed software version, and the result of the automatic firmware check "
+        "(`bit1`): the newest version for this hardware, whether it is newer, the address of "
+        "its notes, and the time of the check or its error. The controller polls "
+        "`firmware_check_url` of the configuration once a day. The response is JSON with "
+        "`version`, and optionally `hardware` (a list) and `notes` (an address).",
     ),
     Endpoint(
         "/api/certificate",
         role=ADMIN,
         reply=CertificateReport,
         function=api.certificate,
-        doc="Show the certificate with which the controller speaks TLS: until when it is valid, "
-        "for which hosts, its fingerprint, and the files that it was read from. `ends` is null "
-        "where the controller does not speak TLS by itself.",
+        doc="Show the TLS certificate of the controller: its end of validity, hosts, fingerprint "
+        "and files. `ends` is null if the controller does not serve TLS.",
     ),
     Endpoint(
         "/api/modem",
@@ -358,9 +358,9 @@ VALUES = (
         reply=SimReport,
         function=sim_report,
         in_bootloader=True,
-        doc="Show the simulated board: how its pins are driven, what it senses, with limits and "
-        "units, the sensors on its buses, plants and what can be wired, hosts, received SMS with "
-        "their answers, and when something is due. 404 on any other board.",
+        doc="Show the simulated board: its pin levels and its readings with limits and units; the "
+        "sensors on its buses; plants and what can be wired; hosts; received SMS with their "
+        "replies; and the next due moment. 404 on any other board.",
     ),
     Endpoint(
         "/api/sim/snapshots",
@@ -372,8 +372,9 @@ VALUES = (
         in_bootloader=True,
         doc="List the snapshots of the simulated controller: settings, engine, timers, plants, "
         "clock and captured messages at a moment. With POST, `take=NAME`, `restore=NAME` and "
-        "`delete=NAME`, joined as one likes, are carried out first; so is `load=NAME`, with a "
-        "saved snapshot as the body. Up to 20, on virtual time; they end with the process. 404 on "
+        "`delete=NAME`, in any combination, are carried out first; so is `load=NAME`, with a "
+        "saved snapshot as the body. Snapshots need virtual time, are limited to 20, and are lost "
+        "when the process ends. 404 on "
         "any other board.",
     ),
     Endpoint(
@@ -382,16 +383,16 @@ VALUES = (
         reply=list[JournalRequest],
         function=sim_requests,
         in_bootloader=True,
-        doc="List the newest 2000 requests of clients with their answers, oldest first, on virtual "
-        "time, where tests run: headers, body, duration and faults, too. Values that may be "
-        "secrets read `***`. At most 4 MiB are kept. 404 on real time.",
+        doc="List the newest 2000 requests of clients with their responses, oldest first, on "
+        "virtual time: headers, body, duration and faults. Possible secrets read `***`. At "
+        "most 4 MiB are kept. 404 on real time.",
     ),
     Endpoint(
         "/health",
         role=ANYBODY,
         reply=api.Health,
         function=api.health,
-        doc="Tell supervisors whether the controller runs.",
+        doc="Show supervisors whether the controller is running.",
     ),
     Endpoint(
         "/metrics",
@@ -399,8 +400,8 @@ VALUES = (
         reply=str,
         content_type=METRICS,
         function=metrics,
-        doc="List every reading, state and counter, the outbox, the requests and the event loop, "
-        "as Prometheus reads them.",
+        doc="List every reading, state and counter, and figures of the outbox, the requests and "
+        "the event loop, in the Prometheus text format.",
     ),
 )
 
@@ -413,10 +414,9 @@ RULE_TRIAL = Endpoint(
     body=Annotated[str, Meta(pattern="^event=")],
     function=rule_trial,
     ends_with_client=True,
-    doc="Show what a rule would have done in the last hours (`for=24h`), with its sources as they "
-    "were recorded and time windows as the schedule has them. The body is the `event` command that "
-    "would set it, and joined with `&` `schedset` and `scheddel` of its window; nothing is "
-    "changed.",
+    doc="Show what a rule would have done in the last hours (`for=24h`), with its recorded "
+    "sources and the time windows of the schedule. The body is the `event` command that would "
+    "set it, joined by `&` with `schedset` and `scheddel` of its window. Nothing is changed.",
 )
 
 WHAT_IF = Endpoint(
@@ -425,13 +425,14 @@ WHAT_IF = Endpoint(
     reply=WhatIf,
     methods=("POST",),
     query=WHAT_IF_PARAMETERS,
-    body=Annotated[str, Meta(description="Commands, one in a line, such as /outs.cgi?out0=1.")],
-    function=tried_commands,
+    body=Annotated[str, Meta(description="Commands, one per line, such as /outs.cgi?out0=1.")],
+    function=try_commands,
     ends_with_client=True,
-    doc="Show what commands would change in the coming hours (`for=24h`), without doing any of it: "
-    "the entries of the journal and the messages that would come only with them, and only without "
-    "them, and what the outputs would do. The recorded readings of as many hours come again; "
-    "plants of a simulated board go on. Pings are taken to be answered.",
+    doc="Show what commands would change in the coming hours (`for=24h`), without carrying them "
+    "out. The response lists the journal entries and messages that would occur only with them "
+    "or only without them, and the changes of outputs. The recorded readings of the same "
+    "number of hours are replayed; plants of a simulated board keep running. Pings are "
+    "assumed to succeed.",
 )
 
 STATUS_FILES = tuple(
@@ -454,15 +455,15 @@ OTHERS = (
         reply=str,
         content_type=EVENT_STREAM,
         function=stream,
-        doc="Send the live state as server-sent events: `state` with all of it first, then "
-        "`change` with what is different, and `settings` when one was changed.",
+        doc="Send the live state as server-sent events: first `state` with every value, then "
+        "`change` with the values that changed, and `settings` after a change of settings.",
     ),
     Endpoint(
         "/api/oled.png",
         role=CONTROL,
         content_type=PNG,
         function=display_picture,
-        doc="Draw what the display shows at this moment, black while it is dark.",
+        doc="Draw the current contents of the display; it is black while the display is off.",
     ),
     Endpoint(
         PICTURE_PATH,
@@ -484,7 +485,7 @@ OTHERS = (
         role=ANYBODY,
         content_type=HTML,
         function=sign_in_page,
-        doc="Show a plain page to sign in.",
+        doc="Show the sign-in page.",
     ),
     *(
         Endpoint(
@@ -514,13 +515,12 @@ OTHERS = (
         content_type=XML,
         methods=("GET", "POST"),
         query=sim.PARAMETERS,
-        body=Annotated[str, Meta(description="The items, where a query would be too long.")],
+        body=Annotated[str, Meta(description="The items, if a query would be too long.")],
         body_is_optional=True,
         function=simulate,
         changes=True,
         in_bootloader=True,
-        doc="Make the simulated board sense something, or move virtual time. 404 on any other "
-        "board.",
+        doc="Set readings of the simulated board, or advance virtual time. 404 on any other board.",
     ),
 )
 

@@ -23,7 +23,12 @@ from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamReply
 from leverframe.servers.routes.bounded_requests import TooMuchWork
-from leverframe.servers.routes.compressed import GZIP_HEADERS, accepts_gzip, gzipped, packed
+from leverframe.servers.routes.compressed import (
+    GZIP_HEADERS,
+    accepts_gzip,
+    compress_reply,
+    gzip_pieces,
+)
 from leverframe.servers.routes.context import Context
 from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import (
@@ -43,7 +48,7 @@ from leverframe.storage.store import StoreUnavailable
 CSV = "text/csv; charset=utf-8"
 #: The most recorded values that are read for one request: 32 MB of them.
 MAX_VALUES = 2_000_000
-#: An answer that needs more values is sent in pieces: others have their turns in between.
+#: A reply with more values is sent in pieces, between which other requests have their turns.
 MAX_SHORT = 150_000
 #: The most points of one label that can be asked for.
 MAX_POINTS = 100_000
@@ -57,14 +62,15 @@ PARAMETERS = (
     QueryParameter(
         "labels",
         str,
-        "Labels as `/api/state` has them, joined by commas; without it all that were recorded.",
+        "Labels as in `/api/state`, joined by commas; default: all recorded labels.",
     ),
-    QueryParameter("from", Second, "Seconds since 1970; an hour before `to` without it."),
-    QueryParameter("to", Second, "Seconds since 1970; now without it."),
+    QueryParameter("from", Second, "Seconds since 1970; default: an hour before `to`."),
+    QueryParameter("to", Second, "Seconds since 1970; default: now."),
     QueryParameter(
         "points",
         Annotated[int, Meta(ge=1, le=MAX_POINTS)],
-        f"The most points for each label; {USUAL_POINTS} without it, in CSV {MAX_POINTS}.",
+        f"The maximum number of points for each label; default: {USUAL_POINTS}, in CSV "
+        f"{MAX_POINTS}.",
     ),
 )
 CSV_PARAMETERS = (
@@ -72,17 +78,17 @@ CSV_PARAMETERS = (
     QueryParameter(
         "zone",
         str,
-        "A time zone such as Europe/Berlin: times are local there, and names and units stand above "
-        "the columns instead of labels.",
+        "A time zone such as Europe/Berlin: times are local to it, and the columns are headed by "
+        "names and units instead of labels.",
     ),
     QueryParameter(
         "names",
         str,
-        "With `zone`: a name for each of `labels`, joined by commas; it stands where nobody gave "
-        "one.",
+        "With `zone`: names for `labels`, joined by commas; each is used if the label has no "
+        "configured name.",
     ),
 )
-#: So many names of columns stand in the name of a file.
+#: The number of columns named in a file name.
 MAX_NAMED = 3
 T = TypeVar("T")
 
@@ -108,10 +114,12 @@ History = TypedDict(
         "from": WallTime,
         "to": WallTime,
         "now": WallTime,
-        "since": Annotated[float | None, Meta(description="Since when anything is known.")],
-        "step": Annotated[int, Meta(description="Width of an interval in seconds; 0 is raw.")],
+        "since": Annotated[float | None, Meta(description="The moment of the first known value.")],
+        "step": Annotated[
+            int, Meta(description="Width of an interval in seconds; 0 for raw values.")
+        ],
         "times": Annotated[
-            list[float], Meta(description="Where the intervals begin; empty for raw values.")
+            list[float], Meta(description="The beginnings of the intervals; empty for raw values.")
         ],
         "series": dict[str, Annotated[Series, _RAW_OR_REDUCED]],
     },
@@ -119,7 +127,7 @@ History = TypedDict(
 
 
 class BadHistoryQuery(Refusal):
-    title = "The query of the history is not well formed"
+    title = "Malformed query of the history"
 
 
 class HistoryUnreadable(Refusal):
@@ -139,13 +147,13 @@ async def ask_history(controller: Controller, work: Callable[[Compactor], T]) ->
 async def in_slices(
     controller: Controller, begin: Callable[[Compactor], Iterator[T]]
 ) -> AsyncGenerator[T, None]:
-    """Read piece by piece where the history is: others have their turns in between."""
+    """Read piece by piece where the history is; other requests have their turns in between."""
     pieces = await ask_history(controller, begin)
     while (piece := await ask_history(controller, lambda _: next(pieces, None))) is not None:
         yield piece
 
 
-async def recorded_pieces(
+async def read_pieces(
     controller: Controller, span: TimeSpan
 ) -> AsyncGenerator[list[RecordedPiece], None]:
     """Read recorded values for work in another process, up to what is read for one request."""
@@ -161,15 +169,15 @@ async def recorded_pieces(
 
 
 async def history_json(context: Context) -> AnyReply:
-    span, _ = _asked(context, USUAL_POINTS, PARAMETERS)
+    span, _ = _parse_query(context, USUAL_POINTS, PARAMETERS)
     request = context.request
 
     def work(compactor: Compactor) -> Reply | TimeSpan:
-        filled = _filled(compactor, span)
+        filled = _fill_labels(compactor, span)
         if values_to_read(compactor, filled) > MAX_SHORT:
             return filled
         body = b"".join(answer_pieces(compactor, filled))
-        return packed(request, JSON, body, (NOT_KEPT,))
+        return compress_reply(request, JSON, body, (NOT_KEPT,))
 
     found = await ask_history(context.controller, work)
     if isinstance(found, Reply):
@@ -178,21 +186,21 @@ async def history_json(context: Context) -> AnyReply:
 
     def begin(compactor: Compactor) -> Iterator[bytes]:
         pieces = answer_pieces(compactor, found)
-        return gzipped(pieces) if is_packed else pieces
+        return gzip_pieces(pieces) if is_packed else pieces
 
     headers = (NOT_KEPT, *(GZIP_HEADERS if is_packed else ()))
     return StreamReply(200, JSON, await _long_answer(context, begin), headers)
 
 
 async def history_csv(context: Context) -> AnyReply:
-    span, given = _asked(context, MAX_POINTS, CSV_PARAMETERS)
+    span, given = _parse_query(context, MAX_POINTS, CSV_PARAMETERS)
     controller = context.controller
     settings = controller.engine.settings
     names = _names(given, span.labels, settings)
 
     def work(compactor: Compactor) -> tuple[TimeSpan, CsvStyle, str]:
         style = FOR_PROGRAMS if "zone" not in given else _for_people(names, settings, given["zone"])
-        filled = _filled(compactor, span)
+        filled = _fill_labels(compactor, span)
         return filled, style, _file_name(filled, style, settings.name, names)
 
     filled, style, name = await ask_history(controller, work)
@@ -209,14 +217,14 @@ async def _long_answer(
     return await context.handlers.work.hold(pieces)
 
 
-def _names(given: dict[str, str], labels: Sequence[str], settings: Settings) -> dict[str, str]:
-    """Name each label as people did, else as the query does, else by itself."""
-    names = given["names"].split(",") if "names" in given else labels
+def _names(fields: dict[str, str], labels: Sequence[str], settings: Settings) -> dict[str, str]:
+    """Name each label as configured, else as in the query, else by the label."""
+    names = fields["names"].split(",") if "names" in fields else labels
     if len(names) != len(labels):
         raise BadHistoryQuery(
-            "There are not as many names as labels.",
+            "The numbers of names and labels differ.",
             field="names",
-            value=given["names"][:40],
+            value=fields["names"][:40],
             allowed="a name for each of `labels`, joined by commas",
         )
     called = dict(zip(labels, names, strict=True))
@@ -255,7 +263,7 @@ def _file_name(span: TimeSpan, style: CsvStyle, controller: str, names: dict[str
     return "_".join(word for word in words if word) + ".csv"
 
 
-def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
+def _fill_labels(compactor: Compactor, span: TimeSpan) -> TimeSpan:
     """Select all recorded labels where the query names none."""
     return span if span.labels else replace(span, labels=list_recorded_labels(compactor))
 
@@ -263,7 +271,7 @@ def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
 # --- the query ------------------------------------------------------------------------------------
 
 
-def _asked(
+def _parse_query(
     context: Context, usual_points: int, parameters: Sequence[QueryParameter]
 ) -> tuple[TimeSpan, dict[str, str]]:
     """Return the span to read and all fields; refuse a bad query before reading."""
@@ -293,7 +301,9 @@ def fields_of(query: str, parameters: Sequence[QueryParameter]) -> dict[str, str
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError:
-        raise BadHistoryQuery("The query is not made of name=value.", allowed=allowed) from None
+        raise BadHistoryQuery(
+            "The query does not consist of name=value pairs.", allowed=allowed
+        ) from None
     given = dict(pairs)
     unknown = [name for name in given if name not in names]
     if unknown or len(given) < len(pairs):
@@ -302,10 +312,10 @@ def fields_of(query: str, parameters: Sequence[QueryParameter]) -> dict[str, str
     return given
 
 
-def _labels(given: dict[str, str]) -> tuple[str, ...]:
-    if "labels" not in given:
+def _labels(fields: dict[str, str]) -> tuple[str, ...]:
+    if "labels" not in fields:
         return ()
-    labels = tuple(dict.fromkeys(given["labels"].split(",")))
+    labels = tuple(dict.fromkeys(fields["labels"].split(",")))
     for label in labels:
         if label not in RECORDED:
             raise BadHistoryQuery(
@@ -317,29 +327,29 @@ def _labels(given: dict[str, str]) -> tuple[str, ...]:
     return labels
 
 
-def second_of(given: dict[str, str], name: str, usual: float) -> float:
-    if name not in given:
+def second_of(fields: dict[str, str], name: str, usual: float) -> float:
+    if name not in fields:
         return usual
     try:
-        second = float(given[name])
+        second = float(fields[name])
     except ValueError:
         second = -1.0
     if not isfinite(second) or not 0 <= second <= LATEST_SECOND:
         raise BadHistoryQuery(
-            f"{given[name][:40]!r} is no time.",
+            f"{fields[name][:40]!r} is no time.",
             field=name,
-            value=given[name][:40],
+            value=fields[name][:40],
             allowed=f"seconds since 1970, 0 to {LATEST_SECOND}",
         )
     return second
 
 
-def _points(given: dict[str, str], usual: int) -> int:
-    text = given.get("points", str(usual))
+def _points(fields: dict[str, str], usual: int) -> int:
+    text = fields.get("points", str(usual))
     if text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MAX_POINTS:
         return int(text)
     raise BadHistoryQuery(
-        f"{text[:40]!r} is no number of points.",
+        f"{text[:40]!r} is not a number of points.",
         field="points",
         value=text[:40],
         allowed=f"1 to {MAX_POINTS}",

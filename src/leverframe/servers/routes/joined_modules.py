@@ -1,4 +1,4 @@
-"""The modules of the first view as one file: a slow phone asks for one, not for forty.
+"""The modules of the first view as one file: a slow phone requests one instead of forty.
 
 The pages are modules without a build step, and stay that: they are joined when they are served. Of
 each a function is made, in the order in which they need each other; all other modules then import
@@ -16,12 +16,12 @@ _EXPORT = r"(?m)^export (?=(?:async )?(?:function\*?|class|const) (\w+))"
 _EXPORTED_LIST = r"export\{([^}]*)\};\s*(?://.*\s*)?\Z"
 _LATE_IMPORT = r"\bimport\(([\"`])(\.[^\"`]*)"
 _OWN_ADDRESS = "import.meta.url"
-#: What is joined is not fetched again by who wants it later.
+#: A joined module is not fetched again by later imports.
 _BEGIN = """export const firstView = {};
 const fetched = async (path) => firstView[path.slice(2)] ?? import(path);"""
 
 
-def joined(text_of: Callable[[str], str], start: str, first: Set[str]) -> str:
+def join_modules(text_of: Callable[[str], str], start: str, first: Set[str]) -> str:
     """Return the module that starts it all, with those of the first view in it."""
     parts = (_part(module, text_of(module)) for module in _in_order(text_of, start, first))
     return "\n".join([_BEGIN, *parts, ""])
@@ -51,19 +51,21 @@ def _in_order(text_of: Callable[[str], str], start: str, first: Set[str]) -> lis
 
 
 def _imports(path: str, text: str) -> Iterator[tuple[str, str]]:
-    return ((match[1], _resolved(path, match[2])) for match in re.finditer(_IMPORT, text))
+    return ((match[1], _resolve(path, match[2])) for match in re.finditer(_IMPORT, text))
 
 
-def _resolved(path: str, relative: str) -> str:
+def _resolve(path: str, relative: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))
 
 
 def _part(path: str, text: str) -> str:
     """Make a function of a module, which gives what the module exports."""
     names, body = _exports(text)
-    body = re.sub(_IMPORT, lambda match: _taken(match[1], _resolved(path, match[2])), body)
     body = re.sub(
-        _LATE_IMPORT, lambda match: f"fetched({match[1]}./{_resolved(path, match[2])}", body
+        _IMPORT, lambda match: _import_from_joined(match[1], _resolve(path, match[2])), body
+    )
+    body = re.sub(
+        _LATE_IMPORT, lambda match: f"fetched({match[1]}./{_resolve(path, match[2])}", body
     )
     body = body.replace(_OWN_ADDRESS, f'new URL("{path}", {_OWN_ADDRESS})')
     return f'firstView["{path}"] = (() => {{\n{body}\nreturn {{ {names} }};\n}})();'
@@ -77,7 +79,7 @@ def _exports(text: str) -> tuple[str, str]:
     return ", ".join(re.findall(_EXPORT, text)), re.sub(_EXPORT, "", text)
 
 
-def _taken(clause: str, path: str) -> str:
+def _import_from_joined(clause: str, path: str) -> str:
     """Take from a joined module what an import names."""
     names = clause.replace("* as ", "").replace(" as ", ": ")
     return f'const {names} = firstView["{path}"];'
@@ -89,15 +91,17 @@ def _late(path: str, text: str, start: str, wanted: Set[str]) -> str:
         return text
     place = posixpath.relpath(start, posixpath.dirname(path))
 
-    def taken(match: re.Match[str]) -> str:
-        needed = _resolved(path, match[2])
-        return _taken(match[1], needed) if needed in wanted else match[0]
+    def replace_import(match: re.Match[str]) -> str:
+        needed = _resolve(path, match[2])
+        return _import_from_joined(match[1], needed) if needed in wanted else match[0]
 
-    return f'import {{ firstView }} from "{_relative(place)}"; {re.sub(_IMPORT, taken, text)}'
+    return (
+        f'import {{ firstView }} from "{_relative(place)}"; {re.sub(_IMPORT, replace_import, text)}'
+    )
 
 
 def _reexport(path: str, text: str, start: str) -> str:
-    """Give a joined module at its own path, for who fetches it by that."""
+    """Return a joined module at its own path, for imports by that path."""
     names = ", ".join(name.partition(":")[0] for name in _exports(text)[0].split(", "))
     place = posixpath.relpath(start, posixpath.dirname(path))
     return (

@@ -9,7 +9,12 @@ from msgspec import Meta
 from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamReply
-from leverframe.servers.routes.compressed import GZIP_HEADERS, accepts_gzip, gzipped, packed
+from leverframe.servers.routes.compressed import (
+    GZIP_HEADERS,
+    accepts_gzip,
+    compress_reply,
+    gzip_pieces,
+)
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.history import (
     LATEST_SECOND,
@@ -28,8 +33,8 @@ MAX_SHORT = 2000
 PER_PIECE = 500
 
 PARAMETERS = (
-    QueryParameter("from", Second, "Seconds since 1970; the oldest entry without it."),
-    QueryParameter("to", Second, "Seconds since 1970; the newest entry without it."),
+    QueryParameter("from", Second, "Seconds since 1970; default: the oldest entry."),
+    QueryParameter("to", Second, "Seconds since 1970; default: the newest entry."),
     QueryParameter(
         "after", Annotated[int, Meta(ge=0)], "Only entries after the one with this number."
     ),
@@ -38,7 +43,7 @@ PARAMETERS = (
     QueryParameter(
         "limit",
         Annotated[int, Meta(ge=1, le=MAX_ENTRIES)],
-        f"The most entries, the newest of them; {USUAL_ENTRIES} without it.",
+        f"The maximum number of entries, the newest are kept; default: {USUAL_ENTRIES}.",
     ),
 )
 
@@ -53,7 +58,7 @@ async def journal_json(context: Context) -> AnyReply:
     entries = await _entries(context, question)
 
     def work() -> Reply:
-        return packed(context.request, JSON, b"".join(_encoded(entries)), (NOT_KEPT,))
+        return compress_reply(context.request, JSON, b"".join(_encode(entries)), (NOT_KEPT,))
 
     return await asyncio.to_thread(work)
 
@@ -71,13 +76,13 @@ async def _pieces(
     context: Context, question: EntryQuestion, is_packed: bool
 ) -> AsyncGenerator[bytes, None]:
     """Read the entries, and send them at the pace of the client."""
-    encoded = _encoded(await _entries(context, question))
-    pieces = gzipped(encoded) if is_packed else encoded
+    encoded = _encode(await _entries(context, question))
+    pieces = gzip_pieces(encoded) if is_packed else encoded
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         yield piece
 
 
-def _encoded(entries: Sequence[bytes]) -> Iterator[bytes]:
+def _encode(entries: Sequence[bytes]) -> Iterator[bytes]:
     """Join entries, which are JSON already, to a list, some of them in each piece."""
     yield b"["
     for begin in range(0, len(entries), PER_PIECE):
@@ -97,14 +102,14 @@ def question_of(query: str) -> EntryQuestion:
     )
 
 
-def _whole(given: dict[str, str], name: str, usual: int, lowest: int, highest: int) -> int:
-    text = given.get(name)
+def _whole(fields: dict[str, str], name: str, usual: int, lowest: int, highest: int) -> int:
+    text = fields.get(name)
     if text is None:
         return usual
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else -1
     if not lowest <= number <= highest:
         raise BadHistoryQuery(
-            f"{text[:40]!r} is no number of entries.",
+            f"{text[:40]!r} is not a number of entries.",
             field=name,
             value=text[:40],
             allowed=f"{lowest} to {highest}",

@@ -54,8 +54,10 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
         "sw": controller.profile.sw,
         "board": controller.board.kind,
     }
-    yield Family("leverframe_info", GAUGE, "Which controller this is.", [(identity, 1)])
-    yield gauge("leverframe_uptime_seconds", "Since the controller started.", engine.uptime(at))
+    yield Family("leverframe_info", GAUGE, "Identity of the controller.", [(identity, 1)])
+    yield gauge(
+        "leverframe_uptime_seconds", "Time since the controller started.", engine.uptime(at)
+    )
     yield gauge(
         "leverframe_restart_flag",
         "Whether restart_power_on has set the flag.",
@@ -63,19 +65,19 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
     )
     yield gauge(
         "leverframe_troubles",
-        "How many parts around the controller are in trouble.",
+        "Parts around the controller that have a problem.",
         len(controller.troubles),
     )
     severities = [finding.severity for finding in controller.findings.report()]
     yield Family(
         "leverframe_findings",
         GAUGE,
-        "How much is not as it should be, by severity.",
+        "Findings by severity.",
         [({"severity": one}, severities.count(one)) for one in ("fault", "attention")],
     )
     yield counter(
         "leverframe_log_entries_total",
-        "What happened since the start, as the log counts it.",
+        "Log entries since the start.",
         engine.machine.journal.count,
     )
 
@@ -85,7 +87,7 @@ def _of_readings(controller: Controller) -> Iterable[Family]:
     yield Family(
         "leverframe_reading",
         GAUGE,
-        "What is measured or computed, in its unit; absent readings are left out.",
+        "Measured or computed value, in its unit; absent readings are left out.",
         [
             ({"label": label, "unit": unit_of(label, settings)}, values[label])
             for label in READINGS
@@ -95,7 +97,7 @@ def _of_readings(controller: Controller) -> Iterable[Family]:
     yield Family(
         "leverframe_energy_total",
         COUNTER,
-        "What a meter has counted, in its unit.",
+        "Count of a meter, in its unit.",
         [
             ({"label": label, "unit": unit_of(label, settings)}, values[label])
             for label in ENERGIES
@@ -105,13 +107,13 @@ def _of_readings(controller: Controller) -> Iterable[Family]:
     yield Family(
         "leverframe_state",
         GAUGE,
-        "Outputs, inputs, event variables and the MQTT connection: 1 or 0.",
+        "State of an output, input, event variable or the MQTT connection: 1 or 0.",
         [({"label": label}, values[label]) for label in STATES],
     )
     yield Family(
         "leverframe_pwm_duty_percent",
         GAUGE,
-        "The present duty of a PWM output.",
+        "Current duty of a PWM output.",
         [({"label": label.partition(".")[0]}, values[label]) for label in DUTIES],
     )
 
@@ -136,12 +138,12 @@ def _of_rules(controller: Controller) -> Iterable[Family]:
 
 def outbox_families(channels: Mapping[str, ChannelFigures]) -> Iterable[Family]:
     for name, kind, words in (
-        ("waiting", GAUGE, "Messages that wait to be sent."),
+        ("waiting", GAUGE, "Messages waiting to be sent."),
         ("attempts", COUNTER, "Attempts to send a message."),
-        ("sent", COUNTER, "Messages that were sent."),
-        ("failed", COUNTER, "Messages that were given up."),
-        ("captured", COUNTER, "Messages that were kept instead of sent."),
-        ("dropped", COUNTER, "Messages that were dropped because too many waited."),
+        ("sent", COUNTER, "Messages sent."),
+        ("failed", COUNTER, "Messages abandoned after all attempts."),
+        ("captured", COUNTER, "Messages captured instead of sent."),
+        ("dropped", COUNTER, "Messages dropped because the queue was full."),
     ):
         total = "_total" if kind == COUNTER else ""
         yield Family(
@@ -156,25 +158,27 @@ def outbox_families(channels: Mapping[str, ChannelFigures]) -> Iterable[Family]:
 
 
 def history_families(figures: Figures) -> Iterable[Family]:
-    kept, lost = "Values and intervals that are kept.", "Values that could not be kept."
+    kept, lost = "Stored values and intervals.", "Values that could not be stored."
     yield gauge("leverframe_history_points", kept, figures.points)
-    yield gauge("leverframe_history_bytes", "What they take.", figures.bytes)
+    yield gauge(
+        "leverframe_history_bytes", "Size of the stored values and intervals.", figures.bytes
+    )
     yield counter("leverframe_history_dropped_total", lost, figures.dropped)
 
 
 def modbus_families(slots: Mapping[str, SlotStatistics]) -> Iterable[Family]:
     for name, words in (
         ("requests", "Requests to the module in a Modbus slot."),
-        ("answers", "Answers of the module, exceptions included."),
-        ("timeouts", "Requests that the module did not answer."),
-        ("crc_errors", "Answers that arrived damaged."),
+        ("answers", "Responses of the module, exceptions included."),
+        ("timeouts", "Requests without a response from the module."),
+        ("crc_errors", "Responses that arrived damaged."),
     ):
         samples = [({"slot": slot}, getattr(one, name)) for slot, one in slots.items()]
         yield Family(f"leverframe_modbus_{name}_total", COUNTER, words, samples)
     yield Family(
         "leverframe_modbus_exceptions_total",
         COUNTER,
-        "Requests that the module refused, by the code of the exception.",
+        "Requests rejected by the module, by exception code.",
         [
             ({"slot": slot, "code": code}, count)
             for slot, one in slots.items()
@@ -182,8 +186,8 @@ def modbus_families(slots: Mapping[str, SlotStatistics]) -> Iterable[Family]:
         ],
     )
     for name, words in (
-        ("last", "How long the last answer of the module took."),
-        ("mean", "How long an answer of the module takes on average."),
+        ("last", "Duration of the module's last response."),
+        ("mean", "Average duration of the module's responses."),
     ):
         seconds = ((slot, getattr(one, f"{name}_answer_s")) for slot, one in slots.items())
         yield Family(
@@ -209,28 +213,26 @@ def server_families(server: CountedServer) -> Iterable[Family]:
     yield Family(
         "leverframe_http_requests_total",
         COUNTER,
-        "Requests that were answered, by status.",
+        "Answered requests by status.",
         [({"status": str(status)}, count) for status, count in sorted(state.answers.items())],
     )
-    yield gauge(
-        "leverframe_http_connections", "Connections that are open.", server.connection_count
-    )
+    yield gauge("leverframe_http_connections", "Open connections.", server.connection_count)
     descriptors = server.descriptors
     yield gauge(
         "leverframe_client_connections",
-        "Connections that clients hold at all servers together, TLS handshakes included.",
+        "Client connections to all servers together, TLS handshakes included.",
         descriptors.clients.used,
     )
     yield gauge(
         "leverframe_client_connections_max",
-        "How many they may hold, which follows from the limit of open files.",
+        "Maximum of client connections, derived from the limit of open files.",
         descriptors.clients.limit,
     )
     yield Family(
         "leverframe_connections_refused_total",
         COUNTER,
-        "Connections that were refused: by the server, and whether the address had its share or"
-        " none was left.",
+        "Refused connections, by server, and by reason: the address had used up its share, or "
+        "none was left.",
         [
             ({"server": name, "reason": reason}, descriptors.refused[name, reason])
             for name in ("http", TLS, "modbus")
@@ -239,28 +241,28 @@ def server_families(server: CountedServer) -> Iterable[Family]:
     )
     yield gauge(
         "leverframe_loop_lag_seconds",
-        "How late the event loop was at the last look, once a second while somebody is connected.",
+        "Delay of the event loop, measured once a second while a client is connected.",
         state.lag_s,
     )
     yield gauge(
         "leverframe_loop_longest_lag_seconds",
-        "How late the event loop has been at most.",
+        "Largest measured delay of the event loop.",
         state.longest_lag_s,
     )
 
 
 def stream_families(streams: StreamShares) -> Iterable[Family]:
-    yield gauge("leverframe_streams", "Streams of the live state that are open.", streams.used)
+    yield gauge("leverframe_streams", "Open streams of the live state.", streams.used)
     yield counter(
         "leverframe_streams_refused_total",
-        "Streams that were refused because the account or the address had its share.",
+        "Streams refused because the account or the address had used up its share.",
         streams.refused,
     )
 
 
 def process_families() -> Iterable[Family]:
     yield counter(
-        "process_cpu_seconds_total", "Processor time that the process has used.", process_time()
+        "process_cpu_seconds_total", "Processor time used by the process.", process_time()
     )
     try:
         import resource
@@ -269,6 +271,6 @@ def process_families() -> Iterable[Family]:
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield gauge(
         "process_max_resident_memory_bytes",
-        "The most memory that the process has had.",
+        "Peak memory of the process.",
         most if sys.platform == "darwin" else most * 1024,
     )

@@ -1,4 +1,4 @@
-"""The page at an address where there is nothing."""
+"""The page for an unknown address."""
 
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.page_words import words_beside

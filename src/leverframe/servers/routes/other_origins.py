@@ -15,7 +15,7 @@ _PREFLIGHT: Headers = (
 )
 
 
-def opened_to(origins: frozenset[str], handler: Handler) -> Handler:
+def open_to(origins: frozenset[str], handler: Handler) -> Handler:
     """Open a handler to pages of these sites; return it unchanged where there are none."""
     return OtherOrigins(handler, origins).handle if origins else handler
 

@@ -29,8 +29,8 @@ def headers_with_style(digest: str) -> Headers:
     return (("Content-Security-Policy", policy), *PAGE_HEADERS[1:])
 
 
-#: Scripts and styles go out with these: opened by itself, one is plain text to a browser and runs
-#: nothing. All that a browser shows as a document goes out as a page does.
+#: Scripts and styles go out with these: opened directly, a script is plain text to a browser and
+#: does not run. All that a browser shows as a document goes out as a page does.
 PART_HEADERS: Headers = _ANY_PAGE
 #: Everything that was uploaded goes out with these.
 UPLOADED_HEADERS: Headers = (

@@ -9,5 +9,5 @@ Kind = TypeVar("Kind")
 
 
 def words_beside(module: str, kind: type[Kind]) -> Kind:
-    """Return what the file says that has the name of a module, by its `__file__`."""
+    """Return the words in the JSON file beside a module, by its `__file__`."""
     return msgspec.json.decode(Path(module).with_suffix(".json").read_bytes(), type=kind)

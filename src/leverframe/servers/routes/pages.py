@@ -1,8 +1,8 @@
 """The built-in pages: static files of the package, with what browsers must obey.
 
-The files that a page is made of also stand below a path that names their version. A browser keeps
-those for good and asks for none of them again: a reload costs the page itself and its data. The
-front page has such a path of its own, below which the modules of its first view are one file.
+The files that a page is made of also stand below a path that names their version. A browser caches
+those permanently: a reload costs only the page and its data. The front page has such a path of its
+own, below which the modules of its first view are one file.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _KINDS = {
 PREFIX = "/web/"
 _VERSION_LETTERS = 12
 #: What all pages have in common: their head, and what they say while their script is missing. Each
-#: page has a place for it, `<!-- NAME -->`.
+#: page has a placeholder for it, `<!-- NAME -->`.
 _SHARED = ("head.html", "unstarted.html")
 _FRONT, _START = "index.html", "app.js"
 #: The front page names here what its first view needs besides its start.
@@ -43,7 +43,7 @@ _FIRST = rf'<link rel="modulepreload" href="{PREFIX}([^"]+)">\n'
 
 class PageUnreadable(Refusal):
     status = 503
-    title = "This page cannot be read"
+    title = "Page unreadable"
 
 
 class PageFiles:
@@ -81,7 +81,7 @@ class PageFiles:
 
     def start_of_front(self) -> CompressedReply:
         """Return the modules of the first view as one file."""
-        whole = joined_modules.joined(self._text, _START, self._first_view)
+        whole = joined_modules.join_modules(self._text, _START, self._first_view)
         return _reply(_SCRIPT, whole.encode(), PART_HEADERS)
 
     def beside_start(self, name: str) -> CompressedReply:
@@ -100,12 +100,10 @@ class PageFiles:
         try:
             found = self._bytes(name)
         except OSError as error:
-            raise PageUnreadable(
-                f"A file of the pages cannot be read: {error.strerror}. Try again."
-            ) from error
+            raise PageUnreadable(f"A page file cannot be read: {error.strerror}. Retry.") from error
         if sha256(found).digest() != self._digests[name]:
             raise PageUnreadable(
-                "The pages on the disk have changed since the controller was started; restart it."
+                "The page files have changed since the controller started; restart it."
             )
         return found
 
@@ -114,7 +112,7 @@ class PageFiles:
 
 
 class Pages(Mapping[str, CompressedReply]):
-    """The replies by path, each made when somebody first asks for it, and then kept.
+    """The replies by path, each created at its first request, and then kept.
 
     An idle controller keeps none of them, which is 1.5 MB less.
     """
@@ -167,10 +165,10 @@ class Pages(Mapping[str, CompressedReply]):
         if place == PREFIX:
             return self._files.part(name)
         if place == self._of_front and name == _START:
-            return self._files.start_of_front().kept_for_good()
+            return self._files.start_of_front().with_lasting_address()
         if place == self._of_front and self._files.kinds[name] == _SCRIPT:
-            return self._files.beside_start(name).kept_for_good()
-        return self._files.part(name).kept_for_good()
+            return self._files.beside_start(name).with_lasting_address()
+        return self._files.part(name).with_lasting_address()
 
 
 @lru_cache(maxsize=1)

@@ -29,7 +29,7 @@ from leverframe.servers.http.messages import Answer, Reply, Request
 from leverframe.servers.problems import NoSuchPath, reply_to_refusal
 from leverframe.servers.routes import site_session
 from leverframe.servers.routes.added_headers import with_headers
-from leverframe.servers.routes.admission import NOBODY_TRUSTED, Admission, TrustedNetworks
+from leverframe.servers.routes.admission import NO_TRUSTED_NETWORKS, Admission, TrustedNetworks
 from leverframe.servers.routes.backups import BackupEndpoint
 from leverframe.servers.routes.bootloader_page import InBootloader, bootloader_reply
 from leverframe.servers.routes.bounded_requests import ControllerWork, work_alone
@@ -61,21 +61,21 @@ _OPEN_COMMANDS = ("signin", "signout")
 
 
 class Reach(Struct, frozen=True):
-    """The ways in which a controller can be reached."""
+    """How a controller can be reached."""
 
     names: OwnNames
-    #: Sign-in is asked for whatever the settings say: strangers can reach the controller.
+    #: Sign-in is required regardless of the settings: strangers can reach the controller.
     must_sign_in: bool = False
     #: Where programs need not sign in.
-    trusted: TrustedNetworks = NOBODY_TRUSTED
-    #: Where no sign-in is asked for, also controllers of this process need none.
+    trusted: TrustedNetworks = NO_TRUSTED_NETWORKS
+    #: Without required sign-in, controllers of this process need none either.
     open_to_itself: bool = True
 
 
 THIS_MACHINE = Reach(OwnNames())
 
 
-def permitted_commands(context: Context) -> Commands:
+def read_permitted_commands(context: Context) -> Commands:
     """Read the commands of a request; refuse those that its account may not run."""
     commands = context.handlers.commands.commands(context.request)
     if calls := commands.calls:
@@ -87,7 +87,7 @@ def permitted_commands(context: Context) -> Commands:
 
 def run_commands(context: Context) -> Answer:
     request, account, handlers = context.request, context.account, context.handlers
-    commands = permitted_commands(context)
+    commands = read_permitted_commands(context)
     if commands.is_about_account:
         return handlers.sign_in.handle(request, commands, account)
     if commands.is_restore:
@@ -103,15 +103,15 @@ def send_file(context: Context) -> Coroutine[Any, Any, Reply]:
     if request.path.startswith(PREFIX) and request.path in pages():
         return page_reply(request.path, request)
     require(context.account, CONTROL)
-    return _uploaded_file(context)
+    return _send_uploaded_file(context)
 
 
-async def _uploaded_file(context: Context) -> Reply:
-    page = await _uploaded(context)
+async def _send_uploaded_file(context: Context) -> Reply:
+    page = await _send_uploaded(context)
     return site_session.with_session(context.request, context.handlers.admission) or page
 
 
-async def _uploaded(context: Context) -> Reply:
+async def _send_uploaded(context: Context) -> Reply:
     request = context.request
     page = await context.handlers.uploads.page(request.path)
     if page is None or "service-worker" in request.headers:
@@ -184,7 +184,7 @@ class Web(Dispatcher[Endpoint, Account]):
             None if bench is None else SimCommands(controller, bench),
             None if bench is None else SimSnapshots(controller),
         )
-        controller.upload_watchers.append(uploads.changed)
+        controller.upload_watchers.append(uploads.forget)
         controller.findings.sources.append(
             lambda: password_findings(controller.engine.settings.access, passwords.weak)
         )
@@ -213,10 +213,10 @@ class Web(Dispatcher[Endpoint, Account]):
 
     def admit(self, request: Request, endpoint: Endpoint, account: Account) -> None:
         if endpoint is self._site:
-            raise NotAllowed("A page of an uploaded site sends commands without a body.")
+            raise NotAllowed("A page of an uploaded site can only send commands without a body.")
         self.check(request, endpoint, account)
         if endpoint is _COMMANDS:
-            permitted_commands(Context(request, account, self._controller, self._handlers))
+            read_permitted_commands(Context(request, account, self._controller, self._handlers))
         elif endpoint is _FILE:
             require(account, CONTROL)
 
@@ -249,15 +249,17 @@ class Web(Dispatcher[Endpoint, Account]):
 
     def _answer_page_of_site(self, outer: Context) -> Answer:
         """Answer what a page of the uploaded site asks for."""
-        key, inner = site_session.taken_apart(outer.request)
+        key, inner = site_session.split_request(outer.request)
         account = self._admission.account_of_site(key)
         if account is None and is_browser(outer.request):
             return redirect("/")
         try:
             if account is None:
-                raise SignInRequired("The session of this page is over; open the front page again.")
+                raise SignInRequired(
+                    "The session of this page has ended; open the front page again."
+                )
             answer = self._answer_site(
-                Context(inner, site_session.limited(account), self._controller, self._handlers)
+                Context(inner, site_session.limit_rights(account), self._controller, self._handlers)
             )
         except Refusal as refusal:
             answer = reply_to_refusal(refusal)
@@ -267,19 +269,19 @@ class Web(Dispatcher[Endpoint, Account]):
         request = context.request
         endpoint = self.table.get(request.path, _FILE)
         if endpoint is _COMMANDS:
-            commands = permitted_commands(context)
+            commands = read_permitted_commands(context)
             if commands.is_about_account:
-                raise NotAllowed("A page of an uploaded site cannot do this.")
+                raise NotAllowed("A page of an uploaded site may not do this.")
             return context.handlers.commands.handle(request, commands, context.account)
         if request.method not in ("GET", "HEAD"):
             raise _nothing_there()
-        # Of the table it may read what a control user may; the stream lives by its cookie.
+        # Of the table it may read what a control user may; the stream uses its cookie.
         if endpoint.role == CONTROL and endpoint.path != STREAM_PATH:
             return self.answer(request, endpoint, endpoint.function(context))
-        return self.answer(request, _FILE, _uploaded(context))
+        return self.answer(request, _FILE, _send_uploaded(context))
 
     def refuse(self, request: Request, refusal: Refusal) -> Reply:
-        """Give the reason; redirect browsers to the sign-in page, ask programs for HTTP Basic."""
+        """Return the reason; redirect browsers to the sign-in page, others get HTTP Basic."""
         if isinstance(refusal, InBootloader):
             return bootloader_reply(request, refusal)
         is_file = isinstance(refusal, NoSuchPath) and request.path not in self.table

@@ -26,15 +26,15 @@ from leverframe.naming.units import unit_of
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.history import recorded_pieces
+from leverframe.servers.routes.history import read_pieces
 from leverframe.servers.routes.what_if import INSTEAD, duration_in
 from leverframe.storage.history.reading import TimeSpan
 
 TRIAL_PARAMETERS = (
     QueryParameter(
         "for",
-        Annotated[str, Meta(description="A duration such as 24h.")],
-        "How far to look back: 1s to 7d, 24h if not given.",
+        Annotated[str, Meta(description="A duration, such as 24h.")],
+        "How far to look back: 1s to 7d; default: 24h.",
     ),
 )
 #: What may stand beside the rule: a time window that it would have.
@@ -92,7 +92,7 @@ async def rule_trial(context: Context) -> Reply:
     body = await context.handlers.work.run(
         encode_rule_trial,
         *(settings, index, controller.profile, zone, (span.first, span.last)),
-        fed=recorded_pieces(controller, span),
+        fed=read_pieces(controller, span),
         instead=INSTEAD,
     )
     return Reply(200, JSON, body, (NOT_KEPT,))
@@ -118,7 +118,7 @@ def _settings_with(controller: Controller, body: str) -> tuple[Settings, int]:
 
 def _no_rule(body: str) -> Malformed:
     return Malformed(
-        f"{body[:80]!r} sets no rule.",
-        allowed="one command of the form event=A*B*C..., with & and schedset=... or scheddel=... "
-        "where its time window changes",
+        f"{body[:80]!r} does not set a rule.",
+        allowed="one command of the form event=A*B*C..., followed by & and schedset=... or "
+        "scheddel=... if its time window changes",
     )

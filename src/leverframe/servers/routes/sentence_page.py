@@ -1,6 +1,6 @@
-"""A page that says one thing, with the way on, in the language of the browser.
+"""A page with one sentence and a link, in the language of the browser.
 
-It is whole by itself, its style included: where it stands, no other file may be to be had.
+It includes its style, because no other file may be available where it is shown.
 """
 
 from base64 import b64encode
@@ -32,7 +32,7 @@ _STYLE_DIGEST = b64encode(sha256(_STYLE.encode()).digest()).decode()
 class PageSentence(Struct, frozen=True):
     title: str
     advice: str
-    #: The words of the link that leads on.
+    #: The words of the link.
     way: str
 
 
@@ -44,7 +44,7 @@ def sentence_page(
     headers: Headers = (),
     cause: str = "",
 ) -> Reply:
-    """Show a sentence in the language of the browser; without a link there is no way on.
+    """Show a sentence in the language of the browser; without `link` it has no link.
 
     What caused it is known in English only.
     """

@@ -1,7 +1,7 @@
 """Signing in and out, and changing one's own password.
 
 Programs get the status reply, as from every command. A browser that sends the plain form of the
-sign-in page is led on to the front page.
+sign-in page is redirected to the front page.
 """
 
 from leverframe.commands.table.accounts import CHANGE_PASSWORD, SIGN_IN
@@ -21,7 +21,7 @@ from leverframe.servers.accounts.sessions import Proof
 from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
 from leverframe.servers.problems import reply_to_refusal
 from leverframe.servers.routes.commands import CommandEndpoint, Commands
-from leverframe.servers.routes.sign_in_page import CHANGE, refused_page, sign_in_page
+from leverframe.servers.routes.sign_in_page import CHANGE, page_with_reason, sign_in_page
 from leverframe.servers.routes.sign_in_page import SIGN_IN as SIGN_IN_FORM
 
 SIGN_IN_PATH = "/signin"
@@ -35,9 +35,9 @@ def wants_page(request: Request) -> bool:
 def is_browser(request: Request) -> bool:
     """Return whether a browser opens an address; programs that take pages do not ask for XHTML.
 
-    A browser is led to the sign-in page instead of being asked for HTTP Basic: it would send that
-    along with whatever a foreign page makes it request, and on a plain HTTP address in the network
-    nothing else about such a request may tell where it comes from.
+    A browser is redirected to the sign-in page instead of being challenged for HTTP Basic. It would
+    send those credentials with any request that a foreign page causes, and at a plain HTTP address
+    nothing else may show where such a request comes from.
     """
     return "application/xhtml+xml" in request.headers.get("accept", "")
 
@@ -45,8 +45,8 @@ def is_browser(request: Request) -> bool:
 def is_script(request: Request) -> bool:
     """Return whether a script asks: the browser would show its dialog on top of the page.
 
-    Plain HTTP addresses in the network are not told the mode, but pages of our own say where they
-    are from. Programs may send either, too, but not under the name that all browsers have.
+    Browsers do not send the mode to plain HTTP addresses, but our own pages name their origin.
+    Programs may send either, too, but not under the name that all browsers have.
     """
     headers = request.headers
     if "Mozilla/" not in headers.get("user-agent", ""):
@@ -57,7 +57,7 @@ def is_script(request: Request) -> bool:
     return "referer" in headers and "accept-language" in headers and not is_browser(request)
 
 
-#: Where browsers ask by HTTPS unless they are told a port.
+#: The default port of HTTPS.
 HTTPS_PORT = 443
 
 
@@ -73,7 +73,7 @@ def redirect_to_https(names: OwnNames, request: Request, *, port: int | None = N
         return reply_to_refusal(refusal)
     host = request.headers.get("host")
     if not host:
-        return problem_reply(400, "This controller answers by HTTPS only.")
+        return problem_reply(400, "This controller is available by HTTPS only.")
     if port is not None:
         host = url_host(without_port(host))
         host += "" if port == HTTPS_PORT else f":{port}"
@@ -94,14 +94,14 @@ class SignInEndpoint:
         commands: CommandEndpoint,
         public_name: str = "",
     ) -> None:
-        """Show strangers the names that people gave: a made one tells the MAC address."""
+        """Show strangers only configured names: a generated one contains the MAC address."""
         self._controller = controller
         self._names = names
         self._access = access
         self._commands = commands
         self._public_name = public_name
 
-    def _shown_name(self) -> str:
+    def _display_name(self) -> str:
         controller = self._controller
         return controller.pending.name or controller.new_name or self._public_name
 
@@ -111,7 +111,7 @@ class SignInEndpoint:
         auto = settings.ui.auto_sign_in and is_offered(AUTO_SIGN_IN, profile)
         admin = settings.access.admin
         if not (auto and admin.password and self._names.is_at_this_machine(request)):
-            return sign_in_page(_languages(request), self._shown_name(), signed_in=signed_in)
+            return sign_in_page(_languages(request), self._display_name(), signed_in=signed_in)
         token = self._open(self._access.proof_without_password(admin.name))
         return redirect("/", self._cookie(token))
 
@@ -131,22 +131,22 @@ class SignInEndpoint:
         except Refusal as refusal:
             reply, cookie = reply_to_refusal(refusal), ""
         if reply.status >= 300:
-            return self._refused(request, reply, SIGN_IN_FORM if row is SIGN_IN else CHANGE)
+            return self._refuse(request, reply, SIGN_IN_FORM if row is SIGN_IN else CHANGE)
         has_one = self._access.sessions.is_in(request.headers.get("cookie", ""))
         headers = self._cookie(cookie) if cookie or has_one else ()
         if wants_page(request):
             return redirect("/", headers)
         return Reply(reply.status, reply.content_type, reply.body, (NOT_KEPT, *headers))
 
-    def _refused(self, request: Request, reply: Reply, form: str) -> Reply:
-        """Show people the reason on the page; return the problem document to programs."""
+    def _refuse(self, request: Request, reply: Reply, form: str) -> Reply:
+        """Show the reason on the page to browsers; return the problem document to programs."""
         if not wants_page(request):
             return reply
         try:
             username = self._commands.form(request).get("username", "")
         except Refusal:
             username = ""
-        return refused_page(_languages(request), self._shown_name(), reply, form, username)
+        return page_with_reason(_languages(request), self._display_name(), reply, form, username)
 
     async def _sign_in(self, request: Request) -> tuple[Reply, str]:
         fields = self._commands.form(request)
@@ -163,7 +163,7 @@ class SignInEndpoint:
         fields = self._commands.form(request)
         name = fields["username"]
         if account.role != ADMIN and name != account.name:
-            raise NotAllowed("Only the administrator may change the password of somebody else.")
+            raise NotAllowed("Only the administrator may change the password of another account.")
         await self._access.check(name, fields["password"], request.peer)
         if is_weak(fields["new"]):
             raise BadValue(

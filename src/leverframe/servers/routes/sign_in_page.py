@@ -1,8 +1,8 @@
 """The sign-in page: plain forms in the language of the browser, with the reason of a refusal.
 
-It knows nothing of the controller but the name that people gave it: whoever opens it is not signed
-in. It works without a script; `web/signin.js` shows what is typed and keeps the address that
-somebody came with. That stands behind `#`, which no browser sends, and goes through every redirect.
+It shows nothing of the controller but its configured name, because its reader is not signed in. It
+works without a script; `web/signin.js` reveals the typed password and keeps the requested address.
+That is behind `#`, which no browser sends, and survives every redirect.
 """
 
 import msgspec
@@ -34,7 +34,7 @@ class Words(Struct, frozen=True):
 
 #: By language.
 WORDS = words_beside(__file__, dict[str, Words])
-#: The form that a person comes for, and the one to change a password with.
+#: The form to sign in, and the form to change a password.
 SIGN_IN, CHANGE = "signin", "passwd"
 
 
@@ -47,7 +47,7 @@ class SignInMessage(Struct, frozen=True):
 
 
 NO_MESSAGE = SignInMessage("", "", "")
-#: The files that strangers may have: how the page looks, and the names of pages to go on to.
+#: The files that strangers may fetch: the style, and the names of the pages to continue to.
 STYLE_PATH = "/web/style.css"
 OWN_STYLE_PATH = "/web/styles/signin.css"
 SCRIPT_PATH = "/web/signin.js"
@@ -72,7 +72,7 @@ def sign_in_page(accepted: str, device: str, *, signed_in: bool) -> Reply:
     )
 
 
-def refused_page(accepted: str, device: str, problem: Reply, form: str, username: str) -> Reply:
+def page_with_reason(accepted: str, device: str, problem: Reply, form: str, username: str) -> Reply:
     """Show the page again with the reason above the form, and with the name that was typed."""
     language = language_of(accepted)
     message = SignInMessage(form, _sentence(WORDS[language], problem), username)

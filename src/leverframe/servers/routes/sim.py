@@ -2,10 +2,10 @@
 
 `DS1=21.5` sets a reading, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a sensor to the bus,
 `onewire=none` clears it, and `28:FF:...=21.5` or `=none` concerns one sensor of it; `i2c` and
-`barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` lets an SMS arrive;
-`/api/sim` tells how it was answered. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between
-outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows
-again what a plant gives there. `outbox=clear` forgets the messages that were captured, and
+`barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` simulates an SMS;
+`/api/sim` shows its reply. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs
+and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows again
+what a plant gives there. `outbox=clear` forgets the messages that were captured, and
 `requests=clear` the requests that were noted. `fault=slow*delay:5s*path:/json/all.json*times:2`
 sets a fault (see `hardware/fault_catalogue.py`), `fault=end:3` ends the one with that number,
 `fault=none` all of them; in values of faults `*` is `%2A`, encoded once more. On virtual time
@@ -80,27 +80,29 @@ PARAMETERS = (
     QueryParameter(
         "advance",
         Annotated[float, Meta(ge=0)] | Literal["next"],
-        "Move virtual time by seconds, or to the next due moment.",
+        "Advance virtual time by seconds, or to the next due moment.",
     ),
     QueryParameter(
         "until",
         str,
-        "Move virtual time until a condition holds: CONDITION*within:TIME, a day if not given.",
+        "Advance virtual time until a condition holds: CONDITION*within:TIME; default: a day.",
     ),
     QueryParameter("onewire", str, "Attach a sensor to the 1-Wire bus; none clears the bus."),
-    QueryParameter("i2c", str, "Choose the sensor that answers on the I2C bus."),
-    QueryParameter("sms", str, "Let an SMS arrive: NUMBER:TEXT."),
+    QueryParameter("i2c", str, "Select the sensor on the I2C bus."),
+    QueryParameter("sms", str, "Receive an SMS: NUMBER:TEXT."),
     QueryParameter("barcode", Annotated[str, Meta(max_length=BARCODE_LETTERS)], "Scan a code."),
-    QueryParameter("outbox", Literal["clear"], "Forget the captured messages."),
-    QueryParameter("requests", Literal["clear"], "Forget the requests noted so far."),
+    QueryParameter("outbox", Literal["clear"], "Delete the captured messages."),
+    QueryParameter("requests", Literal["clear"], "Delete the recorded requests."),
     QueryParameter("plant", str, "Wire a plant: KIND*FIELD:VALUE...; none removes all."),
     QueryParameter("fault", str, "Set a fault: KIND*FIELD:VALUE...; end:NUMBER or none ends it."),
-    QueryParameter("ping", str, "Let a host answer pings: HOST:MILLISECONDS, or HOST:none."),
+    QueryParameter(
+        "ping", str, "Set the ping time of a host: HOST:MILLISECONDS, or HOST:none for no response."
+    ),
     *(
         QueryParameter(
             label,
             Literal[0, 1, "none"] if label in DIGITAL_INPUTS else float | _OTHER_TEXT,
-            f"Set what the board senses as {label}; none unplugs it.",
+            f"Set the reading {label}; none unplugs it.",
         )
         for label in SENSED
     ),
@@ -119,7 +121,7 @@ class FaultChange(Struct, frozen=True):
     do: Callable[[], object]
 
 
-#: Something to do to the board at once, or one of the others.
+#: An immediate change of the board, or one of the other steps.
 Step = Callable[[], None] | Arrival | Advance | FaultChange
 
 
@@ -128,8 +130,8 @@ class SimCommands:
         self._controller = controller
         self._board = board
         self._sms = SmsCommands(controller)
-        #: Time that moves by itself while the controller is off.
-        self._going_on: set[asyncio.Task[None]] = set()
+        #: Tasks that advance the time while the controller is off.
+        self._advances: set[asyncio.Task[None]] = set()
 
     def steps(self, query: str) -> list[Step]:
         """Parse the items of a query; refuse the first bad one."""
@@ -153,15 +155,15 @@ class SimCommands:
                 done += len(some)
 
     def _check_that_it_is_here(self, done: int) -> None:
-        """Refuse the rest where another process goes on with the controller, since when it may."""
+        """Refuse the remaining items if another process may have continued the controller."""
         try:
             self._controller.check_that_it_is_here()
         except ControllerElsewhere:
             if not done:
                 raise
             raise ControllerElsewhere(
-                "This controller has moved to another node in the middle of this. Items carried"
-                f" out before that: {done}. Send the others again."
+                "The controller moved to another node during this request. Items carried out "
+                "before that: {done}. Send the remaining items again."
             ) from None
 
     async def _carry_out(self, steps: Sequence[Step]) -> None:
@@ -229,7 +231,7 @@ class SimCommands:
         if name == "outbox":
             return lambda: controller.forget_captured()
         journal = controller.request_journal
-        self._require_virtual_time("Requests are noted on virtual time only.")
+        self._require_virtual_time("Requests are recorded on virtual time only.")
         return lambda: None if journal is None else journal.clear()
 
     def _unplug(self, label: str) -> None:
@@ -248,7 +250,7 @@ class SimCommands:
             level = _one_of(text, ("0", "1", NONE))
             return None if level is None else int(level)
         if name in SETTABLE:
-            return None if text == NONE else _sensed(text, LIMITS.get(name, LIGHTING_LIMITS))
+            return None if text == NONE else _read_value(text, LIMITS.get(name, LIGHTING_LIMITS))
         raise UnknownCommand(
             f"The simulated board has no {name[:40]!r}.",
             command=name[:40],
@@ -285,35 +287,35 @@ class SimCommands:
         return FaultChange(lambda: self._set_fault(faults, fault))
 
     def _set_fault(self, faults: Faults, fault: Fault) -> None:
-        """Set a fault; while nobody can ask, real time moves the virtual one."""
+        """Set a fault; while the controller is unreachable, real time advances the virtual time."""
         if len(faults.report()) >= MAX_FAULTS:
             raise Conflict(f"There are {MAX_FAULTS} faults already; end some with fault=none.")
         off_s = time_unreachable_s(fault)
         if off_s is not None and off_s > MAX_UNREACHABLE_S:
             raise Conflict(
-                "Over HTTP nobody could end this fault.",
+                "This fault could not be ended over HTTP.",
                 allowed=f"for:TIME, or takes:TIME, up to {MAX_UNREACHABLE_S:.0f} s",
             )
         faults.add(fault)
         if off_s is not None and self._controller.clock.is_virtual:
             loop = asyncio.get_running_loop()
-            loop.call_later(off_s, lambda: self._go_on(off_s))
+            loop.call_later(off_s, lambda: self._advance_soon(off_s))
 
-    def _go_on(self, seconds: float) -> None:
+    def _advance_soon(self, seconds: float) -> None:
         task = asyncio.get_running_loop().create_task(self._controller.advance(seconds))
-        self._going_on.add(task)
-        task.add_done_callback(self._going_on.discard)
+        self._advances.add(task)
+        task.add_done_callback(self._advances.discard)
 
     def _one_sensor(self, sensor_id: str, text: str) -> Callable[[], None]:
         if text == NONE:
             return lambda: self._board.detach_onewire(sensor_id)
-        celsius = _sensed(text, LIMITS[ONEWIRE[0]])
+        celsius = _read_value(text, LIMITS[ONEWIRE[0]])
         return lambda: self._board.attach_onewire(sensor_id, celsius)
 
     def _receive(self, text: str) -> Arrival:
         sender, colon, message = text.partition(":")
         if not colon or not re.fullmatch(_SENDER, sender):
-            raise BadValue("An SMS has a sender.", value=text[:40], allowed="NUMBER:TEXT")
+            raise BadValue("The SMS has no sender.", value=text[:40], allowed="NUMBER:TEXT")
         if not 0 < len(message) <= SMS_LETTERS:
             raise BadValue(
                 f"The SMS has {len(message)} characters.", allowed=f"1 to {SMS_LETTERS} characters"
@@ -327,11 +329,13 @@ class SimCommands:
 
     def _ping(self, text: str) -> Callable[[], None]:
         self._require_virtual_time(
-            "Pings go to real hosts here; start with --virtual-time to answer them by hand."
+            "Pings go to real hosts here; start with --virtual-time to simulate their responses."
         )
         host, _, answer = text.rpartition(":")
         if not host:
-            raise BadValue(f"{text!r} names no host.", value=text, allowed="HOST:MILLISECONDS")
+            raise BadValue(
+                f"{text!r} does not name a host.", value=text, allowed="HOST:MILLISECONDS"
+            )
         milliseconds = None if answer == NONE else _number(answer)
         if milliseconds is not None and not 0 <= milliseconds <= MAX_MILLISECONDS:
             raise BadValue(
@@ -358,7 +362,7 @@ def _one_of(text: str, allowed: tuple[str, ...]) -> str | None:
     return None if text == NONE else text
 
 
-def _sensed(text: str, limits: tuple[float, float]) -> float:
+def _read_value(text: str, limits: tuple[float, float]) -> float:
     """Read a value that can be sensed, or any number behind `raw:`."""
     if text.startswith(RAW):
         return _number(text.removeprefix(RAW))
@@ -366,7 +370,7 @@ def _sensed(text: str, limits: tuple[float, float]) -> float:
     low, high = limits
     if not low <= number <= high:
         raise BadValue(
-            f"{text} cannot be sensed there; {RAW}{text} lets the board deliver it all the same.",
+            f"{text} is outside the range of the sensor; {RAW}{text} forces this value.",
             value=text,
             allowed=f"{low:g} to {high:g}, none, or {RAW}NUMBER",
         )

@@ -53,8 +53,10 @@ _USUAL = {
 }
 
 
-Limits = Annotated[tuple[float, float], Meta(description="What lies outside is no reading.")]
-UsualRange = Annotated[tuple[float, float], Meta(description="Where it mostly is.")]
+Limits = Annotated[
+    tuple[float, float], Meta(description="Values outside these limits are not readings.")
+]
+UsualRange = Annotated[tuple[float, float], Meta(description="The usual range.")]
 
 
 class SimulatedReading(Struct, frozen=True):
@@ -81,7 +83,7 @@ class PlantField(Struct, frozen=True):
     default: str
     least: str | UnsetType = UNSET
     most: str | UnsetType = UNSET
-    labels: Annotated[tuple[str, ...] | UnsetType, Meta(description="One of them.")] = UNSET
+    labels: Annotated[tuple[str, ...] | UnsetType, Meta(description="One of these.")] = UNSET
 
 
 class PlantKind(Struct, frozen=True):
@@ -96,13 +98,13 @@ class PlantReport(Struct, frozen=True):
 
 class FaultKindReport(Struct, frozen=True):
     doc: str
-    real: Annotated[str, Meta(description="What real units and networks do.")]
+    real: Annotated[str, Meta(description="Faults of real units and networks.")]
     fields: dict[str, PlantField]
 
 
 class FaultsReport(Struct, frozen=True):
     set: list[FaultReport]
-    next: Annotated[int, Meta(description="The number that the next fault gets.")]
+    next: Annotated[int, Meta(description="The number of the next fault.")]
     kinds: dict[str, FaultKindReport]
 
 
@@ -112,27 +114,25 @@ class SmsInbox(Struct, frozen=True):
 
 
 class SimReport(Struct, frozen=True):
-    virtual_time: Annotated[bool, Meta(description="Whether `advance` moves the time.")]
+    virtual_time: Annotated[bool, Meta(description="Whether the time can be advanced.")]
     time: WallTime
-    due: Annotated[
-        float | None, Meta(description="When something happens next, in seconds since 1970.")
-    ]
-    due_in: Annotated[float | None, Meta(description="The same in seconds from now on.")]
+    due: Annotated[float | None, Meta(description="The next due moment, in seconds since 1970.")]
+    due_in: Annotated[float | None, Meta(description="Seconds until the next due moment.")]
     readings: dict[str, SimulatedReading]
     pins: Annotated[
         dict[str, float],
-        Meta(description="How the pins are driven (PWM in percent), frequencies and pull-ups."),
+        Meta(description="Pin levels (PWM in percent), frequencies and pull-ups."),
     ]
     levels: dict[str, int | None]
     onewire: Annotated[
         dict[str, float | None],
-        Meta(description="The sensors on the 1-Wire bus and what they measure."),
+        Meta(description="The sensors on the 1-Wire bus with their readings."),
     ]
     i2c: SimulatedI2c
     barcode: BarcodeReader
     plants: PlantReport
     faults: FaultsReport
-    hosts: Annotated[dict[str, float], Meta(description="Milliseconds until they answer.")]
+    hosts: Annotated[dict[str, float], Meta(description="Ping times in milliseconds.")]
     sms: SmsInbox
 
 
@@ -212,11 +212,11 @@ def _fault_kinds() -> dict[str, FaultKindReport]:
 
 def _field(field: Field) -> PlantField:
     required = field.default is REQUIRED
-    default = "" if required or field.default is None else _shown(field.default)
+    default = "" if required or field.default is None else _format_default(field.default)
     return _with_range(PlantField(field.doc, field.type.allowed, required, default), field.type)
 
 
-def _shown(default: float | str) -> str:
+def _format_default(default: float | str) -> str:
     return default if isinstance(default, str) else f"{default:g}"
 
 

@@ -1,10 +1,10 @@
-"""`/api/sim/snapshots`: named moments of a simulated controller that it can go back to.
+"""`/api/sim/snapshots`: named states of a simulated controller.
 
-`?take=NAME` takes one, also in place of an older one of that name, `?restore=NAME` goes back to
-it, `?delete=NAME` forgets it; several are joined and carried out in order. They live as long as the
-process, and a few of them: each holds a whole controller. `/api/sim/snapshot?name=NAME` is one as
-a file, without a name the present moment; `?load=NAME` takes such a file as the
-body of the request, also in another process.
+`?take=NAME` takes one and replaces an older one of that name, `?restore=NAME` restores it,
+`?delete=NAME` deletes it; several are joined and carried out in order. They exist as long as the
+process, in a limited number: each holds a whole controller. `/api/sim/snapshot?name=NAME` is one as
+a file, without a name the present moment; `?load=NAME` takes such a file as the body of the
+request, also in another process.
 """
 
 import re
@@ -40,19 +40,19 @@ _ALLOWED = ", ".join(f"{step}=NAME" for step in _STEPS)
 
 _Name = Annotated[str, Meta(pattern=f"^{_NAME}$")]
 PARAMETERS = (
-    QueryParameter(TAKE, _Name, "Take a snapshot of this name; it replaces an older one."),
-    QueryParameter(LOAD, _Name, "Take the saved snapshot in the body as one of this name."),
-    QueryParameter(RESTORE, _Name, "Go back to the snapshot of this name."),
-    QueryParameter(DELETE, _Name, "Forget the snapshot of this name."),
+    QueryParameter(TAKE, _Name, "Take a snapshot under this name; it replaces an older one."),
+    QueryParameter(LOAD, _Name, "Load the saved snapshot in the body under this name."),
+    QueryParameter(RESTORE, _Name, "Restore the snapshot with this name."),
+    QueryParameter(DELETE, _Name, "Delete the snapshot with this name."),
 )
 FILE_PARAMETERS = (
-    QueryParameter("name", _Name, "The name of the snapshot; without it the present moment."),
+    QueryParameter("name", _Name, "The name of the snapshot; default: the present state."),
 )
 
 
 class SnapshotReport(Struct, frozen=True):
     name: str
-    time: Annotated[float, Meta(description="The moment to go back to, in seconds since 1970.")]
+    time: Annotated[float, Meta(description="The moment of the snapshot, in seconds since 1970.")]
 
 
 class SimSnapshots:
@@ -106,10 +106,10 @@ class SimSnapshots:
         for item in filter(None, query.split("&")):
             what, equals, raw = item.partition("=")
             if what not in _STEPS or not equals:
-                raise UnknownCommand("There is no such item.", allowed=_ALLOWED)
+                raise UnknownCommand("Unknown item.", allowed=_ALLOWED)
             name = decode_text(raw)
             if not re.fullmatch(_NAME, name):
-                raise BadValue("A snapshot cannot have this name.", field=what, allowed=NAME)
+                raise BadValue("This name is not allowed for a snapshot.", field=what, allowed=NAME)
             if what in (TAKE, LOAD):
                 names.append(name)
             elif name not in names:
@@ -121,5 +121,5 @@ class SimSnapshots:
                 raise Conflict(f"There are {MAX_SNAPSHOTS} snapshots already; delete one first.")
             steps.append((what, name))
         if not steps:
-            raise Malformed("Nothing is to be done.", allowed=_ALLOWED)
+            raise Malformed("The query has no items.", allowed=_ALLOWED)
         return steps

@@ -44,7 +44,7 @@ class Advance(Struct, frozen=True):
             is_reached = await controller.advance_until(self.until.holds, self.seconds)
         if not is_reached:
             within = text_from_seconds(self.seconds)
-            raise ConditionNotMet(f"{self.until.text!r} did not hold within {within}.")
+            raise ConditionNotMet(f"{self.until.text!r} was not met within {within}.")
 
 
 def advance_from_text(text: str, controller: Controller) -> Advance:
@@ -95,7 +95,7 @@ def check_distance(steps: Iterable[object]) -> None:
 
 def _no_distance(seconds: str) -> BadValue:
     return BadValue(
-        f"{seconds} seconds cannot be advanced.",
+        f"The time cannot be advanced by {seconds} seconds.",
         value=seconds,
         allowed=DISTANCE,
     )
@@ -103,4 +103,6 @@ def _no_distance(seconds: str) -> BadValue:
 
 def _require_virtual_time(controller: Controller) -> None:
     if not controller.clock.is_virtual:
-        raise Conflict("Time runs by itself here; start with --virtual-time to move it by hand.")
+        raise Conflict(
+            "The controller runs on real time; start with --virtual-time to advance the time."
+        )

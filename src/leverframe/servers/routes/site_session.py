@@ -13,12 +13,12 @@ from leverframe.servers.routes.admission import Admission
 from leverframe.servers.routes.sign_in import is_browser, redirect
 
 PREFIX = "/site-session/"
-#: Whoever has no origin may read the answers here; without the key there are none.
+#: A page without an origin may read the replies here; without the key there are none.
 READABLE: Headers = (("Access-Control-Allow-Origin", "null"),)
 
 
 def with_session(request: Request, admission: Admission) -> Reply | None:
-    """Lead a browser to the address at which an uploaded page can act for its visitor."""
+    """Redirect a browser to the address at which an uploaded page can act for its visitor."""
     key = admission.site_key(request) if is_browser(request) else None
     if key is None:
         return None
@@ -26,14 +26,14 @@ def with_session(request: Request, admission: Admission) -> Reply | None:
     return redirect(f"{PREFIX}{key}{request.path}{query}")
 
 
-def taken_apart(request: Request) -> tuple[str, Request]:
+def split_request(request: Request) -> tuple[str, Request]:
     """Return the key of an address below the prefix, and the request for what stands behind it."""
     key, _, path = request.path.removeprefix(PREFIX).partition("/")
     inner = Request(request.method, f"/{path}", request.query, request.headers, b"", request.peer)
     return key, inner
 
 
-def limited(account: Account) -> Account:
+def limit_rights(account: Account) -> Account:
     """Return the account with no more than the rights of a control user."""
     if account.role != ADMIN:
         return account

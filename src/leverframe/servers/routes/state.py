@@ -1,4 +1,4 @@
-"""`/api/state`: every live value by label, and why things are as they are."""
+"""`/api/state`: every live value by label, with its cause."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -36,13 +36,13 @@ else:
 
 
 class Switching(Struct, frozen=True):
-    """Who switched something last, and when."""
+    """The last cause of a change, and its time."""
 
     time: WallTime
     by: Annotated[
         Cause,
         Meta(
-            description="The cause with what decided. Who asked and from where is told to "
+            description="The cause and the deciding facts. Account and address are shown to "
             "administrators only."
         ),
     ]
@@ -53,38 +53,34 @@ class StateBesideValues(TypedDict):
     time: WallTime
     timezone: Annotated[
         str,
-        Meta(description="Of schedule and clock, such as `Europe/Warsaw`; pages go by it, too."),
+        Meta(description="The time zone of schedule, clock and pages, such as `Europe/Warsaw`."),
     ]
     virtual_time: bool
     uptime: Annotated[float, Meta(description="Seconds since the start.")]
     restart: Literal[0, 1]
     settings_revision: Annotated[
-        int, Meta(description="How often the settings have changed since the start.")
+        int, Meta(description="The number of changes of settings since the start.")
     ]
     absent_since: dict[str, float | None]
     returns_in: Annotated[
-        ReturnsIn, Meta(description="Seconds until an output goes off by its return time.")
+        ReturnsIn, Meta(description="Seconds until the return time switches an output off.")
     ]
     switched: Annotated[
         dict[str, Switching],
         Meta(
-            description="Who switched an output, PWM output or variable last, or when a contact "
-            "changed, by label."
+            description="The last cause that switched an output, PWM output or variable, or the "
+            "time when a contact changed, by label."
         ),
     ]
     rules: list[RuleExplanation]
     schedule: list[ScheduleExplanation]
     watchdog: list[WatchdogExplanation]
     pid: pid.Explanation
-    barcode: Annotated[str | None, Meta(description="What was scanned last.")]
-    lighting: Annotated[Lighting, Meta(description="What the lighting module reports.")]
+    barcode: Annotated[str | None, Meta(description="The last scanned code.")]
+    lighting: Annotated[Lighting, Meta(description="State reported by the lighting module.")]
     troubles: dict[str, str]
-    findings: Annotated[
-        list[FindingReport], Meta(description="What is not as it should be, worst first.")
-    ]
-    ports: Annotated[
-        dict[str, int], Meta(description="The ports that are open, by what is spoken there.")
-    ]
+    findings: Annotated[list[FindingReport], Meta(description="The findings, worst first.")]
+    ports: Annotated[dict[str, int], Meta(description="The open ports, by protocol.")]
 
 
 class ReportsOfParts(TypedDict):
@@ -112,8 +108,8 @@ else:
     )
 
 
-def _for_everybody(cause: Cause) -> Cause:
-    """Leave out of a cause who asked and from where; the engine's own say neither."""
+def _without_requester(cause: Cause) -> Cause:
+    """Remove account and address from a cause; the engine's own causes have neither."""
     return cause if cause.kind in OWN_CAUSES else Cause(cause.kind)
 
 
@@ -139,7 +135,7 @@ def state_of(controller: Controller, *, for_admin: bool) -> State:
             if (seconds := engine.outputs.returns_in(index, at.now)) is not None
         },
         "switched": {
-            label: Switching(wall, cause if for_admin else _for_everybody(cause))
+            label: Switching(wall, cause if for_admin else _without_requester(cause))
             for label, (wall, cause, _) in (machine.switched | machine.regulated).items()
         },
         "rules": engine.rules.explain(at.now),

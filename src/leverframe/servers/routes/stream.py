@@ -1,12 +1,11 @@
 """`/api/stream`: the live state as server-sent events, a full state first, then what changed.
 
-A message without content, `settings`, tells that the settings have changed.
+A message without content, `settings`, reports a change of the settings.
 
 Nothing is polled: the controller wakes a stream when something changed, and changes that come in
-quick succession are sent together. A comment now and then shows both ends that the other is there.
-
-Whoever listens may sign out meanwhile, or lose the account: then the stream ends. It tells nothing
-more, but that settings have changed: a page that has just changed its own account goes on by that.
+quick succession are sent together. A periodic comment shows both ends that the connection is alive.
+The stream ends when its client signs out or loses the account. It then sends only that settings
+have changed: a page that has just changed its own account continues with that.
 """
 
 import asyncio
@@ -89,7 +88,7 @@ async def state_stream(
 
 async def within(changed: asyncio.Event, seconds: float) -> bool:
     # Not by wait_for, which on Python 3.11 ignores a cancellation at the moment of a change: the
-    # stream would go on for a client that has left.
+    # stream would continue for a client that has left.
     try:
         async with asyncio.timeout(seconds):
             await changed.wait()

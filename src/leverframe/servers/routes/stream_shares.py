@@ -1,7 +1,7 @@
-"""Shares of `/api/stream`: every change is told to every stream, so their number is limited.
+"""Shares of `/api/stream`: every change is sent to every stream, so their number is limited.
 
 A stream costs the event loop 0.1 to 0.3 ms for each change. An account has a share of the streams,
-and so has an address, a larger one: behind a reverse proxy everybody has the same.
+and so has an address, a larger one: behind a reverse proxy all clients have the same.
 """
 
 import logging
@@ -34,7 +34,7 @@ class StreamShares:
         if not share.has_room():
             self.refused += 1
             who = f"{account.name} at {peer}" if account.path else peer
-            self._warn(who, "stream", "A stream to %s is refused: it has too many already.", who)
+            self._warn(who, "stream", "refused a stream to %s: it has too many open", who)
             raise TooManyStreams
         return share
 
@@ -46,7 +46,7 @@ class StreamShare:
         self, addresses: FairShares, accounts: FairShares, source: str, account: Account
     ) -> None:
         self._holders = [(addresses, source)]
-        # Where nobody signs in, everybody is the same account.
+        # Without sign-in, all clients are the same account.
         if account.path:
             self._holders.append((accounts, account.name))
 

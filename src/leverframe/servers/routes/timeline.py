@@ -1,4 +1,4 @@
-"""`/api/timeline`: what was switched, met or open, who caused it, and what is to come."""
+"""`/api/timeline`: what was on, met or open, with its causes, and what is planned."""
 
 import asyncio
 
@@ -8,9 +8,9 @@ from leverframe.commands.describe.media_types import JSON
 from leverframe.commands.table.row import ADMIN
 from leverframe.engine.live_state import export_state
 from leverframe.servers.http.messages import NOT_KEPT, Reply
-from leverframe.servers.routes.compressed import packed
+from leverframe.servers.routes.compressed import compress_reply
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.history import MAX_SHORT, ask_history, recorded_pieces, span_of
+from leverframe.servers.routes.history import MAX_SHORT, ask_history, read_pieces, span_of
 from leverframe.servers.routes.history import PARAMETERS as HISTORY_PARAMETERS
 from leverframe.servers.routes.timeline_lanes import TimelineQuestion, encode_timeline
 from leverframe.storage.history.columns import RAW
@@ -50,7 +50,7 @@ async def timeline(context: Context) -> Reply:
         found = await context.handlers.work.run(
             encode_timeline,
             found,
-            fed=recorded_pieces(controller, span),
+            fed=read_pieces(controller, span),
             instead="a shorter time between `from` and `to`",
         )
-    return await asyncio.to_thread(packed, context.request, JSON, found, (NOT_KEPT,))
+    return await asyncio.to_thread(compress_reply, context.request, JSON, found, (NOT_KEPT,))

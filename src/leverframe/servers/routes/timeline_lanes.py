@@ -36,14 +36,14 @@ KINDS = {
 
 
 class LaneCause(Struct, frozen=True, omit_defaults=True):
-    """Who or what caused something: a kind such as `command`, `rule` or `timer`, and which one."""
+    """A cause: a kind such as `command`, `rule` or `timer`, and its number or name."""
 
     kind: str
     detail: str = ""
     account: str = ""
-    number: Annotated[int, Meta(description="Of a rule or an entry, from 1.")] = 0
+    number: Annotated[int, Meta(description="The number of the rule or entry, from 1.")] = 0
     name: str = ""
-    seconds: Annotated[float, Meta(description="How long a timer waited.")] = 0
+    seconds: Annotated[float, Meta(description="The duration of the timer.")] = 0
 
 
 class LaneBar(Struct, frozen=True, omit_defaults=True):
@@ -53,19 +53,20 @@ class LaneBar(Struct, frozen=True, omit_defaults=True):
     end: WallTime
     value: Value
     cause: LaneCause | None = None
-    count: Annotated[int, Meta(description="Bars that are too fine to be listed one by one.")] = 1
-    planned: Annotated[bool, Meta(description="It is to come.")] = False
+    count: Annotated[
+        int, Meta(description="The number of bars that are too short to be listed individually.")
+    ] = 1
+    planned: Annotated[bool, Meta(description="Whether the bar is in the future.")] = False
     readings: Annotated[
-        dict[str, Value], Meta(description="Of a rule: what its sources were at the beginning.")
+        dict[str, Value],
+        Meta(description="The values of a rule's sources at the beginning of the bar."),
     ] = {}
 
 
 class TimelineLane(Struct, frozen=True):
-    label: Annotated[str, Meta(description="As `/api/state` has it, or `rule.1` and so on.")]
+    label: Annotated[str, Meta(description="As in `/api/state`, or `rule.1` and so on.")]
     kind: Annotated[str, Meta(description="output, pwm, variable, input or rule")]
-    bars: Annotated[
-        list[LaneBar], Meta(description="One after the other, without a gap, up to now.")
-    ]
+    bars: Annotated[list[LaneBar], Meta(description="The bars in order, without a gap, up to now.")]
 
 
 class TimelineMessage(Struct, frozen=True):
@@ -81,11 +82,12 @@ class LeverTimeline(Struct, frozen=True, rename={"first": "from", "last": "to"})
     last: WallTime
     now: WallTime
     since: Annotated[
-        float | None, Meta(description="Since when every change is kept with its cause.")
+        float | None,
+        Meta(description="The moment since when every change is recorded with its cause."),
     ]
     lanes: list[TimelineLane]
     messages: list[TimelineMessage]
-    rules: Annotated[list[LaneRule], Meta(description="What the rules are now.")]
+    rules: Annotated[list[LaneRule], Meta(description="The present rules.")]
 
 
 class TimelineQuestion(Struct, frozen=True):
@@ -152,7 +154,7 @@ class _Lanes:
     def _lane(self, label: str, kind: str, now: Mapping[str, Value]) -> TimelineLane:
         trace = CAUSE_TRACES.get(label, "")
         bars = self._bars(self._course(label), self._causes(trace))
-        bars += self._planned(label, trace, now.get(label))
+        bars += self._bars_ahead(label, trace, now.get(label))
         return TimelineLane(label, kind, bars)
 
     def _bars(self, course: Course, causes: Causes) -> list[LaneBar]:
@@ -169,25 +171,25 @@ class _Lanes:
         number, name, seconds = cause.number, cause.name, cause.seconds
         return LaneCause(cause.kind, detail, cause.account, number, name, seconds)
 
-    def _recorded(self, label: str) -> PackedCourse:
+    def _course_of(self, label: str) -> PackedCourse:
         return self._courses.get(label, _NOTHING)
 
     def _course(self, label: str) -> list[tuple[float, Value]]:
-        """Return what held; before every change is kept, nothing is known."""
+        """Return the bars; before the first recorded change the state is unknown."""
         since = self._question.since
         begins = self._question.at.wall if since is None else since
-        return [(max(time, begins), value) for time, value in self._recorded(label)]
+        return [(max(time, begins), value) for time, value in self._course_of(label)]
 
     def _causes(self, trace: str) -> Causes:
         if not trace:
             return []
-        found = ((time, self._reason(number)) for time, number in self._recorded(trace))
+        found = ((time, self._reason(number)) for time, number in self._course_of(trace))
         return [(time, reason if isinstance(reason, Cause) else None) for time, reason in found]
 
     def _reason(self, number: Value) -> Reason | None:
         return None if number is None else self._reasons.get(int(number))
 
-    def _planned(self, label: str, trace: str, present: Value) -> list[LaneBar]:
+    def _bars_ahead(self, label: str, trace: str, present: Value) -> list[LaneBar]:
         ahead = self._ahead.get(label)
         if not ahead:
             return []
@@ -220,14 +222,14 @@ class _Lanes:
         return msgspec.structs.replace(bar, readings=readings)
 
     def _value_at(self, label: str, time: float) -> Value:
-        course = self._recorded(label)
+        course = self._course_of(label)
         place = bisect_right(course.times, time) - 1
         return None if place < 0 or isnan(course.values[place]) else course.values[place]
 
     def _messages(self) -> list[TimelineMessage]:
         messages = [
             TimelineMessage(time, one.channel, one.slot, one.active, one.reason)
-            for time, number in self._recorded(MESSAGE_TRACE)
+            for time, number in self._course_of(MESSAGE_TRACE)
             if isinstance(one := self._reason(number), Notify)
         ]
         return messages[-MAX_MESSAGES:]

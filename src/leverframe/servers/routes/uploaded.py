@@ -52,8 +52,8 @@ class Uploads:
         self._site: dict[str, bytes] | None = None
         self._picture: tuple[Reply | None] | None = None
 
-    def changed(self, name: str) -> None:
-        """Forget what was read of an upload that is new or gone."""
+    def forget(self, name: str) -> None:
+        """Forget the cached content of an upload that is new or deleted."""
         if name == SITE:
             self._site = None
         elif name == PICTURE:
@@ -70,11 +70,11 @@ class Uploads:
 
     async def picture(self) -> Reply:
         """Send the picture."""
-        if (picture := await self._stored_picture()) is None:
+        if (picture := await self._read_picture()) is None:
             raise NoSuchPath("No picture has been uploaded.")
         return picture
 
-    async def _stored_picture(self) -> Reply | None:
+    async def _read_picture(self) -> Reply | None:
         if (kept := self._picture) is None:
             try:
                 self._picture = kept = (_picture(await self._blob(PICTURE)),)
@@ -84,7 +84,7 @@ class Uploads:
 
     async def panel(self) -> Panel:
         """Return where the picture is; another picture has another address."""
-        picture = await self._stored_picture()
+        picture = await self._read_picture()
         return Panel(None if picture is None else f"{PICTURE_PATH}?{crc32(picture.body):08x}")
 
     async def _pages(self) -> dict[str, bytes]:
@@ -97,22 +97,22 @@ class Uploads:
         return kept
 
     async def _blob(self, name: str) -> bytes | None:
-        """Read an upload; the pages go on without what a damaged store no longer gives.
+        """Read an upload; the pages keep working without an upload that a damaged store has lost.
 
-        One that cannot be read now is read when it is asked for again.
+        An upload that is temporarily unreadable is read again at the next request.
         """
         try:
             return await self._store.blob(name)
         except StoreDamaged as error:
-            log.error("the stored %s is not used: %s", name, error)
+            log.error("ignoring the stored %s: %s", name, error)
             return None
         except StoreUnavailable as error:
-            _warn(name, "upload", "the stored %s cannot be read now: %s", name, error)
+            _warn(name, "upload", "cannot read the stored %s: %s", name, error)
             raise
 
 
 def load() -> None:
-    """Load what unpacks a site, in a thread, before somebody asks for a page of it."""
+    """Load the unpacker of sites in a thread before the first request for a page."""
     import leverframe.uploads.site_archive  # noqa: F401
 
 
@@ -122,7 +122,7 @@ def _site(archive: bytes) -> dict[str, bytes]:
     try:
         return unpack_site(archive)
     except BadUpload as error:
-        log.warning("the stored web site is not used: %s", error)
+        log.warning("ignoring the stored web site: %s", error)
         return {}
 
 

@@ -1,8 +1,8 @@
 """`/api/what-if`: what commands would change in the coming hours; nothing is done.
 
-The controller as it is at this moment is copied twice, and one copy gets the commands. Both live
-through the recorded readings of as many hours as if they came again, and through what the plants of
-a simulated board make of the outputs. That happens in a process of its own, with a budget.
+The controller as it is at this moment is copied twice, and one copy gets the commands. Both replay
+the recorded readings of the same number of hours, and simulate the plants of a simulated board.
+That happens in a process of its own, with a budget.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from leverframe.engine.live_state import export_state
 from leverframe.engine.what_if import TriedChange, encode_what_if, labels_needed
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.history import recorded_pieces
+from leverframe.servers.routes.history import read_pieces
 from leverframe.storage.history.reading import TimeSpan
 
 MAX_S = 7 * DAY_S
 PARAMETERS = (
     QueryParameter(
         "for",
-        Annotated[str, Meta(description="A duration such as 24h.")],
-        "How far to look ahead: 1s to 7d, 24h if not given.",
+        Annotated[str, Meta(description="A duration, such as 24h.")],
+        "How far to look ahead: 1s to 7d; default: 24h.",
     ),
 )
 
@@ -38,7 +38,7 @@ PARAMETERS = (
 INSTEAD = "a shorter time in `for`, or rules that switch less often"
 
 
-async def tried_commands(context: Context) -> Reply:
+async def try_commands(context: Context) -> Reply:
     controller = context.controller
     for_s = duration_in(context.request.query or "")
     commands = parse_commands(context.request.body.decode(errors="replace"))
@@ -57,7 +57,7 @@ async def tried_commands(context: Context) -> Reply:
     body = await context.handlers.work.run(
         encode_what_if,
         *(state, at, for_s, change, plants),
-        fed=recorded_pieces(controller, span),
+        fed=read_pieces(controller, span),
         instead=INSTEAD,
     )
     return Reply(200, JSON, body, (NOT_KEPT,))

@@ -1,4 +1,4 @@
 """The SNMP agent."""
 
-#: As troubles and the log call it.
+#: Its name in problems and the log.
 NAME = "SNMP agent"

@@ -62,14 +62,14 @@ class SnmpAgent:
             self._place.try_it()
         except OSError as error:
             raise Conflict(
-                f"The SNMP agent is not switched on. {self._place.words} cannot be used:"
-                f" {error.strerror or error}. Free it, or choose another with snmp_port in the"
-                " configuration.",
-                allowed="a port that is free",
+                f"The SNMP agent stays off. {self._place.words} cannot be used:"
+                f" {error.strerror or error}. Free the port, or set another snmp_port in the "
+                "configuration.",
+                allowed="a free port",
             ) from error
 
     async def follow(self, settings: Settings) -> None:
-        """Listen or not, as the settings say; what is wrong with them is noted as a trouble."""
+        """Listen or not, as the settings say; what is wrong with them is recorded as a problem."""
         self._wanted = _without_traps(settings.snmp)
         await self._switch()
 
@@ -87,7 +87,7 @@ class SnmpAgent:
 
     async def move_to(self, place: DatagramPlace) -> None:
         """Listen at another place, if at all."""
-        # As a switch: settings that change meanwhile are followed there.
+        # As a switch: it follows settings that change in the meantime.
         self._switching = asyncio.get_running_loop().create_task(self._move(self._switching, place))
         await self._switching
 
@@ -133,8 +133,8 @@ class SnmpAgent:
 
         if not (wanted.read_community or wanted.write_community or has_v3(wanted)):
             return (
-                "Nobody may ask: set a community with snmp=1*... or a user with its keys with "
-                "snmpv3=..."
+                "No client has access: set a community with snmp=1*..., or a user with its keys "
+                "with snmpv3=..."
             )
         try:
             listener = self._place.open()
@@ -142,13 +142,13 @@ class SnmpAgent:
             return refusal.detail
         except OSError as error:
             return (
-                f"{self._place.words} cannot be used: {error.strerror or error}. Free it and send"
-                " snmp=1*... again, or choose another with snmp_port in the configuration."
+                f"{self._place.words} cannot be used: {error.strerror or error}. Free the port "
+                "and send snmp=1*... again, or set another snmp_port in the configuration."
             )
         engine = await self._engines.take()
         try:
             if has_v3(wanted):
-                # Hashing takes long; whoever needs the keys on the loop finds them made.
+                # Hashing takes long; the keys are ready when the loop needs them.
                 await asyncio.to_thread(master_keys, wanted)
             responder = Responder(
                 engine,
@@ -160,10 +160,10 @@ class SnmpAgent:
             )
         except Exception:
             # Settings come from files, too; bad ones must not stop the controller.
-            log.exception("%s: it could not be set up", NAME)
+            log.exception("%s: setup failed", NAME)
             listener.close()
             self._engines.give_back()
-            return "The agent cannot be set up with these names and keys; see the log."
+            return "Setup with these names and keys failed; see the log."
         responder.listen(listener)
         self._responder = responder
         return None

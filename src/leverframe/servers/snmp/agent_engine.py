@@ -119,7 +119,7 @@ class AgentEngine:
         """Answer the next request in the name of a controller."""
         if self._values.of_asked is values:
             return
-        self.use_common_engine()
+        self.release()
         self._values.of_asked = values
         self._engine.speak_for(identity)
         for responder in self._responders:
@@ -127,7 +127,7 @@ class AgentEngine:
                 self._library.snmpEngineID, responder.SUPPORTED_PDU_TYPES, responder.process_pdu
             )
 
-    def use_common_engine(self) -> None:
+    def release(self) -> None:
         """Release the controller that was asked last."""
         if self._values.of_asked is not None:
             for responder in self._responders:
@@ -148,7 +148,7 @@ class AgentEngine:
         transport = dispatcher.get_transport(domain)
         dispatcher.unregister_transport(domain)
         transport.close_transport()
-        self.use_common_engine()
+        self.release()
 
     def close(self) -> None:
         self._library.close_dispatcher()

@@ -20,7 +20,7 @@ class AgentEngines:
         async with self._making:
             if self._engine is None:
                 # Beside the loop, because it lasts longer than a relay may wait.
-                self._engine = await asyncio.to_thread(_made)
+                self._engine = await asyncio.to_thread(_create_engine)
             self._users += 1
             return self._engine
 
@@ -31,7 +31,7 @@ class AgentEngines:
             self._engine = None
 
 
-def _made() -> "AgentEngine":
+def _create_engine() -> "AgentEngine":
     make: Callable[[], AgentEngine] = import_module(
         "leverframe.servers.snmp.agent_engine"
     ).AgentEngine

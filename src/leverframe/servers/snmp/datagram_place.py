@@ -4,7 +4,7 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
-from leverframe.servers.udp_socket import bound_udp
+from leverframe.servers.udp_socket import bind_udp
 
 #: Takes a datagram and the address that it came from.
 Receive = Callable[[bytes, tuple[str, int]], None]
@@ -47,4 +47,4 @@ class OwnDatagramPlace:
         self.open().close()
 
     def open(self) -> socket.socket:
-        return bound_udp(self._host, self._port)
+        return bind_udp(self._host, self._port)

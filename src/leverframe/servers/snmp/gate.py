@@ -3,8 +3,8 @@
 The library reads a whole message before it looks who sent it, and logs a trace for bytes that are
 none. Here the size, the form and the name of the sender are looked at first, and each source has a
 part of the event loop's time; beside that, what is asked of a controller waits for the turns that
-it has beside others. Addresses can be forged, so all sources together have a limit; asking
-who is there (SNMPv3), which anybody may, has a small one of its own. What is dropped gets no
+it has beside others. Addresses can be forged, so all sources together have a limit; discovery of
+engines (SNMPv3), which needs no credentials, has a small one of its own. What is dropped gets no
 answer. Agents of one process share the library, so what is meant for the engine of another one is
 dropped, too: the user there may have the same name.
 """
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 #: Sources that are remembered; the ones not heard for the longest time go first.
 MAX_SOURCES = 256
-#: More than requests have that ask for everything at once.
+#: More than requests for everything have.
 MAX_DATAGRAM_BYTES = 2048
 #: A slow board works this long for a manager that walks the whole tree.
 BURST_S = 4.0
@@ -39,8 +39,9 @@ MAX_WAITING = 64
 class TimeBudget:
     """Time of the event loop that strangers may cause: so much a second each, and all together.
 
-    Who has used up its time is not heard until some has passed. A burst is allowed; what a piece of
-    work has taken is known only afterwards, so that the last piece may go beyond the budget.
+    A source that has used up its time is ignored until some time has passed. A burst is allowed;
+    what a piece of work has taken is known only afterwards, so that the last piece may go beyond
+    the budget.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class SnmpGate:
         try:
             opening = self._opening(datagram)
         except NotSnmp as error:
-            self._drop(source, "form", f"it is no request that is taken here ({error})")
+            self._drop(source, "form", f"it is not an accepted request ({error})")
             return
         if not self._is_known(opening):
             who = "user, or not private," if opening.version == V3 else "community"
@@ -121,12 +122,12 @@ class SnmpGate:
             return
         budget = self._discovering if opening.is_discovery else self._asking
         if not budget.allows(source):
-            self._drop(source, "budget", "its source asks too much")
+            self._drop(source, "budget", "its source sends too many requests")
             return
         if len(self._waiting) >= MAX_WAITING:
-            self._drop(source, "waiting", f"{MAX_WAITING} others wait for their turn")
+            self._drop(source, "waiting", f"{MAX_WAITING} requests are already waiting")
             return
-        answer = self._turns.answer(AdmittedDatagram(source, budget, handle), self._handled)
+        answer = self._turns.answer(AdmittedDatagram(source, budget, handle), self._handle)
         if isinstance(answer, Coroutine):
             waiting = asyncio.get_running_loop().create_task(answer)
             self._waiting.add(waiting)
@@ -137,13 +138,13 @@ class SnmpGate:
         for waiting in tuple(self._waiting):
             waiting.cancel()
 
-    def _handled(self, asked: AdmittedDatagram) -> None:
+    def _handle(self, datagram: AdmittedDatagram) -> None:
         begun = self._worked()
         try:
-            asked.handle()
+            datagram.handle()
         except Exception as error:
-            self._drop(asked.source, "fault", f"it cannot be read ({type(error).__name__})")
-        asked.budget.charge(asked.source, self._worked() - begun)
+            self._drop(datagram.source, "fault", f"it cannot be read ({type(error).__name__})")
+        datagram.budget.charge(datagram.source, self._worked() - begun)
 
     def _opening(self, datagram: bytes) -> Opening:
         if len(datagram) > MAX_DATAGRAM_BYTES:

@@ -66,9 +66,9 @@ class GatedTransport:
             self._gate.handle(datagram, str(address[0]), handle)
 
     def _handle(self, datagram: bytes, address: tuple[Any, ...]) -> None:
-        """Answer at once, not in the loop's next turn.
+        """Answer immediately, not in the loop's next turn.
 
-        So its time and its faults are known, and nobody else is asked meanwhile.
+        So its time and its faults are known, and no other agent answers in between.
         """
         self._speak()
         self._callback_function(self, address, datagram)
@@ -93,7 +93,7 @@ class Responder:
         identity: EngineIdentity,
         turns: LoopTurns,
     ) -> None:
-        """Admit those who may ask; the keys of users have to be known by now."""
+        """Admit the communities and users; the keys of users have to be known by now."""
         self.port: int | None = None
         self._listener: socket.socket | None = None
         self._controller = controller
