@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
-from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOBODY_READS, NOT_DONE
+from leverframe.exit_codes import DONE, INTERRUPTED, NO, OUTPUT_CLOSED, NOT_DONE
 from leverframe.reference.command_line_options import Documented, documented_tasks
 from leverframe.reference.markdown import code, prose, table
 
@@ -16,7 +16,7 @@ EXIT_CODES = {
     NOT_DONE: "it could not be done, or was not understood, also because its configuration is"
     " wrong; one line on the error output says why",
     INTERRUPTED: "it was interrupted from the keyboard",
-    NOBODY_READS: "nobody reads its output any more",
+    OUTPUT_CLOSED: "nobody reads its output any more",
 }
 _OPENING = """\
 # Command line
