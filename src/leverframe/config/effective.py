@@ -1,4 +1,4 @@
-"""The effective configuration: every value, and where it comes from."""
+"""The effective configuration: every value and its source."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +21,7 @@ def effective_table(sources: Sources, config: Config) -> str:
 
 
 def _rows(sources: Sources, config: Config) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, the value as TOML and the origin of every value that is set."""
+    """Yield name, value as TOML, and origin of every value that is set."""
     for key in keys():
         value = _value(config, key.place)
         if value is not None:
@@ -40,4 +40,4 @@ def _value(config: Config, place: tuple[str, ...]) -> Any:
 
 
 def _origin(sources: Sources, place: tuple[str, ...]) -> str:
-    return (sources.origin(place) if sources.is_given(place) else None) or "default"
+    return (sources.origin(place) if sources.has(place) else None) or "default"

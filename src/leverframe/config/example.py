@@ -1,6 +1,6 @@
 """A complete configuration file: every key with its meaning and its default.
 
-What has no default stands there as a comment, with an example of a value.
+A key without a default is a comment with an example value.
 """
 
 import textwrap
@@ -15,13 +15,13 @@ from leverframe.plain_text import printable
 
 _WIDTH = 100
 _OPENING = """\
-# Configuration of a Leverframe controller: every key with its default. Keys right behind a # have
-# none and show an example.
+# Configuration of a Leverframe controller: every key with its default. Keys after a # have no
+# default and show an example value.
 #
-#   leverframe config check --config FILE    the effective settings and where each comes from
-#   leverframe run --config FILE             a controller told by this file
+#   leverframe config check --config FILE    effective settings and the source of each
+#   leverframe run --config FILE             run a controller with this file
 #
-# An environment variable wins over this file (LEVERFRAME_PORT=8081), an option over both
+# An environment variable overrides this file (LEVERFRAME_PORT=8081); an option overrides both
 # (--port 8081).
 """
 
@@ -37,7 +37,7 @@ def example() -> str:
 
 
 def _table(place: tuple[str, ...], members: list[Key]) -> Iterator[str]:
-    # Tables within tables are optional: a bus that is not named does not exist.
+    # Nested tables are optional: a bus that is not configured does not exist.
     is_wanted = len(place) < 2
     if place:
         yield ""

@@ -1,4 +1,4 @@
-"""`leverframe backup`: a backup in the hand instead of a controller, which may be stopped."""
+"""`leverframe backup`: create, show, compare, convert and restore backups without a controller."""
 
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def show(file: Path, json: bool) -> None:
 
 
 def diff(first: Path, second: Path) -> int:
-    """Print what differs between two backups."""
+    """Print the differences between two backups."""
     files = read(first), read(second)
     old, new = (_everything(file) for file in files)
     for path in sorted(old.keys() | new.keys(), key=_order):
@@ -67,7 +67,7 @@ async def create(
     passphrase_file: Path | None,
     without_secrets: bool,
 ) -> None:
-    """Write the settings of a controller that is stopped to a new backup."""
+    """Write the settings of a stopped controller to a new backup."""
     _refuse_existing(file)
     with folder_with_store(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
@@ -82,7 +82,7 @@ async def create(
     write(file, unpack(encode_backup(profile, settings, words)))
     print_line(f"Written to {file}.")
     if secrets and words is None:
-        print_line(f"Secrets that are not in it: {named_in_short(secrets)}.")
+        print_line(f"Secrets not included: {named_in_short(secrets)}.")
 
 
 def _refuse_existing(file: Path) -> None:
@@ -99,7 +99,7 @@ def convert(
     passphrase_file: Path | None,
     without_secrets: bool,
 ) -> None:
-    """Write a backup in another form, or for another version."""
+    """Convert a backup to another format or version."""
     choice = SecretsChoice(passphrase, passphrase_file, without_secrets)
     choice.check()
     backup = read(file)
@@ -111,7 +111,7 @@ def convert(
         restored = _carried_over(backup, profile, words)
         left_out = () if words else backup.secrets
         backup = unpack(encode_backup(profile, restored.settings, words))
-        # A file of an earlier version may hold openly what is left out today.
+        # A file of an earlier version may contain secrets in plain text that are omitted today.
         backup.left_out = tuple(dict.fromkeys((*left_out, *backup.left_out)))
         print_losses(restored.not_carried_over)
     elif without_secrets:
@@ -133,7 +133,7 @@ async def restore(
     passphrase_file: Path | None,
     without_secrets: bool,
 ) -> None:
-    """Put a backup into the data folder of a controller that is stopped."""
+    """Restore a backup into the data folder of a stopped controller."""
     backup = read(file)
     words = passphrase_to_open(backup, SecretsChoice(passphrase, passphrase_file, without_secrets))
     with existing_folder(Path(config.data)) as folder:
@@ -164,11 +164,11 @@ async def restore(
 def print_losses(lost: tuple[NotCarriedOver, ...]) -> None:
     for entry in lost:
         value = "" if entry.value is None else f" ({_encoded(entry.value)})"
-        print_line(f"not carried over: {entry.path}{value}: {entry.reason}")
+        print_line(f"not converted: {entry.path}{value}: {entry.reason}")
 
 
 def _everything(file: BackupFile) -> dict[str, Any]:
-    """Return all settings by path, factory settings too: short and full files then compare."""
+    """Return all settings by path, also factory settings, so that short and full files compare."""
     known = {**factory_settings(file), **file.settings}
     return {path: value for path, value in known.items() if not is_confidential(path)} | {
         "profile.hw": file.hw,
@@ -182,7 +182,7 @@ def _order(path: str) -> list[tuple[int, int | str]]:
 
 
 def _shown(settings: dict[str, Any], path: str) -> str:
-    return _encoded(settings[path]) if path in settings else "not there"
+    return _encoded(settings[path]) if path in settings else "not set"
 
 
 def _encoded(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""`leverframe config check|example`: the effective configuration, and one to begin with."""
+"""`leverframe config check|example`: the effective configuration, and an example."""
 
 import sys
 
@@ -11,7 +11,7 @@ from leverframe.exit_codes import DONE, NO
 
 
 def check_config(sources: Sources) -> int:
-    """Print the effective settings and where each comes from, or what is wrong."""
+    """Print the effective settings with their sources, or all mistakes."""
     try:
         print(effective_table(sources, checked(sources, Config)))
     except BadConfiguration as error:
@@ -22,5 +22,5 @@ def check_config(sources: Sources) -> int:
 
 
 def print_example() -> None:
-    """Print a complete file with every key."""
+    """Print a configuration file with every key."""
     print(example(), end="")

@@ -1,4 +1,4 @@
-"""The settings that a controller begins with: from a file, or by their paths."""
+"""The initial settings of a controller: from a file, or by their paths."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,20 +16,20 @@ from leverframe.profile import Profile, existing, newest_software
 from leverframe.storage.backup import BackupFile, content_of
 
 GivenSettings = str | Path | Mapping[str, Any] | Content
-#: What new controllers of a node begin with: a backup, or values by path.
+#: The initial settings of new controllers of a node: a backup, or values by path.
 GivenTemplate = str | Path | Mapping[str, Any]
 
 
-#: The ending of a recording, which holds what a unit answered instead of its settings.
+#: The suffix of a recording, which contains the answers of a unit instead of its settings.
 RECORDING = ".jsonl"
 
 
 class BadSettings(ErrorForPeople, ValueError):
-    """The settings that were given will not do: one sentence."""
+    """The initial settings are not usable: one sentence."""
 
 
 def version_for(hw: str | None, sw: str | None, given: GivenSettings | None) -> Profile:
-    """Return the version that was asked for; else that of the file, else the newest."""
+    """Return the requested version, else that of the file, else the newest."""
     if hw is None and sw is None:
         if given is None or isinstance(given, Mapping):
             return Profile()
@@ -42,7 +42,7 @@ def version_for(hw: str | None, sw: str | None, given: GivenSettings | None) -> 
 
 
 def leaves_for(given: GivenSettings | None, profile: Profile) -> dict[str, Any]:
-    """Return what differs from the factory settings of a version, by path."""
+    """Return the differences from the factory settings of a version, by path."""
     if given is None:
         return {}
     standard = defaults(profile)
@@ -64,20 +64,20 @@ def leaves_for(given: GivenSettings | None, profile: Profile) -> dict[str, Any]:
 
 
 def template_leaves(template: BackupFile, profile: Profile) -> dict[str, Any]:
-    """Return what a template sets; refuse one that holds what the version cannot."""
+    """Return the settings of a template; reject settings that the version does not support."""
     standard = defaults(profile)
     carried = carry_over(content_of(template, None), profile, standard)
     for lost in carried.not_carried_over:
         if lost.path in template.settings:
             raise Conflict(
-                f"The template sets {lost.path}, which {profile} cannot hold. {lost.reason}",
+                f"The template sets {lost.path}, which {profile} does not support. {lost.reason}",
                 field="template",
             )
     return {path: value for path, _, value in difference(standard, carried.settings)}
 
 
 def template_body(given: GivenTemplate, hw: str | None = None, sw: str | None = None) -> bytes:
-    """Return a template as the API of a node takes it; values by path are of the version given."""
+    """Return a template in the form of the node's API; values by path belong to that version."""
     if isinstance(given, Mapping):
         profile = version_for(hw, sw, given)
         template = BackupFile.written_now(profile, dict(given))
@@ -87,7 +87,7 @@ def template_body(given: GivenTemplate, hw: str | None = None, sw: str | None = 
 
 
 def read_template_file(path: Path) -> BackupFile:
-    """Read a backup as a template; refuse one whose sealed secrets would be lost."""
+    """Read a backup as a template; reject a backup whose encrypted secrets would be lost."""
     template = read(path)
     if template.sealed is not None:
         raise BadSettings(
@@ -100,9 +100,9 @@ def read_template_file(path: Path) -> BackupFile:
 def _check_paths(given: Mapping[str, Any], standard: Settings) -> None:
     known = {path for path, _ in leaves(standard)}
     for path in given:
-        # Entries that are not there yet have paths of their own.
+        # Entries that do not exist yet have their own paths.
         if path not in known and not path.startswith(("rules.", "schedule.", "access.users.")):
             raise BadSettings(
-                f"There is no setting {path!r}; `leverframe.testing.Twin().settings` shows all,"
-                " and a path is written like outputs.0.name."
+                f"Unknown setting {path!r}; write a path like outputs.0.name."
+                " `leverframe.testing.Twin().settings` lists all paths."
             )

@@ -1,8 +1,8 @@
 """`leverframe passwd`: set the password of an account while the controller is stopped.
 
-For whoever has the data folder in their hands: the first password, or one that was forgotten. The
-password is asked for, or read from standard input; it never stands on the command line, where other
-users of the machine could read it.
+It sets the first password, or replaces a lost one, for users with access to the data folder. The
+password is prompted for, or read from standard input. It never appears on the command line, where
+other users of the machine could read it.
 """
 
 import sys
@@ -34,16 +34,16 @@ async def change_password(config: Config, account: str | None, generate: bool) -
     if generate:
         print(f"The password of {name} is now {password}")
     else:
-        print(f"The password of {name} is changed; sign-in is required from now on.")
+        print(f"The password of {name} was changed; sign-in is required from now on.")
 
 
 def new_password(name: str, *, generate: bool) -> str:
-    """Make a password for an account, or ask for it."""
+    """Generate a password for an account, or prompt for it."""
     return random_password() if generate else _asked_for(name)
 
 
 def _asked_for(name: str) -> str:
     password = asked_secret(f"New password of {name}")
-    if sys.stdin.isatty() and asked_secret("The same again") != password:
-        raise PasswordRefused("The two were not the same; nothing was changed.")
+    if sys.stdin.isatty() and asked_secret("Repeat the password") != password:
+        raise PasswordRefused("The two passwords differ; nothing was changed.")
     return password

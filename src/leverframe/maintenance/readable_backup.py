@@ -1,7 +1,8 @@
-"""A backup as text that people read and edit, in TOML or JSON, and back.
+"""A backup as readable text in TOML or JSON, and back.
 
-Only what differs from the factory settings of the version is written, one line per setting by its
-path. Sealed secrets stay sealed. What a form cannot say (TOML has no null) is the default anyway.
+Only the differences from the factory settings of the version are written, one line per setting by
+its path. Encrypted secrets stay encrypted. A value that a format cannot express (TOML has no null)
+is always the default.
 """
 
 import re
@@ -22,7 +23,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def read(path: Path) -> BackupFile:
-    """Read a backup in any of the three forms; the ending of its name says which."""
+    """Read a backup in any of the three formats, chosen by the suffix of its name."""
     _check_form(path)
     if path.suffix == ".toml":
         _, document = read_toml(path, BackupRefused)
@@ -63,8 +64,7 @@ def write(path: Path, file: BackupFile) -> None:
 def _check_form(path: Path) -> None:
     if path.suffix not in SUFFIXES:
         raise BackupRefused(
-            f"The name {path.name} does not say which form the backup has; end it with"
-            f" {', '.join(SUFFIXES)}."
+            f"Unknown backup format {path.name}; end the name with {', '.join(SUFFIXES)}."
         )
 
 
@@ -86,11 +86,11 @@ def changed_settings(file: BackupFile) -> dict[str, Any]:
 
 
 def factory_settings(file: BackupFile) -> dict[str, Any]:
-    """Return the factory settings of the backup's version, in the form of a backup."""
+    """Return the factory settings of the backup's version as a backup."""
     try:
         profile = Profile(file.hw, file.sw)
     except UnknownProfile as error:
-        raise BackupRefused(f"The backup is of an unknown version. {error}") from None
+        raise BackupRefused(f"The version of the backup is unknown. {error}") from None
     text = msgspec.json.encode(dict(leaves(defaults(profile))))
     return msgspec.json.decode(text, type=dict[str, Any])
 

@@ -1,4 +1,4 @@
-"""What `run --json` tells scripts on standard output: one object a line, by its `event`."""
+"""JSON Lines of `run --json` on standard output, distinguished by their `event`."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""`leverframe replay`: send a recording to another unit, and print what it answers otherwise."""
+"""`leverframe replay`: send a recording to another unit and print the differences."""
 
 from collections import Counter
 from pathlib import Path
@@ -30,7 +30,7 @@ async def replay(
     ca_file: str | None,
     as_json: bool,
 ) -> int:
-    """Replay a recording; the result is 1 where an answer is different."""
+    """Replay a recording; return 1 if an answer differs."""
     allowed = Tolerance.of(tolerance)
     exchanges = list(read_recording(recording))
     named = {key.strip().lower() for keys in exclude for key in keys.split(",") if key.strip()}
@@ -44,12 +44,12 @@ async def replay(
                 advance(1)
     report.close()
     if login is None and report.differing and needs_login(exchanges):
-        print_warnings(["The recorded client had signed in; --user NAME does so here, too."])
+        print_warnings(["The recorded client was signed in; sign in with --user NAME."])
     return NO if report.differing else DONE
 
 
 class Report:
-    """Differences for people: each once, with how often it came, when all have been sent."""
+    """Reports differences as text: each once, with its count, after all requests."""
 
     def __init__(self) -> None:
         self.sent = 0
@@ -76,7 +76,7 @@ class Report:
     def close(self) -> None:
         for (request, key), (one, difference) in self._found.items():
             times = self._times[request, key]
-            often = f" (the first of {times} times)" if times > 1 else ""
+            often = f" (first of {times})" if times > 1 else ""
             print_line(
                 f"{one.number}. {request}: {key} was {difference.recorded}, is {difference.now}"
                 f"{often}"
@@ -84,17 +84,17 @@ class Report:
         for why, count in self._not_sent.items():
             print_line(f"Not sent: {count}, because {why}.")
         if self._varying:
-            print_line(f"Not counted, because they always differ: {_listed(self._varying)}.")
+            print_line(f"Not counted because they always differ: {_listed(self._varying)}.")
         print_line(self._summary())
 
     def _summary(self) -> str:
         if not self.differing:
-            return f"{self.sent} requests were answered as recorded."
-        return f"{self.differing} of {self.sent} requests were answered otherwise than recorded."
+            return f"All {self.sent} requests got the recorded answers."
+        return f"{self.differing} of {self.sent} requests got different answers."
 
 
 class JsonReport(Report):
-    """The same for scripts: one object a line, for every difference, then the sums."""
+    """Reports as JSON Lines: an object for every difference, then the totals."""
 
     def add(self, one: ReplayedExchange) -> None:
         super().add(one)

@@ -1,4 +1,4 @@
-"""The options of every task, as the parser has them: for the page, the man page and completion."""
+"""The options of every task from the parser, for the page, the man page and completion."""
 
 import argparse
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from leverframe.command_line.task import Group, Task
 
 
 class Option(NamedTuple):
-    #: As one types it: `--port NUMBER`, `FOLDER`.
+    #: As typed: `--port NUMBER`, `FOLDER`.
     usage: str
-    #: `-o` and `--output`; empty for an argument that is known by its place.
+    #: `-o` and `--output`; empty for a positional argument.
     flags: tuple[str, ...]
     help: str
 
@@ -26,7 +26,7 @@ class Documented(NamedTuple):
 
 
 def documented_tasks(command: Task | Group) -> list[Documented]:
-    """Return the tasks of a command, with all options that its parser takes."""
+    """Return the tasks of a command with all options of its parser."""
     parsers = _choices(command_line_parser([command.name]))
     if isinstance(command, Task):
         return [Documented(command.name, command, tuple(_options(parsers[command.name])))]

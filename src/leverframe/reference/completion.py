@@ -1,4 +1,4 @@
-"""Shell completion for bash, zsh and fish, made from the table of commands."""
+"""Shell completion for bash, zsh and fish, built from the table of commands."""
 
 from collections.abc import Callable, Mapping
 
@@ -35,7 +35,7 @@ autoload -U +X bashcompinit && bashcompinit
 
 
 def print_completion(shell: str) -> None:
-    """Print the script for a shell; a shell that is starting evaluates it."""
+    """Print the script for a shell, which evaluates it at startup."""
     _, write = SCRIPTS[shell]
     print_lines(write().splitlines())
 
@@ -98,7 +98,7 @@ def zsh_completion() -> str:
     return _ZSH.format(bash=bash_completion())
 
 
-#: By shell, where its script lies and what writes it.
+#: By shell: the path of its script and the function that writes it.
 SCRIPTS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "bash": ("leverframe.bash", bash_completion),
     "zsh": ("_leverframe", zsh_completion),

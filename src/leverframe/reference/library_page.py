@@ -1,4 +1,4 @@
-"""The page of the library: what packages may import, told by its docstrings and signatures."""
+"""The page of the library: the public modules, from their docstrings and signatures."""
 
 import ast
 import inspect
@@ -14,10 +14,9 @@ MODULES = ("leverframe", "leverframe.testing")
 _OPENING = """\
 # Library
 
-What these modules export can be imported and relied on: it changes as the
-version number in `CHANGELOG.md` says. It is typed (`py.typed`), loaded when it is asked for,
-and starts nothing and sets nothing by being imported. Everything else in the package is the
-program's own.
+The exports of these modules are stable: they change only as the version number in `CHANGELOG.md`
+indicates. They are typed (`py.typed`) and loaded lazily; importing them starts nothing and changes
+no global state. Everything else in the package is internal.
 """
 
 
@@ -71,7 +70,7 @@ class _Verbatim(str):
 
 
 def _shown_default(default: Any) -> Any:
-    """Return a default that can be read: one that is an object is told as such."""
+    """Return a readable default; objects are replaced by a placeholder."""
     if (
         default is inspect.Parameter.empty
         or default is None
@@ -95,13 +94,13 @@ def _members(cls: type) -> Iterator[tuple[str, Any]]:
             is_shown = callable(value) or isinstance(value, property | classmethod | staticmethod)
             if not name.startswith("_") and is_shown and name not in seen:
                 seen.add(name)
-                # What has no docstring does what the protocol says.
+                # A member without a docstring behaves as its protocol describes.
                 if _summary(value) and not _summary(value).startswith("Do nothing"):
                     yield name, value
 
 
 def attributes_of(cls: type) -> dict[str, str]:
-    """Return the public attributes that are no properties, each with the comment before it."""
+    """Return the public attributes other than properties, each with the comment before it."""
     found: dict[str, str] = {}
     for owner in cls.__mro__:
         if owner.__module__.startswith("leverframe"):
@@ -145,7 +144,7 @@ def _declared(
 
 
 def _type_of(statement: ast.AnnAssign | ast.Assign) -> str:
-    """Return the declared type, where nothing else is said."""
+    """Return the declared type, for attributes without a comment."""
     if isinstance(statement, ast.Assign):
         return ""
     return f"`{ast.unparse(statement.annotation)}`."

@@ -1,4 +1,4 @@
-"""The man page `leverframe(1)`, made from the table of commands."""
+"""The man page `leverframe(1)`, built from the table of commands."""
 
 from collections.abc import Iterator
 
@@ -21,23 +21,23 @@ HTTP command interface, on a simulated board or on the pins and buses of a Linux
 .PP
 .B leverframe help
 .I COMMAND
-shows the same as this page."""
+shows the same help."""
 _CLOSING = """\
 .SH FILES
 .TP
 .I data/
-The data folder of a controller; --data names another one.
+The default data folder of a controller; --data selects another folder.
 .TP
 .I /etc/leverframe/NAME.toml
 The configuration of the service leverframe@NAME.
 .SH ENVIRONMENT
 Every option of
 .B leverframe run
-is also a variable: LEVERFRAME_PORT for --port."""
+is also an environment variable: LEVERFRAME_PORT for --port."""
 
 
 def man_page() -> str:
-    """Write the page in the language of troff."""
+    """Write the page in troff format."""
     lines = [f'.TH LEVERFRAME 1 "" "leverframe {__version__}" "User Commands"', _OPENING]
     lines.append(".SH COMMANDS")
     for command in COMMANDS:
@@ -48,6 +48,8 @@ def man_page() -> str:
             lines += _paragraphs(task.task.description or sentence(task.task.help))
             for option in task.options:
                 lines += [".TP", f".B {escaped(option.usage)}", escaped(option.help) or "\\&"]
+            if task.task.exit_status:
+                lines += [".PP", escaped(f"Exit status: {task.task.exit_status}.")]
     lines.append(".SH EXIT STATUS")
     for number, text in EXIT_CODES.items():
         lines += [".TP", f".B {number}", escaped(text)]
@@ -63,7 +65,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Keep text from being taken for a request, and hyphens from becoming dashes."""
+    """Escape text so that troff reads neither requests nor dashes in it."""
     marked = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(
         f"\\&{line}" if line[:1] in (".", "'") else line for line in marked.split("\n")

@@ -1,8 +1,8 @@
-"""The settings that a row changes, found by performing it.
+"""The settings that a row changes, found by trial.
 
-Many rows only name a setting; what the others change is in their code. So every row is performed
-on a stage, with each of its fields in turn at each of its examples, and the settings before and
-after are compared.
+Many rows only name a setting; the remaining rows change settings in code. Therefore every row is
+performed on a stage, with each of its fields in turn at each of its examples, and the settings
+before and after are compared.
 """
 
 from collections.abc import Iterator, Mapping
