@@ -13,14 +13,14 @@ from leverframe.units.inventory import is_inventory, load_inventory
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
 
-#: Units that are named before one mistake of a file that they share.
+#: Number of units listed before a mistake of a file that they share.
 SHOWN_NAMES = 3
 
 
 def check(files: list[Path]) -> int:
     """Print every mistake in unit files and inventories; return whether there are any."""
     wrong = [line for file in files for line in _mistakes(file)]
-    print_lines(wrong or [f"{len(files)} checked, no mistake found."])
+    print_lines(wrong or [f"{len(files)} checked, no mistakes found."])
     return NO if wrong else DONE
 
 

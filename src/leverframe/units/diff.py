@@ -1,4 +1,4 @@
-"""`leverframe unit diff`: what differs between two units, by what it means."""
+"""`leverframe unit diff`: the differences between two units, by meaning."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ from leverframe.units.unit_comparison import (
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.visits import print_failures, read_unit, visit_units
 
-#: So many parts that a side cannot tell are named, and the rest is counted.
+#: Number of unknown parts of a side that are named; the rest is counted.
 MAX_NAMED = 8
 
 
@@ -47,7 +47,7 @@ async def diff(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Print what differs; return whether anything does, as an exit code."""
+    """Print the differences; return whether there are any, as an exit status."""
     branches = branches_in(only)
     if is_inventory_file(first):
         inventory = load_inventory(Path(first))
@@ -57,8 +57,8 @@ async def diff(
         return await _diff_inventory(order, as_json=as_json, verbose=verbose)
     if len(others) != 1 or group is not None or files is not None:
         raise NotComparable(
-            "Name two sides, such as http://192.168.1.10 north.toml; or an inventory, whose units"
-            " are compared with their files."
+            "Name two sides, such as http://192.168.1.10 north.toml; or an inventory, whose"
+            " units are compared with their files."
         )
     sides = await compared_sides(first, others[0], asked_login(user), ca_file, branches)
     result = compared(*(restricted(side, branches) for side in sides))
@@ -85,7 +85,7 @@ def _wanted_of(
     folder: Path | None,
     branches: tuple[str, ...],
 ) -> Callable[[InventoryUnit, Profile], UnitFile]:
-    """Return what reads the file of a unit: the one that the inventory names, or in a folder."""
+    """Return the reader of a unit's file: the file in the inventory, or in a folder."""
     pulled = {} if folder is None else files_of_units(folder, units)
 
     def wanted(unit: InventoryUnit, profile: Profile) -> UnitFile:
@@ -96,7 +96,10 @@ def _wanted_of(
         else:
             file = inventory.wanted(unit, profile, need_secrets=False, only=branches)
         if file is None:
-            raise NotComparable("The inventory names no file for it; add one, or --files FOLDER.")
+            raise NotComparable(
+                "The inventory names no file for it; add a file to the inventory, or use --files"
+                " FOLDER."
+            )
         return file
 
     return wanted
@@ -124,7 +127,7 @@ async def _diff_inventory(order: _InventoryOrder, *, as_json: bool, verbose: boo
 
 
 def restricted(side: ComparedUnit, branches: tuple[str, ...]) -> ComparedUnit:
-    """Return a side that speaks about these branches alone; all of them if none is named."""
+    """Return a side restricted to these branches; the whole side without branches."""
     if not branches:
         return side
     return replace(side, speaks=lambda path: is_part_of(path, branches) and side.speaks(path))
@@ -137,7 +140,7 @@ async def compared_sides(
     ca_file: str | None,
     only: tuple[str, ...] = (),
 ) -> tuple[ComparedUnit, ComparedUnit]:
-    """Read both sides; a unit file without a version is taken as of that of the other side."""
+    """Read both sides; a unit file without a version gets the version of the other side."""
     sides = {
         named: await side_of(named, login, ca_file)
         for named in (first, second)
@@ -151,7 +154,7 @@ async def compared_sides(
 
 
 def lines_of(result: UnitDifference) -> Iterator[str]:
-    """Yield the lines that tell people what differs."""
+    """Yield the lines that describe the differences."""
     yield f"- {result.first}, {result.first_version}"
     yield f"+ {result.second}, {result.second_version}"
     yield from (str(one) for one in (*result.differences, *result.cannot_hold))
@@ -163,7 +166,7 @@ def lines_of(result: UnitDifference) -> Iterator[str]:
             f"{f' and {more} more' if more > 0 else ''}: {unknown.reason}"
         )
     count = len(result.differences) + len(result.cannot_hold)
-    known = " as far as both can tell" if result.cannot_tell else ""
+    known = "as far as both show it" if result.cannot_tell else ""
     yield f"{_counted(count)}." if count else f"The same{known}."
 
 

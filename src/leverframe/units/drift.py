@@ -1,4 +1,4 @@
-"""What differs between a unit and its file: only what the file names and the unit can tell."""
+"""Differences between a unit and its file: only settings in the file that the unit shows."""
 
 from msgspec import Struct
 
@@ -9,14 +9,14 @@ from leverframe.units.unit_file import UnitFile
 
 
 class DriftedSetting(Struct, frozen=True):
-    """A setting that is not as the file wants it, with values as a unit file writes them."""
+    """A setting that differs from the file, with values as a unit file writes them."""
 
     path: str
     unit: str
     file: str
 
     def __str__(self) -> str:
-        """Name it as the file does, without a full stop, in whatever language that is read."""
+        """Describe it in the terms of the file, without a full stop, independent of language."""
         return f"{key_of(self.path)} is {self.unit}, not {self.file}"
 
 
@@ -34,7 +34,7 @@ def compared_with(file: UnitFile, pulled: PulledUnit) -> UnitDifference:
         "the unit",
         pulled.profile,
         pulled.settings,
-        # What may be another value is no reason to wake somebody.
+        # A possible difference is no reason for an alarm.
         unread={**pulled.lossy, **pulled.unread},
     )
     wanted = ComparedUnit(

@@ -25,7 +25,7 @@ def _counted(count: int, first: int = 1) -> tuple[str, ...]:
     return tuple(str(number) for number in range(first, first + count))
 
 
-#: What the places of each list of branches are called; numbers as the pages count them.
+#: The labels for the places of each list of branches; numbers as on the pages.
 PLACES = {
     "outputs": labels.OUTPUTS,
     "pwm": labels.PWMS,
@@ -71,15 +71,15 @@ _KINDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a
 
 
 class BadBranch(ErrorForPeople):
-    """A branch that unit files do not have: which one, and all that they have."""
+    """Unknown branches of unit files, with all known ones."""
 
 
 class BadEntry(ErrorForPeople, ValueError):
-    """A value that does not fit its key: what is allowed, without the value."""
+    """A value that does not fit its key: the allowed values, without the value."""
 
 
 def key_of(path: str) -> str:
-    """Return the key in a unit file of a path of the tree."""
+    """Return the key in a unit file for a path of the tree."""
     steps, keys = path.split("."), list[str]()
     for index, step in enumerate(steps):
         places = PLACES.get(pattern_of(".".join(steps[:index])))
@@ -88,7 +88,7 @@ def key_of(path: str) -> str:
 
 
 def path_of(key: str) -> str | None:
-    """Return the path of a key, or of a table of keys; None if there is no such one."""
+    """Return the path of a key, or of a table of keys; None if there is none."""
     node: type[Node] | None = Settings
     is_list, path = False, ""
     for step in key.split("."):
@@ -109,7 +109,7 @@ def path_of(key: str) -> str | None:
 
 
 def branches_in(text: str | None) -> tuple[str, ...]:
-    """Return the branches of unit files in a list such as `outputs,rules`; refuse any other."""
+    """Return the branches of unit files in a list such as `outputs,rules`; reject unknown ones."""
     if text is None:
         return ()
     known = [name for name in Settings.__struct_fields__ if name != "profile"]
@@ -126,7 +126,7 @@ def branches_in(text: str | None) -> tuple[str, ...]:
 
 
 def is_part_of(path: str, parts: Iterable[str]) -> bool:
-    """Return whether a setting is one of the given, or stands in a branch that is given."""
+    """Return whether a setting is among the paths, or within one of them."""
     return any(path == part or path.startswith(f"{part}.") for part in parts)
 
 
@@ -148,7 +148,7 @@ def type_at(pattern: str) -> Any:
 
 
 def value_from_file(path: str, given: Any) -> Any:
-    """Convert what a file says to the value of a setting; raise `BadEntry`."""
+    """Convert a value of a file to the value of a setting; raise `BadEntry`."""
     pattern = pattern_of(path)
     if pattern in DURATIONS and isinstance(given, str):
         return _seconds(given, type_at(pattern))
@@ -164,7 +164,7 @@ def value_from_file(path: str, given: Any) -> Any:
 
 
 def value_for_file(path: str, value: Any) -> Any:
-    """Return the value of a setting as people write it."""
+    """Return the value of a setting as users write it."""
     pattern = pattern_of(path)
     written = value
     if pattern in DURATIONS:
@@ -188,7 +188,7 @@ def value_for_file(path: str, value: Any) -> Any:
 
 
 def kind_words(pattern: str) -> str:
-    """Return what kind of value a key takes."""
+    """Return the kind of value that a key accepts."""
     if pattern in DURATIONS:
         return 'a duration such as "90s" or "1h30m", or a number of seconds'
     if pattern in TIMES:

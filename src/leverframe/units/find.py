@@ -1,4 +1,4 @@
-"""`leverframe unit find`: the units in the network, or at the addresses that are named."""
+"""`leverframe unit find`: find units in the network or at given addresses."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ from leverframe.units.searching import FoundUnit, doubles, look_at
 from leverframe.units.targets import guarded_logins, inventory_at
 
 MAX_LISTEN_S = 60.0
-#: So much of a digest tells two apart for people; JSON has all of it.
+#: Length of the digest prefix in tables; JSON contains the whole digest.
 SHOWN_DIGEST = 12
 _HEADS = ("address", "name", "MAC", "hardware", "software", "settings", "sign-in")
 
 
 class CannotFind(ErrorForPeople):
-    """The search cannot begin: one sentence."""
+    """The search cannot start: one sentence."""
 
 
 async def find_units(
@@ -41,10 +41,10 @@ async def find_units(
     as_json: bool,
     out: Path | None,
 ) -> int:
-    """Print a line for each unit that is found; the answer is no where a unit is missing."""
+    """Print a line for each unit found; return 1 if a unit is missing."""
     refuse_present(out)
     if not 0 < listen_s <= MAX_LISTEN_S:
-        raise CannotFind(f"Listen for more than 0 and at most {MAX_LISTEN_S:.0f} seconds.")
+        raise CannotFind(f"--listen must be more than 0 and at most {MAX_LISTEN_S:.0f} seconds.")
     named = addresses_from_names(addresses)
     known = inventory_at(inventory)
     logins = guarded_logins(user, named, known)
@@ -59,10 +59,10 @@ async def find_units(
 
 
 def _write_inventory(out: Path, found: list[FoundUnit], *, as_json: bool) -> list[str]:
-    """Write the found units to a new file; return what is to be said about it."""
+    """Write the found units to a new file; return a report."""
     inventory = found_inventory(found)
     if not inventory.size:
-        return [f"{out} is not written: no unit was found.", *inventory.remarks]
+        return [f"{out} was not written: no units were found.", *inventory.remarks]
     with out.open("x", encoding="utf-8") as file:
         file.write(inventory.text)
     if not as_json:
@@ -71,19 +71,22 @@ def _write_inventory(out: Path, found: list[FoundUnit], *, as_json: bool) -> lis
 
 
 def _unused(named: list[str], found: list[FoundUnit]) -> list[str]:
-    """Return the addresses of ranges and networks at which nothing answers."""
+    """Return the unused addresses of ranges and networks."""
     known = {unit.address for unit in found}
     return [address for address in named if address not in known]
 
 
 def _withheld(found: list[FoundUnit]) -> Iterator[str]:
-    """Yield which units were not sent the login, and what to do about that."""
+    """Yield which units did not get the login, with advice."""
     addresses = [unit.address for unit in found if unit.is_login_withheld]
     if addresses:
-        yield f"The login was not sent to {', '.join(addresses)}: any device can answer a search."
         yield (
-            "Name the addresses that are yours, or pass --inventory with their address and MAC"
-            " address."
+            f"The login was not sent to {', '.join(addresses)}, because any device can answer a"
+            " search."
+        )
+        yield (
+            "Name the addresses of your units, or use --inventory with their addresses and MAC"
+            " addresses."
         )
 
 
@@ -91,7 +94,7 @@ async def _heard(listen_s: float) -> list[HeardUnit]:
     by_question, by_name = await asyncio.gather(
         ask_everybody(listen_s=listen_s), hear_announced(listen_s=listen_s)
     )
-    # Who is heard both ways is the same unit; its own answer has the plain name.
+    # A unit found both ways is the same unit; its own answer has the plain name.
     macs = {unit.mac for unit in by_question}
     return [*by_question, *(unit for unit in by_name if unit.mac not in macs)]
 
@@ -105,7 +108,7 @@ def _print(found: list[FoundUnit], unused: list[str], *, as_json: bool) -> None:
     if present:
         _print_table(present)
     else:
-        print_line("No unit was found.")
+        print_line("No units were found.")
     print_lines(f"{unit.address}: {unit.trouble}" for unit in found if unit.trouble)
     if unused and present:
         count = len(unused) + len(found)

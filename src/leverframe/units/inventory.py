@@ -36,7 +36,7 @@ from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.watch_table import WatchTable, read_watch_table
 
-#: Letters of a name that is a file, and names in a line; the remaining ones are counted.
+#: Maximum length of a name, which is also a file name, and of names in a line.
 _MAX_LETTERS, MAX_NAMES = 64, 6
 _SHARED: dict[str, tuple[type, str]] = {
     "file": (str, 'the name of a unit file such as "north.toml"'),
@@ -59,19 +59,19 @@ _TOP: dict[str, tuple[type, str]] = {
 
 
 class InventoryUnit(Struct, frozen=True):
-    """One unit of an inventory, with what its groups say."""
+    """One unit of an inventory, with the keys of its groups."""
 
     name: str
     address: str
     groups: tuple[str, ...] = ()
-    #: The unit file that says what it should be.
+    #: The unit file with its wanted settings.
     file: Path | None = None
-    #: Capital letters and colons; empty where it is not told.
+    #: In capital letters with colons; empty if unknown.
     mac: str = ""
     user: str | None = None
     password: str | None = None
     values: Mapping[str, Value] = {}
-    #: Where the inventory names it.
+    #: Its place in the inventory.
     line: FileLine = FileLine("", 1)
 
 
@@ -86,7 +86,7 @@ class Inventory(Struct, frozen=True):
     def selected(
         self, names: tuple[str, ...] = (), group: str | None = None
     ) -> list[InventoryUnit]:
-        """Return the units of these names or addresses, all if none is given, of one group."""
+        """Return the units with these names or addresses, by default all, of one group."""
         known = {unit.name: unit for unit in self.units}
         known |= {unit.address: unit for unit in self.units}
         for name in names:
@@ -107,7 +107,7 @@ class Inventory(Struct, frozen=True):
         need_secrets: bool = True,
         only: Collection[str] = (),
     ) -> UnitFile | None:
-        """Read the unit file of a unit that is of a version; None if it has none."""
+        """Read the unit file of a unit for a version; None if it has none."""
         if unit.file is None:
             return None
         return load_unit_file(
@@ -134,7 +134,7 @@ def load_inventory(path: Path, *, need_secrets: bool = True) -> Inventory:
 
 
 def is_inventory(document: Mapping[str, Any]) -> bool:
-    """Return whether a document is an inventory and no unit file."""
+    """Return whether a document is an inventory and not a unit file."""
     return isinstance(document.get("units"), dict)
 
 
@@ -221,9 +221,11 @@ class _Reading:
 
     def _address(self, given: str | None, name: str, place: TomlPath) -> str:
         if given is None:
-            # One of the wrong type has been reported already.
+            # A value of the wrong type was already reported.
             if not any(problem.key == f"units.{name}.address" for problem in self.problems):
-                self.wrong(place, f"units.{name} lacks address, such as http://192.168.1.10.")
+                self.wrong(
+                    place, f"units.{name} has no address; add one such as http://192.168.1.10."
+                )
             return ""
         try:
             parts = urlsplit(given)
@@ -234,11 +236,11 @@ class _Reading:
         except ValueError:
             is_usable = False
         if not is_usable:
-            # An address may hold a password, which is not repeated.
+            # An address may contain a password, which is not repeated.
             self.wrong(
                 (*place, "address"),
-                f"units.{name}.address is not an address of a unit; write it like"
-                " http://192.168.1.10, without a name, a password or a path.",
+                f"units.{name}.address is not the address of a unit; write it like"
+                " http://192.168.1.10, without user, password or path.",
             )
         return given.rstrip("/")
 
@@ -273,8 +275,8 @@ class _Reading:
             if value and other is not unit:
                 self.wrong(
                     ("units", unit.name, field),
-                    f"units.{unit.name} has the {field} of units.{other.name}, {value}; each unit"
-                    " has its own.",
+                    f"units.{unit.name} has the same {field} as units.{other.name}, {value}; it"
+                    " must be unique.",
                 )
 
     def wrong(self, place: TomlPath, sentence: str) -> None:
@@ -286,7 +288,7 @@ class _Reading:
 
 
 def plain_name(text: str, address: str) -> str:
-    """Return a name of letters, digits, `-` and `_` alone; of a nameless unit, by its address."""
+    """Return a name of only letters, digits, `-` and `_`; for a nameless unit, from its address."""
     words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in text).split()
     if words:
         return "-".join(words)[:_MAX_LETTERS]
@@ -295,7 +297,7 @@ def plain_name(text: str, address: str) -> str:
 
 
 def distinct_names(names: Iterable[str]) -> list[str]:
-    """Add numbers to names that come again, also where only capitals differ, as in some folders."""
+    """Number repeated names, also those that differ only in case, as in some file systems."""
     found: dict[str, str] = {}
     for name in names:
         number, distinct = 1, name
@@ -317,7 +319,7 @@ def count_units(count: int) -> str:
 
 
 def name_units(names: Collection[str]) -> str:
-    """Name units in one line; of many the first ones."""
+    """List units in one line; of many only the first."""
     if len(names) <= MAX_NAMES:
         return ", ".join(names)
     shown = [*names][: MAX_NAMES - 1]

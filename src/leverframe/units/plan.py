@@ -1,4 +1,4 @@
-"""`leverframe unit plan`: what would be sent to units so that they become what a file says."""
+"""`leverframe unit plan`: plan the commands that bring units to the settings of a file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ from leverframe.units.visits import FailedUnit, print_failures, visit_units
 
 class PlannedUnits(NamedTuple):
     plans: list[UnitPlan]
-    #: Why there is no plan for a unit, in its order.
+    #: Reasons why a unit has no plan, in the order of the units.
     failed: list[FailedUnit]
 
 
@@ -47,7 +47,7 @@ async def plan_units(
     only: str | None,
     verbose: bool,
 ) -> int:
-    """Print the plans; the answer is no where something that is wanted is not reached."""
+    """Print the plans; return 1 if a wanted setting is not reached."""
     selection = Selection.of(file, inventory, only)
     logins = Logins(user, selection.inventory)
     targets = selection.targets(units, group, logins)
@@ -79,19 +79,19 @@ def show_plans(file: Path, units: list[str], user: str | None, curl: bool, as_js
 
 
 def select_plans(plans: Sequence[UnitPlan], units: Sequence[str]) -> list[UnitPlan]:
-    """Return the plans of these units, by name or address; all of them if none is named."""
+    """Return the plans of these units, by name or address; by default all."""
     known = {name for plan in plans for name in (plan.unit, plan.address)}
     for unit in units:
         if unit not in known:
             about = ", ".join(plan.unit for plan in plans)
-            raise BadPlan(f"The plan is not about {unit}; it is about {about}.")
+            raise BadPlan(f"The plan does not include {unit}; it includes {about}.")
     return [plan for plan in plans if not units or {plan.unit, plan.address} & set(units)]
 
 
 def print_plans(
     plans: Sequence[UnitPlan], failed: int = 0, *, as_json: bool, verbose: bool
 ) -> None:
-    """Print plans, for scripts or as few lines as say what is sent to which units."""
+    """Print plans as JSON, or with as few lines as describe what is sent to which units."""
     if as_json:
         for plan in plans:
             print_json(shown(plan))
@@ -100,7 +100,7 @@ def print_plans(
 
 
 async def planned(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits:
-    """Read units and plan for them, some at a time; a plan that is not proven is no plan."""
+    """Read units and plan for them, several in parallel; an unverified plan is rejected."""
 
     async def one(target: TargetUnit) -> UnitPlan:
         async with paced_client(target.address, target.login, ca_file) as client:
@@ -111,7 +111,7 @@ async def planned(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits
 
 
 def shown(plan: UnitPlan) -> dict[str, object]:
-    """Return a plan as others may see it."""
+    """Return a plan without secrets."""
     return {
         "event": "planned",
         "unit": plan.unit,
@@ -135,7 +135,7 @@ def shown(plan: UnitPlan) -> dict[str, object]:
 
 
 def _futures(plan: UnitPlan, scenario: Path | None, readings: Path | None, for_s: float) -> WhatIf:
-    """Compare what will be with and without the plan, by plants or by recorded readings."""
+    """Compare the future with and without the plan, on plants or recorded readings."""
     engine = Engine(plan.profile, plan.settings_before(), Config().zone(), {})
     change = TriedChange(plan.settings_after())
     if readings is None:

@@ -1,7 +1,7 @@
-"""The settings that a recording of a unit shows: as `unit pull` reads them, from recorded answers.
+"""The settings in a recording of a unit, read as by `unit pull` from recorded answers.
 
-Of each file the first answer counts, because a twin begins where the recording began; or the last,
-for what the unit was in the end.
+For each file the first answer counts, because a twin begins where the recording begins; or the
+last, for the state at the end.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ NOT_RECORDED = "is not in the recording"
 
 
 def recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUnit:
-    """Return what a recording tells of the unit, and what it does not."""
+    """Return the settings in a recording, and what it does not contain."""
     answers: dict[str, RecordedAnswer] = {}
     for one in read_recording(recording):
         is_whole = one.answer.status == 200 and not one.answer.body.left_out
@@ -51,7 +51,7 @@ def _content(path: str, answer: RecordedAnswer | None) -> FileContent:
 
 
 def content_of_unit(unit: PulledUnit) -> Content:
-    """Return what was read as the content of a backup, which twins of other versions take, too."""
+    """Return the settings as the content of a backup, which twins of other versions also accept."""
     changed = difference(defaults(unit.profile), unit.settings)
     return Content(
         unit.profile,

@@ -40,9 +40,9 @@ def save_unit_file(
     unread: Collection[str] = (),
     opening: str = "",
 ) -> dict[str, str]:
-    """Write settings to a unit file, new or in place; return the secrets that it refers to.
+    """Write settings to a unit file, new or in place; return its secrets.
 
-    What is unread is left as the file has it.
+    Unread settings stay as they are in the file.
     """
     if path.exists():
         text, secrets = _rewritten(path, settings, profile, unread)
@@ -68,14 +68,14 @@ def _check(
     unread: Collection[str],
     secrets: dict[str, str],
 ) -> None:
-    """Refuse to write a file that does not say what it should."""
+    """Refuse to write a file that would not have the right settings."""
     known = KnownSecrets({}, secrets)
     said = load_unit_file(written, profile=profile, secrets=known, need_secrets=False)
     for leaf, _, _ in difference(said.settings, settings):
         if not is_part_of(leaf, (*unread, *said.unresolved)):
             raise BadUnitFile(
-                f"{path} cannot be brought up to date: {key_of(leaf)} would not be as it is read;"
-                " an included file may say it. Write to another file."
+                f"{path} cannot be updated: {key_of(leaf)} would differ from the unit, perhaps"
+                " because of an included file. Write to another file."
             )
 
 
@@ -103,7 +103,7 @@ def _rewritten(
         if change.table:
             _put(document, change.path, change.value)
     for path_of_secret in before.unresolved:
-        # A reference to what is no longer set would set it again.
+        # A reference to a setting that is no longer set would set it again.
         if not value_at(settings, path_of_secret) and not is_part_of(path_of_secret, unread):
             _put(document, path_of_secret, "")
     for place in _changed_rules(before.settings, settings, unread):
@@ -113,7 +113,7 @@ def _rewritten(
 
 
 def _with_keys(text: str, added: dict[str, Any]) -> str:
-    """Add keys of no table where they may stand: before the first table and its comment."""
+    """Add keys outside tables where they are allowed: before the first table and its comment."""
     if not added:
         return text
     lines = text.splitlines()
@@ -123,13 +123,13 @@ def _with_keys(text: str, added: dict[str, Any]) -> str:
         place -= 1
     new = [assignment(key, value) for key, value in added.items()]
     if not place:
-        # There are only comments: the first ones are about the file.
+        # There are only comments: the first ones describe the file.
         place, new = header, [*new, ""]
     return "\n".join([*lines[:place], *new, *lines[place:]]) + "\n"
 
 
 def _with_blank_lines(text: str, before: str) -> str:
-    """Separate tables that were added; where people wrote none in between, there is none."""
+    """Separate added tables with a blank line, unless the file uses none."""
     lines, known = text.splitlines(), before.splitlines()
     dense = set(pairwise(known))
     spaced = lines[:1]
@@ -142,7 +142,7 @@ def _with_blank_lines(text: str, before: str) -> str:
 def _changes(
     before: Settings, after: Settings, unread: Collection[str], secrets: dict[str, str]
 ) -> Iterator[WrittenLine]:
-    """Yield what is to be put into the file besides rules; MISSING is to be taken out."""
+    """Yield the changes of the file besides rules; MISSING removes a key."""
     seen: set[str] = set()
     for path, _, value in difference(before, after):
         if path.startswith(("profile.", "rules.")) or is_part_of(path, unread):
@@ -160,7 +160,7 @@ def _changes(
 
 
 def _entries(before: Settings, after: Settings, entry: str) -> tuple[Any, Any]:
-    """Return an entry of both trees, None where there is none; other branches always are."""
+    """Return an entry of both trees, or None if it is missing; other branches always exist."""
     if entry.rpartition(".")[0] not in NEW_ENTRIES:
         return before, after
     return value_at(before, entry), value_at(after, entry)
@@ -188,7 +188,7 @@ def _put_rule(document: Any, place: int, before: Rule | None, rule: Rule | None)
     if sentence is not None:
         _put(document, path, escaped(sentence))
         return
-    # A table cannot stand in the place of a text.
+    # A table cannot replace a text.
     _put(document, path, MISSING)
     for line in written_entry(path, rule, {}):
         _put(document, line.path, line.value)
@@ -218,7 +218,7 @@ def _put(document: Any, path: str, value: Any) -> None:
 
 
 def _item(value: Any, present: Any = None) -> Any:
-    """Return a value as a document holds it: a long list with one item a line, and its comments."""
+    """Return a value for a document: a long list with one item per line, and its comments."""
     import tomlkit
 
     if not isinstance(value, list):
@@ -232,7 +232,7 @@ def _item(value: Any, present: Any = None) -> Any:
 
 
 def _change_items(present: Any, wanted: list[Any]) -> None:
-    """Exchange, remove and insert items of a list, so that the others keep their comments."""
+    """Replace, remove and insert items of a list, so that the remaining items keep their comments."""
     matcher = SequenceMatcher(None, present.unwrap(), wanted, autojunk=False)
     for _, begin, end, first, last in reversed(matcher.get_opcodes()):
         for place, item in zip(range(begin, end), wanted[first:last], strict=False):

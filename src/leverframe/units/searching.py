@@ -24,36 +24,36 @@ from leverframe.units.mac_addresses import normal_mac, shared_macs
 from leverframe.units.pulling import pull_unit
 from leverframe.units.targets import GuardedLogins
 
-#: Addresses that are begun in a second, and that are asked at the same time.
+#: Addresses started per second, and queried in parallel.
 ADDRESSES_PER_S = 20
 AT_A_TIME = 16
-#: A unit in the same network takes the connection and answers within a second.
+#: A unit in the same network accepts a connection and answers within a second.
 ANSWER_S = 3.0
-#: For all settings; a real unit needs 5 s, because it is asked four times a second at most.
+#: For all settings; a real unit needs 5 s, because it gets at most four requests per second.
 DIGEST_S = 30.0
-#: Versions, name and MAC address in one short file that every version has.
+#: Versions, name and MAC address in one short file of every version.
 IDENTITY = "/xml/stat.xml"
-_NO_UNIT = "Something answers there, but not as a unit does."
+_NO_UNIT = "A device answers there, but not like a unit."
 
 
 class FoundUnit(Struct, frozen=True):
-    """One line of what was found; empty is what is not known."""
+    """One line of the result; empty for unknown parts."""
 
     address: str
     name: str = ""
     mac: str = ""
     hardware: str = ""
     software: str = ""
-    digest: Annotated[str, Meta(description="Of all settings that can be read.")] = ""
-    sign_in: Annotated[bool, Meta(description="Does it ask for a login?")] = False
+    digest: Annotated[str, Meta(description="Digest of all readable settings.")] = ""
+    sign_in: Annotated[bool, Meta(description="Whether it requires a login.")] = False
     is_login_withheld: Annotated[
-        bool, Meta(description="Was it not sent the login, because it may be a stranger?")
+        bool, Meta(description="Whether the login was withheld, because it may be a stranger.")
     ] = False
-    answers: Annotated[bool, Meta(description="Does anything answer at the address?")] = True
-    is_identified: Annotated[bool, Meta(description="Did it say who it is, as a unit does?")] = (
-        False
-    )
-    #: What is wrong with it, in a sentence.
+    answers: Annotated[bool, Meta(description="Whether a device answers at the address.")] = True
+    is_identified: Annotated[
+        bool, Meta(description=("Whether it showed its identity like a unit."))
+    ] = False
+    #: Its problem, in a sentence.
     trouble: str = ""
 
 
@@ -66,9 +66,9 @@ async def look_at(
     wants_digest: bool,
     expected: Collection[str] = (),
 ) -> list[FoundUnit]:
-    """Query all units that were heard, and every named address; leave out unused addresses.
+    """Query all announced units and every named address; omit unused addresses.
 
-    Where a unit is expected, such as at an address that was not named by a range, silence is said.
+    An expected unit that does not answer, such as at a single address, is reported.
     """
     known = {unit.address: unit for unit in heard}
     addresses = list(dict.fromkeys([*known, *named]))
@@ -109,7 +109,7 @@ async def _look(
                 return replace(found, is_login_withheld=logins.withholds)
             return await _asked(found, login, ca_file, wants_digest=wants_digest)
     except UnitSilent as silence:
-        # Most addresses of a range are unused; a unit that was heard a moment ago is there.
+        # Most addresses of a range are unused; a unit that was just heard is there.
         return replace(found, answers=heard is not None, trouble=str(silence))
     except ErrorForPeople as refusal:
         return replace(found, trouble=str(refusal))
@@ -125,7 +125,7 @@ async def _asked(
             try:
                 pulled = await pull_unit(client, within_s=DIGEST_S)
             except UnitError as problem:
-                # It said who it is, and then became too slow or went away.
+                # It showed its identity, and then became too slow or disappeared.
                 return replace(found, trouble=str(problem))
             found = replace(found, digest=pulled.digest)
     return found
@@ -141,7 +141,7 @@ def _identified(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
     if not answer.is_ok or mac is None or not all(who[1:]):
         return replace(found, trouble=_NO_UNIT)
     if found.mac and found.mac != mac:
-        return replace(found, trouble=f"It tells two MAC addresses: {found.mac} and {mac}.")
+        return replace(found, trouble=f"It shows two MAC addresses: {found.mac} and {mac}.")
     name, hardware, software = who
     return replace(
         found,
@@ -154,10 +154,10 @@ def _identified(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
 
 
 def doubles(found: Iterable[FoundUnit]) -> list[str]:
-    """Return a sentence for each MAC address that units at several addresses tell."""
+    """Return a sentence for each MAC address that units at several addresses show."""
     macs = shared_macs((unit.address, unit.mac) for unit in found)
     return [
-        f"{mac} is told by several: {', '.join(addresses)}. Either it is one unit that has these"
-        " addresses, or one of them has taken the place of another."
+        f"Several addresses show the MAC address {mac}: {', '.join(addresses)}. Either it is one"
+        " unit with these addresses, or one of them replaced another."
         for mac, addresses in macs.items()
     ]

@@ -37,23 +37,23 @@ from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 
-#: What was read of the unit, in the data folder of the controller that took its place.
+#: The settings read from the unit, in the data folder of the controller that replaces it.
 TAKEN_OVER = "taken-over.json"
 _ACCESS = "access."
 
 
 class CannotTakeOver(ErrorForPeople):
-    """The place of a unit cannot be taken: one sentence."""
+    """The unit cannot be taken over: one sentence."""
 
 
 class TakenOver(Struct, frozen=True):
-    """The unit as it was when its place was taken."""
+    """The unit as it was at the take-over."""
 
     address: str
     hw: str
     sw: str
     mac: str
-    #: What the controller began with, where it differs from the factory settings; secrets sealed.
+    #: Initial differences of the controller from the factory settings; secrets encrypted.
     settings: dict[str, Any]
     unread: dict[str, str]
 
@@ -62,7 +62,7 @@ class TakenOver(Struct, frozen=True):
         return Profile(self.hw, self.sw)
 
     def tree(self, key: Path) -> Settings:
-        """Return what the controller began with; the key is that of its data folder."""
+        """Return the initial settings of the controller; the key is that of its data folder."""
         opened = EncryptingStore(MemoryStore(), key).opened(Stored(dict(self.settings), {}))
         settings, _ = settings_from_leaves(self.profile, opened.settings)
         return settings
@@ -78,7 +78,7 @@ async def take_over(
     port: int | None,
     file: Path | None = None,
 ) -> None:
-    """Read a unit; make the data folder and the configuration of a controller in its place."""
+    """Read a unit; create the data folder and the configuration of a controller that replaces it."""
     _refuse_to_overwrite(data, config_out)
     login = asked_login(user)
     asks_login = await _asks_for_login(unit, ca_file)
@@ -87,7 +87,7 @@ async def take_over(
         pulled = await pull_unit(client)
     mac = normal_mac(pulled.identity.mac)
     if mac is None:
-        raise CannotTakeOver(f"{unit} tells no MAC address, by which its clients know it.")
+        raise CannotTakeOver(f"{unit} shows no MAC address, by which its clients identify it.")
     settings = await _with_account(pulled.settings, login if asks_login else None)
     completed = (
         CompletedSettings(settings) if file is None else await complete(settings, pulled, file)
@@ -104,9 +104,11 @@ async def take_over(
 
 def _refuse_to_overwrite(data: Path, config_out: Path) -> None:
     if config_out.exists():
-        raise CannotTakeOver(f"{config_out} is there already; name another file with --config-out.")
+        raise CannotTakeOver(f"{config_out} already exists; choose another file with --config-out.")
     if (data / STORE_NAME).exists():
-        raise CannotTakeOver(f"{data} holds a controller already; name a new folder with --data.")
+        raise CannotTakeOver(
+            f"{data} already contains a controller; choose a new folder with --data."
+        )
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -123,7 +125,7 @@ async def _asks_for_login(unit: str, ca_file: str | None) -> bool:
 
 
 async def _with_account(settings: Settings, login: UnitLogin | None) -> Settings:
-    """Let the account that was used on the unit be the administrator's."""
+    """Make the account used on the unit the administrator's account."""
     if login is None:
         return settings
     hashed = await Passwords().hash(login.password)
@@ -145,7 +147,7 @@ def _changed(profile: Profile, settings: Settings) -> Iterator[tuple[str, Any]]:
 async def _write_store(
     data: Path, pulled: PulledUnit, settings: Settings, live: LiveReading
 ) -> dict[str, Any]:
-    """Make the data folder of the controller; return its settings with secrets sealed."""
+    """Create the data folder of the controller; return its settings with encrypted secrets."""
     kept = profile_rows(pulled.profile)
     if settings.energy_remember:
         kept |= {
@@ -176,7 +178,7 @@ def _configuration(pulled: PulledUnit, mac: str, data: Path, host: str, port: in
     if pulled.identity.name:
         keys["name"] = pulled.identity.name
     lines = (f"{key} = {as_toml(value)}\n" for key, value in keys.items())
-    return f"# In the place of the unit at {pulled.identity.address}.\n" + "".join(lines)
+    return f"# Replaces the unit at {pulled.identity.address}.\n" + "".join(lines)
 
 
 def _print_report(
@@ -193,14 +195,14 @@ def _print_report(
         if not is_told and not (has_account and path.startswith(_ACCESS)):
             print_line(f"not taken over: {key_of(path)}: {why}")
     for path, why in sorted(pulled.lossy.items()):
-        print_line(f"perhaps not exact: {key_of(path)}: {why}")
+        print_line(f"possibly inexact: {key_of(path)}: {why}")
     if has_account and not any(path.startswith(_ACCESS) for path in told):
         print_line(
-            "Of the accounts the one that you signed in with is taken over, and no other; name the"
-            " others in a unit file, with --file."
+            "Only the account that you signed in with is taken over; name the remaining accounts"
+            " in a unit file, with --file."
         )
-    print_line("States of outputs and event variables begin as after a start.")
+    print_line("Outputs and event variables start as after a restart.")
     print_line(
-        f"Start it with `leverframe run --config {config_out}` where the clients look for the unit:"
-        " at its address, with the unit off."
+        f"Start it with `leverframe run --config {config_out}` at the address of the unit, after"
+        " you have switched the unit off."
     )

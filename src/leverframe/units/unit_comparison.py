@@ -41,7 +41,7 @@ from leverframe.units.unit_text import toml_value
 
 _ABSENT = "nothing"
 _SECRET = "(secret)"
-#: Of a list of values, so many differing ones are told.
+#: Number of differing list items that are shown.
 MAX_ITEMS = 8
 
 
@@ -52,27 +52,27 @@ class NotComparable(ErrorForPeople, ValueError):
 class ComparedUnit(Struct, frozen=True):
     """One side of a comparison."""
 
-    #: What it is called: an address, or a file.
+    #: Its title: an address or a file.
     title: str
     profile: Profile
     settings: Settings
-    #: Path -> why this side cannot tell it; a branch stands for all below it.
+    #: Path -> why this side does not show it; a branch includes everything below it.
     unread: Mapping[str, str] = {}
-    #: Path -> what may be lost in what it tells.
+    #: Path -> what may be incomplete.
     lossy: Mapping[str, str] = {}
-    #: Whether this side speaks about a path at all.
+    #: Whether this side mentions a path at all.
     speaks: Callable[[str], bool] = lambda path: True
 
 
 class SettingDifference(Struct, frozen=True, omit_defaults=True):
-    """One thing that is different on the two sides; secrets are named and never shown."""
+    """A difference between the two sides; secrets are named but never shown."""
 
     #: As in a unit file.
     key: str
     words: str
     first: str
     second: str
-    #: Why it may be no difference, or why it stays one.
+    #: Why it may not be a difference, or why it remains.
     note: str = ""
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class SettingDifference(Struct, frozen=True, omit_defaults=True):
 
 
 class CannotHold(Struct, frozen=True):
-    """Something of one side that the version of the other does not have."""
+    """A setting of one side that the version of the other does not have."""
 
     version: str
     key: str
@@ -96,7 +96,7 @@ class CannotHold(Struct, frozen=True):
 
 
 class CannotTell(Struct, frozen=True):
-    """What one side does not know."""
+    """A setting that one side does not show."""
 
     side: str
     keys: tuple[str, ...]
@@ -120,7 +120,7 @@ class UnitDifference(Struct, frozen=True):
 
 
 def compared(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
-    """Compare two units; what differs is told as first and second."""
+    """Compare two units; differences are reported as first and second."""
     pair = _same_version(first, second)
     one, other = _with_unknown_alike(*pair.settings, first, second)
     return UnitDifference(
@@ -144,7 +144,7 @@ def _cannot_hold(lost: NotCarriedOver, version: Profile) -> CannotHold:
 
 
 class _Pair(Struct):
-    """The settings of both sides as those of one version, and what that could not hold."""
+    """The settings of both sides in one version, and those that it does not support."""
 
     settings: tuple[Settings, Settings]
     version: Profile
@@ -177,9 +177,9 @@ def _is_unknown(path: str, *sides: ComparedUnit) -> bool:
 def _with_unknown_alike(
     one: Settings, other: Settings, first: ComparedUnit, second: ComparedUnit
 ) -> tuple[Settings, Settings]:
-    """Take from the other side what one does not know of rules and schedule entries.
+    """Copy unknown parts of rules and schedule entries from the other side.
 
-    These are compared as a whole, so that a part that is not known would make all of it differ.
+    These are compared as a whole, so an unknown part would make all of it differ.
     """
     for path in (path for path in first.unread if path.startswith(ENTRIES)):
         one = with_part_of(other, one, path)
@@ -203,7 +203,7 @@ def _differences(
 
 
 def _are_hashes(path: str, before: Any, after: Any) -> bool:
-    """Return whether only hashes are known, of which two of the same password differ, too."""
+    """Return whether only hashes are known, which differ even for equal passwords."""
     return path.startswith("access.") and path.endswith(".password") and before and after
 
 
@@ -228,7 +228,7 @@ def _shown(path: str, value: Any) -> str:
 def _items_that_differ(
     path: str, before: tuple[Any, ...], after: tuple[Any, ...]
 ) -> tuple[str, str]:
-    """Return of two long lists only what differs, with its place counted from 1."""
+    """Return the differing items of two long lists, with places counted from 1."""
     if max(len(before), len(after)) <= MAX_ITEMS:
         return words_of_value(path, before), words_of_value(path, after)
     pairs = zip(before, after, strict=False)
@@ -246,12 +246,12 @@ def _note(path: str, before: Any, after: Any, first: ComparedUnit, second: Compa
     for side in (first, second):
         lossy = reason_at(side.lossy, path)
         if lossy:
-            return f"{side.title} tells it with loss: {lossy}"
+            return f"{side.title} shows it incompletely: {lossy}"
     if first.profile != second.profile:
         for side, value in ((first, after), (second, before)):
             standard = _standard(path, side.profile)
             if value is not MISSING and not is_allowed(path, value, standard, side.profile):
-                return f"{side.profile} cannot hold the other"
+                return f"{side.profile} does not support the other value"
     return ""
 
 
@@ -263,7 +263,7 @@ def _standard(path: str, profile: Profile) -> Any:
 
 
 def _rule_differences(one: RulePlaces, other: RulePlaces) -> Iterator[SettingDifference]:
-    """Pair the rules, so that one more at the beginning does not make all others differ."""
+    """Pair the rules, so that a new rule at the beginning does not make all later ones differ."""
     befores = [rule and _meaning(rule) for rule in one]
     afters = [rule and _meaning(rule) for rule in other]
     matcher = SequenceMatcher(None, befores, afters, autojunk=False)
@@ -286,9 +286,9 @@ def _rule_differences(one: RulePlaces, other: RulePlaces) -> Iterator[SettingDif
 
 
 def _meaning(rule: Rule) -> Rule:
-    """Return the rule without what has no effect in it."""
+    """Return the rule without parts that have no effect."""
     rule = replace(rule, **{name: getattr(Rule(), name) for name in idle_parts(rule)})
-    # A digital source is in one state or the other, whatever the comparison is called.
+    # A digital source has only two states, whatever the comparison.
     if rule.source in DIGITAL:
         level = digital_level(rule.compare, rule.reference)
         rule = replace(rule, compare=Rule().compare, reference=level)
@@ -318,7 +318,7 @@ def _schedule_differences(
 
 
 def _cannot_tell(side: ComparedUnit, other: ComparedUnit) -> Iterator[CannotTell]:
-    """Yield what one side does not know of what the other speaks about, by reason."""
+    """Yield settings of the other side that this side does not show, by reason."""
     by_reason: dict[str, list[str]] = {}
     for path, reason in side.unread.items():
         if reason_at(other.unread, path) is None and other.speaks(path):

@@ -39,9 +39,9 @@ from leverframe.units.allowed_values import schema_at, value_schema, words_of
 from leverframe.units.file_keys import is_part_of, key_of
 from leverframe.units.problems import FileLine, FileProblem
 
-#: Lists that a file names as a whole.
+#: Lists that a file defines as a whole.
 WHOLE_LISTS = ("rules", "schedule")
-#: What an entry that a file makes has without being told, unlike one that a command makes.
+#: Defaults of an entry that a file creates, unlike one created by a command.
 _ON = {"rules": "enabled", "schedule": "active", "access.users": "active"}
 _ACCESS = "access."
 _ACCOUNT_TYPES = {"name": (USER_FIELDS["B"],), "password": (PLAIN_PASSWORD, HASH)}
@@ -49,44 +49,44 @@ _PROFILE = "profile."
 
 
 class FileEntry(NamedTuple):
-    """The value of one setting, and where it was given."""
+    """The value of one setting, and its place in a file."""
 
     value: Any
     line: FileLine
-    #: False where it only follows from what the file says.
+    #: False if it only follows from another key.
     is_said: bool = True
 
 
 class UnitFile(Struct, frozen=True):
-    """What a unit file and all that it includes say about a unit."""
+    """The content of a unit file and its includes."""
 
     file: str
     profile: Profile
-    #: Whether the file says which version it is for.
+    #: Whether the file names its version.
     names_version: bool
-    #: What it says, over the factory settings of the version.
+    #: Its values, over the factory settings of the version.
     settings: Settings
-    #: The paths that it speaks about: leaves, and `rules` and `schedule` as a whole.
+    #: The paths it mentions: leaves, and `rules` and `schedule` as a whole.
     settings_named: frozenset[str]
-    #: Where each setting was given.
+    #: The place of each setting.
     lines: Mapping[str, FileLine]
     complete: bool = False
     unread: tuple[str, ...] = ()
-    #: Secrets that it refers to and that were not there; as if it did not name them.
+    #: Missing secrets that it refers to, ignored as if it did not mention them.
     unresolved: tuple[str, ...] = ()
-    #: The branches and settings that count of it; none is everything.
+    #: The branches and settings of it that count; empty for all.
     only: tuple[str, ...] = ()
 
     def restricted(self, branches: Collection[str]) -> "UnitFile":
-        """Return the same file as if it spoke about these branches alone."""
+        """Return the same file restricted to these branches."""
         if not branches:
             return self
-        # Pages are stored twice: a part of the variables goes with them.
+        # Pages are stored twice: some of the variables belong to them.
         pages = _pages_named(self.settings, self.settings_named) if "ui" in branches else ()
         return replace(self, only=(*branches, *pages))
 
     def names(self, path: str) -> bool:
-        """Return whether the file speaks about a setting; what it does not name stays as it is."""
+        """Return whether the file mentions a setting; other settings do not change."""
         if self.only and not is_part_of(path, self.only):
             return False
         is_unread = is_part_of(path, self.unread) and not self._says_unread(path)
@@ -98,11 +98,11 @@ class UnitFile(Struct, frozen=True):
         return self.complete and not is_confidential(path) and not path.startswith(_ACCESS)
 
     def _says_unread(self, path: str) -> bool:
-        """Return whether a value was added of a setting that was not read."""
+        """Return whether a value was added for a setting that was not read."""
         return path in self.unread and path in self.settings_named
 
     def over(self, present: Settings) -> Settings:
-        """Return the settings of a unit of the file's version with what the file names."""
+        """Return the settings of a unit of the file's version, with those of the file."""
         wanted = present
         for path, _, _ in difference(present, self.settings):
             if self.names(path):
@@ -114,7 +114,7 @@ class UnitFile(Struct, frozen=True):
         return wanted
 
     def for_version(self, profile: Profile) -> tuple["UnitFile", tuple[NotCarriedOver, ...]]:
-        """Return the same for another version, and what that cannot hold."""
+        """Return the same for another version, and the settings that it does not support."""
         if profile == self.profile:
             return self, ()
         content = Content(self.profile, dict(leaves(self.settings)), with_secrets=True)
@@ -131,7 +131,7 @@ class UnitFile(Struct, frozen=True):
 
 
 def with_part_of(source: Settings, target: Settings, path: str) -> Settings:
-    """Return a tree with a value of another, unless one of them has no such entry."""
+    """Return a tree with a value of another tree, unless one of them lacks the entry."""
     try:
         value = value_at(source, path)
         name, _, place = path.partition(".")
@@ -143,7 +143,7 @@ def with_part_of(source: Settings, target: Settings, path: str) -> Settings:
 
 
 def taken_with(path: str, one: Settings, other: Settings) -> str:
-    """Return the path of what is taken over with a leaf: a list, an entry, or the leaf alone."""
+    """Return the path that is copied with a leaf: a list, an entry, or the leaf alone."""
     first = path.partition(".")[0]
     if first in WHOLE_LISTS:
         return first
@@ -157,10 +157,10 @@ def taken_with(path: str, one: Settings, other: Settings) -> str:
 
 
 class Entries(NamedTuple):
-    """Everything that a file and its includes give, before it is checked against a version."""
+    """The content of a file and its includes before the check against a version."""
 
     settings: Mapping[str, FileEntry]
-    #: The lists that are named as a whole, and where.
+    #: The lists defined as a whole, and their places.
     lists: Mapping[str, FileLine]
 
 
@@ -174,7 +174,7 @@ def unit_file_of(
     unread: Collection[str],
     unresolved: Collection[str],
 ) -> tuple[UnitFile, list[FileProblem]]:
-    """Build the unit file for a version, with what that version cannot hold of it."""
+    """Build the unit file for a version, with the settings that it does not support."""
     given = dict(entries.settings)
     for path, entry in entries.settings.items():
         place = path.rpartition(".")[0]
@@ -216,7 +216,9 @@ def _too_long(given: Mapping[str, FileEntry], profile: Profile) -> Iterator[File
         if isinstance(value, tuple) and usual and len(value) > len(usual):
             key = key_of(path)
             yield FileProblem(
-                line, key, f"{key} has {len(value)} items; {profile} has {len(usual)} places there."
+                line,
+                key,
+                f"{key} has {len(value)} items; {profile} has {len(usual)} places for them.",
             )
 
 
@@ -231,7 +233,7 @@ def _where_it_is(path: str) -> str:
 
 
 def _with_pages(settings: Settings, profile: Profile, given: Mapping[str, FileEntry]) -> Settings:
-    """Keep in step what versions hold twice, unless the file says both."""
+    """Synchronize settings that versions store twice, unless the file sets both."""
     paged = with_page_settings(settings, profile)
     for path, _, value in difference(settings.variables, paged.variables, "variables"):
         if path not in given:
@@ -240,7 +242,7 @@ def _with_pages(settings: Settings, profile: Profile, given: Mapping[str, FileEn
 
 
 def _pages_named(settings: Settings, given: Collection[str]) -> Iterator[str]:
-    """Yield the variables that follow from page settings which the file names."""
+    """Yield the variables that follow from page settings of the file."""
     if any(path.startswith("ui.") for path in given):
         standard = defaults(Profile(settings.profile.hw, settings.profile.sw)).variables
         for path, _, _ in difference(standard, settings.variables, "variables"):
@@ -270,7 +272,7 @@ def _not_allowed(
 def _unfit_account(
     path: str, value: Any, line: FileLine, profile: Profile
 ) -> Iterator[FileProblem]:
-    """Yield a name or a password that no account can have; a password may be its stored hash."""
+    """Yield names and passwords that no account can have; a password may be its stored hash."""
     types = _ACCOUNT_TYPES.get(path.rpartition(".")[2])
     if types and not any(is_sendable(one, value, profile) for one in types):
         key = key_of(path)
@@ -279,7 +281,7 @@ def _unfit_account(
 
 
 def _independent_parts(missing: list[str]) -> list[str]:
-    """Leave out what depends on a source that is missing itself."""
+    """Skip settings that depend on a missing source."""
     depending = {
         f"{part}{suffix}"
         for suffix in ("", "2")
@@ -308,7 +310,7 @@ def _unfit_entry(
 ) -> FileProblem:
     leaf, key = f"{path}.{name}", key_of(path)
     line = (given.get(leaf) or next(e for p, e in given.items() if p.startswith(f"{path}."))).line
-    # `time` stands for everything that says when.
+    # `time` is the key for all time settings.
     what = "such time, date, days or name" if name == "time" else f"{name} {_shown(value)}"
     return FileProblem(line, key, f"{key}: {profile} has no {what} there.")
 

@@ -15,7 +15,7 @@ from leverframe.plain_text import printable
 
 Severity = Literal["lost", "fault", "attention"]
 
-#: More than twenty rules that all conflict with each other; the worst are kept.
+#: More than twenty rules that all conflict with each other; the worst findings are kept.
 MAX_FINDINGS = 250
 _MAX_SENTENCE = 300
 _MAX_FIGURES = 20
@@ -36,11 +36,11 @@ class UnitFinding(Struct, frozen=True):
     text: str
     label: str | None = None
     figures: dict[str, Figure] = field(default_factory=dict)
-    page: Annotated[str, Meta(description="The page that repairs it, as after `#/`.")] = ""
+    page: Annotated[str, Meta(description="The page on which to fix it, as after `#/`.")] = ""
 
 
 def findings_in(state: Mapping[str, Any]) -> tuple[list[UnitFinding], str]:
-    """Return the findings of a unit, worst first, and why some cannot be read, if so."""
+    """Return the findings of a unit, worst first, and why some are unreadable, if any."""
     listed = state.get("findings")
     if listed is None:
         return list(_of_troubles(state.get("troubles"))), ""
@@ -59,7 +59,7 @@ def findings_in(state: Mapping[str, Any]) -> tuple[list[UnitFinding], str]:
 
 
 def _shown(given: UnitFinding) -> UnitFinding:
-    """Return a finding as it can be shown: nothing in it acts, and nothing is long."""
+    """Return a finding in printable, shortened form."""
     figures = list(given.figures.items())[:_MAX_FIGURES]
     return UnitFinding(
         _short(given.id),

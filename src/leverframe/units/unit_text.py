@@ -28,20 +28,20 @@ from leverframe.units.document_reading import SecretReference, escaped
 from leverframe.units.file_keys import is_part_of, key_of, value_for_file
 from leverframe.units.rule_sentences import sentence_of
 
-#: Of a list that stands in one line.
+#: Maximum length of a list on one line.
 MAX_LIST_LETTERS = 88
-#: What an entry is before a file says anything about it.
+#: A new entry before a file sets anything.
 NEW_ENTRIES: dict[str, Node] = {
     "rules": Rule(enabled=True),
     "schedule": ScheduleEntry(active=True),
     "access.users": ControlUser(active=True),
 }
-#: Written also where they are as in a new entry: an entry has to say something.
+#: Keys written even with their default: a table must not be empty.
 _ALWAYS_WRITTEN = {"rules": "action", "schedule": "action", "access.users": "name"}
 
 
 class WrittenLine(NamedTuple):
-    """One line of a file: a key below its table, and the value as the file has it."""
+    """One line of a file: a key below its table, and its value."""
 
     path: str
     value: Any
@@ -57,19 +57,20 @@ class WrittenLine(NamedTuple):
 
 class UnitText(NamedTuple):
     text: str
-    #: What the references in the text stand for, by their names.
+    #: The secrets by the names of their references in the text.
     secrets: dict[str, str]
 
 
 def unit_text(
     settings: Settings, profile: Profile, unread: Collection[str] = (), opening: str = ""
 ) -> UnitText:
-    """Write settings as a complete unit file; what is unread is not spoken about."""
+    """Write settings as a complete unit file; unread settings are left out."""
     lines = [f"# {line}" if line else "#" for line in opening.splitlines()]
     lines += [
         f'hardware = "{profile.hw}"',
         f'software = "{profile.sw}"',
-        "# What is not named here has its factory setting; without this it stays as it is.",
+        "# Settings that are not listed have their factory values; without this key they do not"
+        " change.",
         "complete = true",
     ]
     if unread:
@@ -90,7 +91,7 @@ def unit_text(
 
 
 def unread_keys(unread: Collection[str]) -> list[str]:
-    """Return the keys of what a file does not speak about."""
+    """Return the keys that a file leaves out."""
     return [key_of(path) for path in sorted(unread)]
 
 
@@ -100,7 +101,7 @@ def written_lines(
     unread: Collection[str] = (),
     secrets: dict[str, str] | None = None,
 ) -> Iterator[WrittenLine]:
-    """Yield what a file has to say about settings, table by table."""
+    """Yield the lines of settings, table by table."""
     standard = with_page_settings(replace(defaults(profile), ui=settings.ui), profile)
     standard = replace(standard, ui=defaults(profile).ui)
     shown = replace(settings, rules=(), schedule=standard.schedule)
@@ -117,7 +118,7 @@ def written_lines(
 
 
 def file_value(path: str, value: Any, secrets: dict[str, str], standard: Any = None) -> Any:
-    """Return the value of a setting as a file has it; collect it as a secret if it is one."""
+    """Return the value of a setting as in a file; collect it if it is a secret."""
     if is_confidential(path) and value:
         name = key_of(path)
         secrets[name] = value
@@ -138,7 +139,7 @@ def _plain_lines(
 
 
 def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[WrittenLine]:
-    # Sentences are keys of the table `rules`; rules without one have tables behind it.
+    # Sentences are keys of the table `rules`; rules without a sentence have tables after it.
     spoken = {number - 1: sentence_of(rule) for number, rule in numbered_rules(settings.rules)}
     for place, sentence in spoken.items():
         if sentence is not None:
@@ -150,7 +151,7 @@ def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[Writte
 
 
 def written_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[WrittenLine]:
-    """Yield what the table of a rule, a schedule entry or a user has to say."""
+    """Yield the lines of the table of a rule, a schedule entry or a user."""
     name = path.rpartition(".")[0]
     for field in entry.__struct_fields__:
         value, here = getattr(entry, field), f"{path}.{field}"
@@ -161,7 +162,7 @@ def written_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[W
 
 
 def _without_usual_tail(items: list[Any], usual: list[Any]) -> list[Any]:
-    """Leave out the last items that are as in the factory settings; reading adds them again."""
+    """Leave out trailing items with factory values; reading adds them again."""
     count = len(items)
     while count > 1 and count <= len(usual) and items[count - 1] == usual[count - 1]:
         count -= 1
@@ -175,7 +176,7 @@ def _with_escaped_texts(value: Any) -> Any:
 
 
 def assignment(key: str, value: Any) -> str:
-    """Write a key with its value; a long list with one item a line, so that changes are seen."""
+    """Write a key with its value; a long list with one item per line, for readable diffs."""
     line = f"{key} = {toml_value(value)}"
     if not is_long_list(value):
         return line
