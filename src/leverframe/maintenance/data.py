@@ -153,10 +153,10 @@ async def reset_data(data_folder: Path, accounts: bool) -> None:
             await store.close()
         Snapshots(folder.store_path).renew()
         folder.key_path.unlink(missing_ok=True)
-        what = "All settings and accounts are" if accounts else "All settings but the accounts are"
-        print(f"{what} as they come from the factory.")
+        what = "All settings and accounts" if accounts else "All settings except the accounts"
+        print(f"{what} were reset to the factory settings.")
         for aside in sorted(folder.path.glob("damaged-*")):
-            print(f"{aside} still holds an older store; delete it if nobody needs it any more.")
+            print(f"{aside} still contains an older store; delete it if it is no longer needed.")
 
 
 def _accounts(settings: dict[str, Any]) -> dict[str, Any]:

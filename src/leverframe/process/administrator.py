@@ -21,7 +21,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import Changes, Store, Stored
 
-#: 32 letters and digits that are easy to tell apart, 5 bits each.
+#: 32 unambiguous letters and digits, 5 bits each.
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 _GROUPS, _GROUP_LETTERS = 4, 6
 

@@ -1,9 +1,9 @@
-"""Which software version is the newest: a question to an address of the owner's choice.
+"""Fetch the newest software version from a configured URL.
 
-The address answers with JSON: `{"version": "1.76", "hardware": ["3.5", "3.9"], "notes":
-"https://example.org/1.76"}`. `version` must be there; without `hardware` it is for every hardware;
-`notes` is where people can read on. Other keys are left alone. Nothing about the controller is sent
-along, and the address has to be one that messages may go to, too.
+The answer is JSON: `{"version": "1.76", "hardware": ["3.5", "3.9"], "notes":
+"https://example.org/1.76"}`. `version` is required; without `hardware` it applies to every
+hardware; `notes` links to release notes. Other keys are ignored. The request contains nothing about
+the controller, and the URL must be a target that messages may also reach.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """`leverframe commands`: the commands of one version in the terminal.
 
-A table per section: the form, what it does, its fields. A word keeps the commands in which it
-occurs: in the form, in the sentence, among the words of its codes or the settings it names. Where
-the output is no terminal, it is plain text with one command after the other, for grep and the like.
+A table per section shows the form, the purpose and the fields. A word selects the commands that
+contain it: in the form, in the description, in the words of its codes or in its settings. If the
+output is not a terminal, it is plain text with one command after the other, for tools such as grep.
 """
 
 from collections.abc import Iterator

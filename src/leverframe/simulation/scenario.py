@@ -1,10 +1,10 @@
-"""Scenarios: what happens to a controller in a simulated run, read from a TOML file.
+"""Scenarios: the events of a simulated run, read from a TOML file.
 
     start = 2026-06-01T05:00:00       # local time; without it the run begins on 5 January 2026
     timezone = "Europe/Warsaw"        # without it UTC
     profile = { hw = "3.9", sw = "1.75" }
     record = ["DS1", "OUT0", "PWM0.duty"]
-    sim = "DS2=8&INPD1=1"             # what the board senses at first, as for /sim.cgi
+    sim = "DS2=8&INPD1=1"             # initial readings of the board, as for /sim.cgi
     commands = ["/outs.cgi?ortime=05", "/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&"]
 
     [[plants]]                        # see hardware/plant_wiring.py
@@ -16,7 +16,7 @@
     sim = "DS2=14"
     commands = ["/outs.cgi?out0=1"]
 
-A command with a body has it behind a space. Everything that can be checked before the run is
+The body of a command follows after a space. Everything that can be checked before the run is
 checked here or by `simulate.py`; a mistake is a sentence with its line and what is allowed.
 """
 

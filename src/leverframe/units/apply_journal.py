@@ -1,8 +1,8 @@
-"""The journal of a change: what was sent to a unit and what came back, a line for each.
+"""The journal of a change: what was sent to a unit and what it answered, one line each.
 
-A line is on disk before what it tells of is sent. It never holds a secret. The first line holds
-what the settings were, so that they can be had back, and the plan lies beside the journal until it
-is done, so that it can be resumed: that file is for its owner alone.
+A line is on disk before its request is sent. It never contains a secret. The first line contains
+the previous settings, so that they can be restored. The plan is stored beside the journal until it
+is done, so that it can be resumed; that file is readable only by its owner.
 """
 
 import os

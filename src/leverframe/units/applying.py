@@ -1,9 +1,9 @@
-"""A plan carried out on one unit, step by step, each read back before the next.
+"""Carry out a plan on one unit, step by step, and read each step back before the next.
 
-A command is sent once. Where its answer is lost, or the work was interrupted, the unit is looked at
-first: a step that was carried out is not sent again, one that was not is, and where neither can be
-seen the work stops, unless sending it again does the same as sending it once. At the first
-difference the work stops with a sentence; the journal says how far it came.
+A command is sent once. After a lost answer or an interruption, the unit is read first: a step that
+was carried out is not sent again, a step that was not carried out is. If neither can be determined,
+the work stops unless the step is safe to repeat. At the first difference the work stops with a
+sentence; the journal records how far it came.
 """
 
 import asyncio

@@ -162,7 +162,7 @@ def lines_of(result: UnitDifference) -> Iterator[str]:
         named = ", ".join(unknown.keys[:MAX_NAMED])
         more = len(unknown.keys) - MAX_NAMED
         yield (
-            f"{unknown.side} cannot tell {named}"
+            f"{unknown.side} does not show {named}"
             f"{f' and {more} more' if more > 0 else ''}: {unknown.reason}"
         )
     count = len(result.differences) + len(result.cannot_hold)

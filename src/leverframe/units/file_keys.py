@@ -1,9 +1,8 @@
-"""The keys of a unit file: the settings tree with labels for places, and values as people write.
+"""The keys of a unit file: the settings tree with labels for places, and readable values.
 
 A path of the tree (`outputs.0.return_time`) and a key of the file (`outputs.OUT0.return_time`)
-differ only in their places. A value differs where people have a better word for it than the tree:
-durations (`"1h30m"`), times of the day, weekdays, and what a rule switches to. Everything here goes
-both ways.
+differ only in their places. Values differ if a more readable form exists: durations (`"1h30m"`),
+times of the day, weekdays, and switch actions of rules. All conversions work in both directions.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""An inventory of units: where they are, who may sign in, which files say what they should be.
+"""An inventory of units: their addresses, their logins, and the files with their settings.
 
     secrets = "secrets.toml"
 
@@ -13,8 +13,8 @@
     mac = "D8:80:39:12:34:56"
     values = { zone = "north" }
 
-A unit has what its groups say, the later ones over the earlier, and its own keys over those. The
-table `[watch]` is read by `watch_table.py`.
+A unit inherits the keys of its groups; later groups override earlier ones, and its own keys
+override both. `watch_table.py` reads the table `[watch]`.
 """
 
 import os
@@ -297,7 +297,7 @@ def plain_name(text: str, address: str) -> str:
 
 
 def distinct_names(names: Iterable[str]) -> list[str]:
-    """Number repeated names, also those that differ only in case, as in some file systems."""
+    """Append numbers to repeated names, ignoring case like some file systems."""
     found: dict[str, str] = {}
     for name in names:
         number, distinct = 1, name

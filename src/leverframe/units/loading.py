@@ -1,4 +1,4 @@
-"""Reading of unit files: the file, what it includes, the values and the secrets that it refers to.
+"""Read unit files: the file, its includes, its values and its secrets.
 
 hardware = "3.9"                  # the version it is for; without it, that of the unit
 software = "1.75"

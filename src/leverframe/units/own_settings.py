@@ -35,7 +35,7 @@ def own_document(answer: UnitAnswer) -> dict[str, Any] | None:
 
 
 def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledUnit:
-    """Return what the settings of a Leverframe tell."""
+    """Return the settings of a Leverframe unit."""
     try:
         secrets = _take_out_secrets(document)
         tree = msgspec.convert(document, Settings)

@@ -104,7 +104,7 @@ def pulled_from_files(
 
 
 def with_doubts(pulled: PulledUnit) -> PulledUnit:
-    """Mark settings not confirmed on real units: the order of fields that no public client reads."""
+    """Mark settings unconfirmed on real units: the order of fields that no public client reads."""
     names = [RULE_SETTINGS[letter] for letter in late_letters(pulled.profile)]
     doubts = {
         f"rules.{place}.{name}": UNPROVEN

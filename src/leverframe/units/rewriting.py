@@ -1,8 +1,8 @@
-"""A unit file brought up to date with its comments, its order and its untouched lines kept.
+"""Update a unit file and keep its comments, its order and its unchanged lines.
 
-Only the values of keys whose setting is another one now are exchanged. A key that stands in the
-file stays there, also with a factory setting; a rule or an entry that is gone is taken out. What
-the file did not say is added to its table, or in a table behind the others.
+Only values of changed settings are replaced. A key in the file stays there, even with a factory
+setting; a removed rule or entry is deleted. New keys are added to their table, or in a table at the
+end.
 """
 
 from collections.abc import Collection, Iterator
@@ -232,7 +232,7 @@ def _item(value: Any, present: Any = None) -> Any:
 
 
 def _change_items(present: Any, wanted: list[Any]) -> None:
-    """Replace, remove and insert items of a list, so that the remaining items keep their comments."""
+    """Replace, remove and insert items of a list, so that the rest keep their comments."""
     matcher = SequenceMatcher(None, present.unwrap(), wanted, autojunk=False)
     for _, begin, end, first, last in reversed(matcher.get_opcodes()):
         for place, item in zip(range(begin, end), wanted[first:last], strict=False):

@@ -3,9 +3,9 @@
     when DS1 >= 30 (hysteresis 0.5) and OUT0 = 1, unless rule 3 is met, then OUT1 off,
     on delay 5s, off delay 1m, only when it begins, permanent
 
-In front of it may stand `disabled:`, and its name: `Too warm: when ...`. Conditions are joined by
-and, or, nand, nor or xor; behind what is switched stands on, off or reverse. A rule that has parts
-without effect, such as a second condition that nothing joins, has no sentence.
+It may begin with `disabled:` and with its name: `Too warm: when ...`. Conditions are joined by and,
+or, nand, nor or xor; the switched label is followed by on, off or reverse. A rule that has parts
+without effect, such as a second condition without an operator, has no sentence.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Looking for units: who makes itself known, who answers at a named address, and who that is.
+"""Find units: those that announce themselves, those at named addresses, and their identities.
 
-An address that was named gets one question by HTTP, and a unit that answers is read once more for
-the digest of its settings. Addresses are begun a few in a second, so that a range is no flood. A
-login goes only to units that `GuardedLogins` allows: any device can answer a search.
+A named address gets one HTTP request; a unit that answers is read once more for the digest of its
+settings. Only a few addresses are started per second, to avoid a flood. A login is sent only to
+units that `GuardedLogins` allows: any device can answer a search.
 """
 
 import asyncio

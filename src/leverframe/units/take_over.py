@@ -1,8 +1,9 @@
-"""`leverframe unit take-over`: a controller in software that takes the place of a unit.
+"""`leverframe unit take-over`: create a software controller that replaces a unit.
 
 It gets the unit's settings, name, MAC address and version, the login that was used to read it, and
-what its meters have counted, so that clients find what they knew. What a unit does not show, such
-as its other accounts, a unit file can tell; what neither tells is listed. The unit is only read.
+its meter counts, so that clients find the same unit. Settings that a unit does not show, such as
+its other accounts, can come from a unit file; settings found in neither are listed. The unit is
+only read.
 """
 
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ async def take_over(
     port: int | None,
     file: Path | None = None,
 ) -> None:
-    """Read a unit; create the data folder and the configuration of a controller that replaces it."""
+    """Read a unit; create the data folder and configuration of a controller that replaces it."""
     _refuse_to_overwrite(data, config_out)
     login = asked_login(user)
     asks_login = await _asks_for_login(unit, ca_file)

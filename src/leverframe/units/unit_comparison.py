@@ -1,9 +1,8 @@
-"""What differs between two units by what it means, also across versions.
+"""Compare two units by meaning, also across versions.
 
-Settings of one version are made into those of the other as for a restore; of the two directions the
-one that loses less is taken, and what is lost is told. Parts of rules without effect do not count,
-nor do the places of schedule entries. What a side does not know or does not speak about is no
-difference.
+Settings of one version are converted to the other as for a restore, in the direction that loses
+less; losses are reported. Parts of rules without effect and the places of schedule entries do not
+count. Settings that a side does not know or mention are not differences.
 """
 
 from collections.abc import Callable, Iterator, Mapping

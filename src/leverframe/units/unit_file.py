@@ -1,8 +1,8 @@
-"""A unit file as a value: what it says about the settings of a unit, checked against a version.
+"""A unit file as a value: the settings of a unit that it defines, checked against a version.
 
-A file speaks only about what it names; everything else stays as it is on the unit. The rules and
-the schedule are named as a whole. A file with `complete = true` names everything except what it
-lists as `unread`, and except secrets and accounts, which nobody changes by leaving them out.
+Settings that a file does not mention stay unchanged on the unit. The rules and the schedule are
+defined as a whole. A file with `complete = true` defines everything except its `unread` settings,
+secrets and accounts, which are never changed by leaving them out.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -302,7 +302,7 @@ def _refused(path: str, value: Any, line: FileLine, profile: Profile) -> FilePro
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 60 else "what is there"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _unfit_entry(

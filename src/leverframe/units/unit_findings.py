@@ -1,7 +1,7 @@
-"""What a Leverframe unit finds wrong with itself, as its `/api/state` lists it.
+"""The problems that a Leverframe unit reports about itself in its `/api/state`.
 
-A unit is a stranger: each finding is checked, shortened and made printable, and one that cannot be
-read is reported as such. Units of version 0.1.0 list only the parts that are in trouble.
+A unit is not trusted: each finding is checked, shortened and made printable; an unreadable finding
+is reported as such. Units of version 0.1.0 list only the affected parts.
 """
 
 import re

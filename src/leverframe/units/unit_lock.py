@@ -1,10 +1,10 @@
-"""The right to change a unit: one process of this machine at a time has it.
+"""The lock for changing a unit: one process of this machine holds it at a time.
 
-It is an exclusive lock on a file that is named by the MAC address of the unit, or by its address
-where it shows no MAC address. The folder of these files is shared by all users of the machine and
-does not depend on where the journals are. The kernel drops a lock when its process ends, however it
-ends, so a killed process blocks nobody. The file names the holder for the refusal, and is removed
-by the holder while the lock is held.
+It is an exclusive lock on a file that is named by the MAC address of the unit, or by its address if
+it shows no MAC address. All users of the machine share the folder of these files, which does not
+depend on the place of the journals. The kernel releases a lock when its process ends in any way, so
+a killed process blocks no other. The file contains the holder for error messages; the holder
+removes it while the lock is held.
 """
 
 import fcntl

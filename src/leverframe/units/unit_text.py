@@ -1,7 +1,7 @@
-"""Settings as the text of a unit file: only what differs from the factory settings of the version.
+"""Settings as the text of a unit file: only differences from the factory settings of the version.
 
-Secrets, and addresses that are as good as secrets, are never in the text: a reference named after
-their path stands there, and their values are returned beside it.
+Secrets, and addresses that must stay secret, are never in the text: it contains a reference named
+after their path, and their values are returned separately.
 """
 
 from collections.abc import Collection, Iterator

@@ -1,8 +1,8 @@
-"""Changes of units from the page of the watch: compared with the file, planned, carried out.
+"""Changes of units from the page of the watch: compare with the file, plan, carry out.
 
-They are the plans of `leverframe unit plan` and `unit apply`, with the same proof on a twin, the
-same read-back and journals; only the unit that was planned for is changed, and only by the plan
-that was shown. While one is carried out, nobody looks at the unit.
+They are the plans of `leverframe unit plan` and `unit apply`, with the same verification on a twin,
+read-back and journals. Only the planned unit is changed, and only by the plan that was shown. While
+a plan is carried out, the unit is not polled.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The table `[watch]` of an inventory: how often units are looked at, and who is told.
+"""The table `[watch]` of an inventory: how often units are polled, and where notices are sent.
 
 [watch]
 every = "30s"
