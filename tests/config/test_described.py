@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from leverframe.config import Config
-from leverframe.config.described import REQUIRED, Key, describe_type, keys, labelled, nearest
+from leverframe.config.described import REQUIRED, Key, describe_type, keys, list_labelled, nearest
 from tests.cases import for_each
 
-ALL = [*keys(), *(key for tables in labelled() for key in tables.keys)]
+ALL = [*keys(), *(key for tables in list_labelled() for key in tables.keys)]
 
 
 @for_each("key", ALL, ids=lambda key: key.name)

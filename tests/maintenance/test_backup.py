@@ -11,7 +11,7 @@ from leverframe.__main__ import main
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves, with_value
-from leverframe.maintenance.readable_backup import changed_settings, read
+from leverframe.maintenance.readable_backup import list_changes, read
 from leverframe.profile import Profile
 from leverframe.storage.backup import encode_backup, unpack
 from leverframe.storage.encrypting import EncryptingStore
@@ -79,7 +79,7 @@ def test_a_converted_backup_lists_what_is_left_behind(
     arguments = ["backup", "convert", str(file), str(output), "--hw", "3.0", "--sw", "1.58a"]
     assert main(arguments) == 0
     assert "not carried over: outputs.0.remember (true)" in capsys.readouterr().out
-    assert changed_settings(unpack(output.read_bytes())) == {"outputs.0.name": "Lamp"}
+    assert list_changes(unpack(output.read_bytes())) == {"outputs.0.name": "Lamp"}
     assert read(output).hw == "3.0"
 
 

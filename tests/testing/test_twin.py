@@ -38,7 +38,7 @@ from leverframe.testing.any_twin import TwinNotReached
 from leverframe.testing.explanation import UnknownLabel
 from leverframe.testing.rule_words import BadRule
 from leverframe.units.problems import BadUnitFile
-from leverframe.units.pull import written
+from leverframe.units.pull import write_pulled
 from leverframe.uploads.site_archive import pack_site
 from tests.cases import for_each
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
@@ -346,7 +346,7 @@ def test_settings_are_those_of_a_unit_at_a_url_which_is_only_read(tmp_path: Path
     with Twin(settings=pulled) as twin:
         assert twin.settings["outputs"][0]["name"] == "Pump"
     for name in ("pulled.toml", "pulled.json"):
-        written(pulled, tmp_path / name)
+        write_pulled(pulled, tmp_path / name)
         with Twin(settings=tmp_path / name) as twin:
             assert (twin.profile.hw, twin.settings["outputs"][0]["name"]) == ("3.5", "Pump")
 

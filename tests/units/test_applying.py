@@ -14,10 +14,10 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.units.apply_journal import (
     ApplyJournal,
+    find_unfinished,
     plan_beside,
     read_journal,
-    reopened,
-    unfinished,
+    reopen_journal,
 )
 from leverframe.units.applying import Applier, ApplyStopped
 from leverframe.units.plan_making import plan_for_settings
@@ -82,8 +82,8 @@ def recorded(journal: ApplyJournal) -> JournalledChange:
 
 
 async def resumed(unit: ToldTwin, folder: Path, login: UnitLogin | None = None) -> None:
-    (path,) = unfinished(folder)
-    journal = reopened(path)
+    (path,) = find_unfinished(folder)
+    journal = reopen_journal(path)
     await Applier(plan_beside(path), unit.client(login), journal).run()
     journal.close()
 
@@ -97,7 +97,7 @@ async def test_a_plan_leads_a_unit_to_the_wanted_settings(tmp_path: Path, is_rea
         assert unit.settings == after(NEW)
         assert unit.carried_out == [step.request.target for step in plan.steps]
         assert journal.lines[-1].event == "done"
-        assert unfinished(tmp_path) == []
+        assert find_unfinished(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ async def test_a_unit_that_changed_since_the_plan_was_made_is_refused(tmp_path: 
         )
         assert unit.carried_out == []
         # There is nothing to resume.
-        assert unfinished(tmp_path) == []
+        assert find_unfinished(tmp_path) == []
 
 
 async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_on_with(
@@ -194,7 +194,7 @@ async def test_it_stops_at_the_first_difference_with_a_sentence(
         with pytest.raises(ApplyStopped, match=f"after 3 of .* steps.*{sentence}"):
             await applied(unit, plan, tmp_path)
         assert len(unit.carried_out) == 3
-        (path,) = unfinished(tmp_path)
+        (path,) = find_unfinished(tmp_path)
         assert read_journal(path)[-1].event == "stopped"
         unit.fate = lambda count, _: None
         await resumed(unit, tmp_path)
@@ -314,7 +314,7 @@ async def test_a_rollback_leads_back_to_what_was_read(tmp_path: Path, number: in
         try:
             journal = await applied(unit, plan, tmp_path)
         except Killed:
-            journal = reopened(unfinished(tmp_path)[0])
+            journal = reopen_journal(find_unfinished(tmp_path)[0])
         unit.fate = lambda count, _: None
         pulled = await pull_unit(unit.client())
         old = settings_to_restore([recorded(journal)], pulled)
@@ -344,7 +344,7 @@ async def test_a_rollback_lists_what_was_never_read_and_refuses_another_version(
 def test_a_journal_whose_last_line_was_not_written_whole_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "north.jsonl"
     path.write_bytes(b'{"at":"x","event":"begun","unit":"north"}\n{"at":"y","ev')
-    journal = reopened(path)
+    journal = reopen_journal(path)
     journal.add("sending", step=1)
     journal.close()
     assert [line.event for line in read_journal(path)] == ["begun", "sending"]

@@ -11,7 +11,7 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.testing import Twin, faults
 from leverframe.units import client as module
-from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, paced_client
+from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, open_paced_client
 from tests.cases import for_each
 from tests.patience import PATIENCE_S
 
@@ -30,7 +30,7 @@ def asked(twin: Twin) -> list[str]:
 async def quick_client(
     twin: Twin, login: UnitLogin | None = None, answer_s: float = PATIENCE_S
 ) -> AsyncIterator[PacedClient]:
-    async with paced_client(
+    async with open_paced_client(
         twin.url, login, twin.ca_file, paced=False, answer_s=answer_s, retry_waits_s=SOON
     ) as client:
         yield client
@@ -39,7 +39,7 @@ async def quick_client(
 async def test_requests_keep_the_pace_of_a_real_unit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_REQUESTS_PER_S", 50)
     with Twin() as twin:
-        async with paced_client(twin.url) as client:
+        async with open_paced_client(twin.url) as client:
             begin = monotonic()
             await asyncio.gather(*(client.read(FILE) for _ in range(6)))
         assert monotonic() - begin >= 5 / 50
@@ -136,7 +136,7 @@ async def answering(answer: Callable[[bytes], bytes]) -> AsyncIterator[str]:
 
 async def test_a_unit_that_sends_its_clients_elsewhere_is_told() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: https://unit.example/\r\n\r\n"
-    async with answering(lambda _: moved) as url, paced_client(url, paced=False) as client:
+    async with answering(lambda _: moved) as url, open_paced_client(url, paced=False) as client:
         with pytest.raises(UnusableAnswer, match="sends its clients to https://unit.example/"):
             await client.read(FILE)
 
@@ -147,7 +147,7 @@ async def test_a_unit_that_refuses_without_asking_for_a_login_is_shown_it() -> N
         return b"HTTP/1.1 200 OK\r\n\r\n" if is_known else b"HTTP/1.1 403 Forbidden\r\n\r\n"
 
     async with answering(answer) as url:
-        async with paced_client(url, UnitLogin("admin", "admin"), paced=False) as client:
+        async with open_paced_client(url, UnitLogin("admin", "admin"), paced=False) as client:
             assert (await client.read(FILE)).is_ok
-        async with paced_client(url, paced=False) as client:
+        async with open_paced_client(url, paced=False) as client:
             assert (await client.read(FILE)).status == 403

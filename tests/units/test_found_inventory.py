@@ -7,7 +7,7 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin
-from leverframe.units.found_inventory import found_inventory, same_names
+from leverframe.units.found_inventory import build_inventory, same_names
 from leverframe.units.inventory import (
     Inventory,
     InventoryUnit,
@@ -32,7 +32,7 @@ def unit(number: int, name: str = "", mac: str = "", **more: object) -> FoundUni
 
 def loaded(folder: Path, *found: FoundUnit) -> Inventory:
     path = folder / "units.toml"
-    path.write_text(found_inventory(found).text, encoding="utf-8")
+    path.write_text(build_inventory(found).text, encoding="utf-8")
     assert carry_out(["unit", "check", str(path)]) == 0
     return load_inventory(path)
 
@@ -50,7 +50,7 @@ def test_an_inventory_has_names_addresses_and_mac_addresses(tmp_path: Path) -> N
 def test_names_that_come_again_are_numbered_and_reported(tmp_path: Path) -> None:
     units = [unit(0, "Pump"), unit(1, "pump"), unit(2, "Pump-2")]
     assert [one.name for one in loaded(tmp_path, *units).units] == ["Pump", "pump-2", "Pump-2-2"]
-    (remark,) = found_inventory(units).remarks
+    (remark,) = build_inventory(units).remarks
     assert "http://192.0.2.0 is Pump, http://192.0.2.1 is pump-2" in remark
 
 
@@ -66,7 +66,7 @@ def test_names_that_come_again_are_numbered_and_reported(tmp_path: Path) -> None
 def test_what_is_no_unit_for_sure_is_a_comment(tmp_path: Path, left_out: FoundUnit) -> None:
     (known,) = loaded(tmp_path, unit(0, "North"), left_out).units
     assert known.name == "North"
-    text, size, (remark,) = found_inventory([unit(0, "North"), left_out])
+    text, size, (remark,) = build_inventory([unit(0, "North"), left_out])
     assert size == 1
     assert '# address = "http://192.0.2.1"' in text
     assert "http://192.0.2.1 is left out" in remark

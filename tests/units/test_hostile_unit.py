@@ -21,9 +21,9 @@ from leverframe.recording.unit_client import UnitSilent, unit_client
 from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin
 from leverframe.units import find
-from leverframe.units.client import UnusableAnswer, paced_client
+from leverframe.units.client import UnusableAnswer, open_paced_client
 from leverframe.units.find import find_units
-from leverframe.units.heard_units import HeardUnit, _from_service, ask_everybody
+from leverframe.units.heard_units import HeardUnit, _from_service, broadcast_request
 from leverframe.units.inventory import Inventory, load_inventory
 from leverframe.units.pulling import pull_unit
 from leverframe.units.searching import look_at
@@ -85,7 +85,7 @@ async def test_a_stranger_that_answers_discovery_gets_no_password(stranger: Host
             await loop.sock_sendto(answering, said.encode(), source)
 
         asking = asyncio.create_task(answer())
-        heard = await ask_everybody([HOST], port, listen_s=0.3)
+        heard = await broadcast_request([HOST], port, listen_s=0.3)
         await asking
     assert [unit.address for unit in heard] == [stranger.url]
     logins = GuardedLogins(lambda _: LOGIN, withholds=True)
@@ -160,7 +160,7 @@ async def test_a_redirect_to_another_host_never_gets_the_login() -> None:
             return [f"HTTP/1.1 302 Found\r\nLocation: {target}\r\n\r\n".encode()]
 
         with hostile_unit(redirect) as unit:
-            async with paced_client(unit.url, LOGIN, paced=False, retry_waits_s=()) as client:
+            async with open_paced_client(unit.url, LOGIN, paced=False, retry_waits_s=()) as client:
                 with pytest.raises(UnusableAnswer, match="sends its clients to"):
                     await client.read("/json/status.json")
             assert unit.has_seen_login
@@ -379,7 +379,7 @@ async def test_a_document_of_a_unit_costs_little_memory(body: bytes) -> None:
     with hostile_unit(lambda head: [plain_answer(body, "application/json")]) as unit:
         tracemalloc.start()
         try:
-            async with paced_client(unit.url, paced=False, retry_waits_s=()) as client:
+            async with open_paced_client(unit.url, paced=False, retry_waits_s=()) as client:
                 with pytest.raises(UnusableAnswer):
                     await pull_unit(client)
             _, peak = tracemalloc.get_traced_memory()
@@ -403,6 +403,6 @@ async def test_an_answer_that_trickles_for_ever_ends_in_time() -> None:
 
 async def test_a_unit_that_keeps_its_client_waiting_is_given_up() -> None:
     with hostile_unit(lambda head: [plain_answer(b"", status="503 Busy")]) as unit:
-        async with paced_client(unit.url, paced=False) as client:
+        async with open_paced_client(unit.url, paced=False) as client:
             with pytest.raises(UnitSilent, match="answers too slowly"):
                 await pull_unit(client, within_s=0.2)

@@ -62,27 +62,27 @@ def test_a_unit_has_what_its_groups_say_and_its_own_over_it(folder: Path) -> Non
 
 def test_the_file_of_a_unit_is_read_with_its_values_and_secrets(folder: Path) -> None:
     inventory = load_inventory(written(folder, INVENTORY, "units.toml"))
-    wanted = inventory.wanted(inventory.units[0])
+    wanted = inventory.read_file(inventory.units[0])
     assert wanted is not None
     assert wanted.settings.name == "House north"
     assert wanted.settings.email.password == "of mail"
-    assert inventory.wanted(inventory.units[1]) is None
+    assert inventory.read_file(inventory.units[1]) is None
 
 
 def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
     inventory = load_inventory(written(folder, INVENTORY, "units.toml"))
     north, south = inventory.units
-    assert inventory.selected() == [north, south]
-    assert inventory.selected(("south",)) == [south]
-    assert inventory.selected(("http://192.168.1.10",)) == [north]
-    assert inventory.selected(group="greenhouses") == [north]
+    assert inventory.select() == [north, south]
+    assert inventory.select(("south",)) == [south]
+    assert inventory.select(("http://192.168.1.10",)) == [north]
+    assert inventory.select(group="greenhouses") == [north]
     with pytest.raises(BadUnitFile, match="Unknown unit `souht`. Did you mean `south`"):
-        inventory.selected(("souht",))
+        inventory.select(("souht",))
     with pytest.raises(
         BadUnitFile,
         match=r"Unknown group `green`. Did you mean `greenhouses`\? Allowed: greenhouses, all",
     ):
-        inventory.selected(group="green")
+        inventory.select(group="green")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin
 from leverframe.units import plan, visits
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.inventory import load_inventory
 from leverframe.units.unit_plan import read_plans
 from tests.docs.blocks import PROJECT, blocks
@@ -73,7 +73,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # A dead unit is not waited for.
     for module in (plan, visits):
-        monkeypatch.setattr(module, "paced_client", partial(paced_client, retry_waits_s=()))
+        monkeypatch.setattr(module, "paced_client", partial(open_paced_client, retry_waits_s=()))
     monkeypatch.setenv("UNIT_PASSWORD", PASSWORD)
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
     Path("all.toml").write_text(FILE)

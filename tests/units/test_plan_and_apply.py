@@ -14,9 +14,9 @@ from leverframe.commands.plan.written import PlannedRequest
 from leverframe.profile import Profile
 from leverframe.testing import Fleet, Twin, faults
 from leverframe.units import apply, plan_making
-from leverframe.units.apply_journal import ApplyJournal, unfinished
+from leverframe.units.apply_journal import ApplyJournal, find_unfinished
 from leverframe.units.applying import Applier, ApplyStopped
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.plan_text import plan_as_curl, plan_in_words
 from leverframe.units.unit_plan import (
     BadPlan,
@@ -133,7 +133,7 @@ def test_a_change_is_taken_back_by_its_journal(
     assert "Add rule 1: when DS1 < 12 (hysteresis 1), then OUT0 on\n" in said
     assert "Delete rule 1: when DS1 < 12 (hysteresis 1), then OUT0 on\n" in said
     assert twin.settings == before
-    assert unfinished(Path("unit-journal")) == []
+    assert find_unfinished(Path("unit-journal")) == []
 
 
 def test_somebody_is_asked_and_may_say_no(
@@ -446,8 +446,8 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
     answer_s = 0.4 if fault.kind == "slow" else PATIENCE_S
     async with (
-        paced_client(twin.url, answer_s=answer_s) as client,
-        paced_client(twin.url) as patient,
+        open_paced_client(twin.url, answer_s=answer_s) as client,
+        open_paced_client(twin.url) as patient,
     ):
         with twin.fault(fault, path="/stm.cgi"):
             told = await outcome(Applier(plan, client, journal))
@@ -465,11 +465,11 @@ async def test_a_unit_that_reboots_meanwhile_is_gone_on_with_when_it_is_back(twi
     found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
-    async with paced_client(twin.url, retry_waits_s=()) as client:
+    async with open_paced_client(twin.url, retry_waits_s=()) as client:
         twin.fault(faults.reboot("30s"))
         assert await outcome(Applier(plan, client, journal))
         await asyncio.to_thread(twin.advance, "1min")
-        assert not unfinished(Path("unit-journal"))
+        assert not find_unfinished(Path("unit-journal"))
         again = ApplyJournal.begin(Path("unit-journal"), plan)
         await Applier(plan, client, again).run()
     assert [output["name"] for output in twin.settings["outputs"][:2]] == ["Pump", "Fan"]

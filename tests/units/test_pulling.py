@@ -17,7 +17,7 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin, faults
-from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, paced_client
+from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, open_paced_client
 from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import NOT_ADMINISTRATOR, UNPROVEN, pull_unit
@@ -48,7 +48,7 @@ SETTINGS: dict[str, Any] = {
 async def client_of(
     url: str, login: UnitLogin | None = None, answer_s: float = PATIENCE_S
 ) -> AsyncIterator[PacedClient]:
-    async with paced_client(
+    async with open_paced_client(
         url, login, paced=False, answer_s=answer_s, retry_waits_s=SOON
     ) as client:
         yield client

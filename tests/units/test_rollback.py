@@ -10,7 +10,7 @@ from leverframe.command_line.entry import carry_out
 from leverframe.engine.tree import difference, leaves
 from leverframe.profile import Profile
 from leverframe.testing import Fleet, Twin, faults
-from leverframe.units.apply_journal import ApplyJournal, unfinished
+from leverframe.units.apply_journal import ApplyJournal, find_unfinished
 from leverframe.units.applying import Applier
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.pulling import pull_unit
@@ -178,7 +178,7 @@ def test_a_rollback_that_was_interrupted_is_resumed_in_place_of_its_change(
         with twin.fault(faults.status(500), path="/stm.cgi"):
             assert run("rollback", JOURNALS, "--yes") == 2
     # The second rollback takes the place of the first.
-    assert unfinished(JOURNALS) == journals()[2:]
+    assert find_unfinished(JOURNALS) == journals()[2:]
     capsys.readouterr()
     assert run("apply", "--resume", "--yes") == 1
     assert "rolled back, except for:\n   -  email.password:" in capsys.readouterr().out

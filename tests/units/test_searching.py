@@ -13,7 +13,7 @@ from leverframe.servers.discovery.discovery import DiscoveryServer
 from leverframe.testing import LoopTwin, Twin, faults
 from leverframe.units import find
 from leverframe.units.find import find_units
-from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
+from leverframe.units.heard_units import HeardUnit, broadcast_request, hear_announced
 from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.named_addresses import (
     MAX_ADDRESSES,
@@ -79,7 +79,7 @@ async def test_the_question_is_answered_with_name_mac_and_versions() -> None:
         server = DiscoveryServer(twin.controller, name="Cellar", mac=MAC, http_port=8081)
         server.start(port=port)
         try:
-            (heard,) = await ask_everybody([ALL], port, listen_s=0.3)
+            (heard,) = await broadcast_request([ALL], port, listen_s=0.3)
         finally:
             await server.close()
     assert heard == HeardUnit(heard.address, "Cellar", MAC, "3.5", "1.49")
@@ -109,12 +109,12 @@ async def test_an_answer_that_is_none_is_left_out(answer: bytes) -> None:
             await loop.sock_sendto(liar, answer, asking)
 
         lying = asyncio.create_task(lie())
-        assert await ask_everybody([HERE], port, listen_s=0.2) == []
+        assert await broadcast_request([HERE], port, listen_s=0.2) == []
         await lying
 
 
 async def test_a_machine_without_a_network_hears_nobody() -> None:
-    assert await ask_everybody(["not an address"], free_port(), listen_s=0.05) == []
+    assert await broadcast_request(["not an address"], free_port(), listen_s=0.05) == []
 
 
 @pytest.mark.thorough

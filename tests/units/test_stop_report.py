@@ -12,7 +12,7 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from tests.effort import some_of
 from tests.units.plain_front import Fate, PlainFront, plain_front
 from tests.units.unit_files import written
@@ -46,7 +46,7 @@ def keys_interrupt() -> Iterator[None]:
 def front(twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlainFront]:
     """Serve a unit with two rules."""
     monkeypatch.chdir(tmp_path)
-    impatient = partial(paced_client, retry_waits_s=())
+    impatient = partial(open_paced_client, retry_waits_s=())
     monkeypatch.setattr("leverframe.units.apply.paced_client", impatient)
     twin.reset()
     for place, rule in enumerate(("10*0*6000*0*0*1", "11*0*3000*0*0*0")):

@@ -10,7 +10,7 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin, faults
-from leverframe.units.apply_journal import unfinished
+from leverframe.units.apply_journal import find_unfinished
 from leverframe.units.unit_lock import CannotLock, UnitHeld, refuse_held, unit_held
 from leverframe.units.unit_plan import read_plans
 from tests.units.empty_plan import empty_plan
@@ -89,7 +89,7 @@ def test_a_unit_that_was_swapped_since_the_plan_gets_nothing(
     assert run("apply", "plan.json", "--yes") == 2
     assert f"it has the MAC address {OTHER_MAC}, not {MAC}." in capsys.readouterr().err
     assert front.commands == []
-    assert unfinished(JOURNALS) == []
+    assert find_unfinished(JOURNALS) == []
 
 
 @pytest.mark.parametrize(

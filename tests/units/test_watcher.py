@@ -115,7 +115,7 @@ async def test_a_dead_unit_has_no_findings_and_no_drift() -> None:
             with unit.fault(faults.status(500)):
                 for _ in range(2):
                     health = await bench.look()
-                    shown = health.shown()
+                    shown = health.public_fields()
                     assert list(shown["troubles"]) == [ANSWER]
                     assert (shown["drift"], shown["differences"]) == (None, None)
                     assert (shown["findings"], shown["uptime_s"]) == ([], None)

@@ -58,7 +58,7 @@ class OneLineParser(argparse.ArgumentParser):
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Accept options after and between positional arguments; argparse expects those together."""
+        """Accept options after and between other arguments; argparse expects those together."""
         words = None if args is None else self._options_first(args)
         return super().parse_known_args(words, namespace)
 

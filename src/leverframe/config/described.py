@@ -79,19 +79,19 @@ def keys() -> tuple[Key, ...]:
     return tuple(entry for entry in _entries(Config, ()) if isinstance(entry, Key))
 
 
-def labelled() -> list[Labelled]:
+def list_labelled() -> list[Labelled]:
     """Return every set of labelled tables; only a file can contain them."""
     return [entry for entry in _entries(Config, ()) if isinstance(entry, Labelled)]
 
 
 def _entries(struct: type[Struct], above: tuple[str, ...]) -> Iterator[Key | Labelled]:
     for field in msgspec.structs.fields(struct):
-        plain, metas = taken_apart(field.type)
+        plain, metas = split_type(field.type)
         place = (*above, field.name)
         if is_table(plain):
             yield from _entries(plain, place)
         elif get_origin(plain) is dict:
-            inner, _ = taken_apart(get_args(plain)[1])
+            inner, _ = split_type(get_args(plain)[1])
             below = tuple(_key(part, (part.name,)) for part in msgspec.structs.fields(inner))
             yield Labelled(place, _description(metas), _example(metas) or {}, below)
         else:
@@ -99,7 +99,7 @@ def _entries(struct: type[Struct], above: tuple[str, ...]) -> Iterator[Key | Lab
 
 
 def _key(field: FieldInfo, place: tuple[str, ...]) -> Key:
-    plain, metas = taken_apart(field.type)
+    plain, metas = split_type(field.type)
     metavars = [meta.extra["metavar"] for meta in metas if meta.extra]
     metavar = metavars[0] if metavars else ("NUMBER" if plain is int else "TEXT")
     return Key(
@@ -115,7 +115,7 @@ def _example(metas: Iterable[Meta]) -> Any:
     return next((meta.examples[0] for meta in metas if meta.examples), None)
 
 
-def taken_apart(hint: Any) -> tuple[Any, list[Meta]]:
+def split_type(hint: Any) -> tuple[Any, list[Meta]]:
     """Split a type into the plain type, without None, and its annotations, outermost first."""
     metas: list[Meta] = []
     while True:
@@ -141,7 +141,7 @@ def is_table(plain: Any) -> bool:
 
 def describe_type(hint: Any) -> str:
     """Describe the values that a type allows, such as "a whole number from 0 to 65535"."""
-    plain, metas = taken_apart(hint)
+    plain, metas = split_type(hint)
     if members := alternatives(plain):
         return " or ".join(describe_type(member) for member in members)
     origin = get_origin(plain)

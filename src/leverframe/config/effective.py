@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.config.described import keys, labelled
+from leverframe.config.described import keys, list_labelled
 from leverframe.config.example import as_toml
 from leverframe.config.fields import Config
 from leverframe.config.sources import Sources
@@ -26,7 +26,7 @@ def _rows(sources: Sources, config: Config) -> Iterator[tuple[str, str, str]]:
         value = _value(config, key.place)
         if value is not None:
             yield key.name, as_toml(value), _origin(sources, key.place)
-    for tables in labelled():
+    for tables in list_labelled():
         for label, table in _value(config, tables.place).items():
             place = (*tables.place, label)
             yield ".".join(place), as_toml(msgspec.to_builtins(table)), _origin(sources, place)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.config.described import Key, Labelled, keys, labelled
+from leverframe.config.described import Key, Labelled, keys, list_labelled
 from leverframe.plain_text import printable
 
 _WIDTH = 100
@@ -31,8 +31,8 @@ def example() -> str:
     lines = [_OPENING.rstrip()]
     for table, members in groupby(keys(), lambda key: key.place[:-1]):
         lines += _table(table, list(members))
-    for tables in labelled():
-        lines += _labelled(tables)
+    for tables in list_labelled():
+        lines += _lines_of_labelled(tables)
     return "\n".join(lines) + "\n"
 
 
@@ -50,7 +50,7 @@ def _table(place: tuple[str, ...], members: list[Key]) -> Iterator[str]:
         yield f"{'' if in_force else '#'}{key.place[-1]} = {as_toml(shown)}"
 
 
-def _labelled(tables: Labelled) -> Iterator[str]:
+def _lines_of_labelled(tables: Labelled) -> Iterator[str]:
     yield ""
     yield from _comment(tables.description)
     for key in tables.keys:

@@ -444,7 +444,7 @@ class Config(NodeConfig, frozen=True, forbid_unknown_fields=True):
                 " characters, without leading or trailing spaces."
             )
 
-    def trusted_networks(self) -> Networks:
+    def networks_without_sign_in(self) -> Networks:
         """Return the networks whose programs need not sign in."""
         networks = _networks("trusted", self.trusted)
         for network in networks:

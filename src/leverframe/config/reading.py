@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from leverframe.config.described import describe_type, is_table, nearest, taken_apart
+from leverframe.config.described import describe_type, is_table, nearest, split_type
 from leverframe.config.fields import BadConfiguration, Config, NodeConfig
 from leverframe.config.sources import Sources
 from leverframe.wiring import miswired
@@ -35,10 +35,10 @@ def read_config(
     file: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] = NOTHING
 ) -> Config:
     """Read the configuration; raise `BadConfiguration` with a line for each mistake."""
-    return checked(Sources(file, environment, flags), Config)
+    return check_sources(Sources(file, environment, flags), Config)
 
 
-def checked(sources: Sources, kind: type[C]) -> C:
+def check_sources(sources: Sources, kind: type[C]) -> C:
     """Convert the values of all sources to a configuration, or raise `BadConfiguration`."""
     misshapen = list(_misshapen(sources.values, kind, ()))
     wrong = {mistake.place[0] for mistake in misshapen}
@@ -58,7 +58,7 @@ def _sentence(mistake: Mistake, sources: Sources) -> str:
 
 def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
     """Yield a mistake for every value that does not fit the type of its place."""
-    plain, _ = taken_apart(hint)
+    plain, _ = split_type(hint)
     name = ".".join(place)
     if get_origin(plain) is dict or is_table(plain):
         if not isinstance(value, dict):
@@ -195,7 +195,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Any], object]], ...] = (
     (("name",), Config.check_name),
     (("mac",), Config.mac_address),
     (("modbus_writers",), NodeConfig.writing_networks),
-    (("trusted",), Config.trusted_networks),
+    (("trusted",), Config.networks_without_sign_in),
     (("proxies",), NodeConfig.proxy_networks),
     (("firmware_key",), Config.public_key),
     (("ca_file",), _check_ca_file),

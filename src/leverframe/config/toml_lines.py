@@ -29,7 +29,7 @@ class TomlLines:
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()
-        self._placed = list(_placed(self._lines))
+        self._placed = list(_find_places(self._lines))
         #: The line of every header and key; of several headers of a table, the first.
         self._exact = {place: line for place, line, _ in reversed(self._placed)}
 
@@ -52,7 +52,7 @@ def _nearest_line(
     return 1 + _item(lines, number, column, place[best:])
 
 
-def _placed(lines: list[str]) -> Iterator[tuple[TomlPath, int, int]]:
+def _find_places(lines: list[str]) -> Iterator[tuple[TomlPath, int, int]]:
     """Yield the place of every header and key, its line, and the column after it."""
     table: TomlPath = ()
     counted: dict[TomlPath, int] = {}

@@ -22,13 +22,13 @@ from leverframe.engine.tree import (
 from leverframe.exit_codes import DONE, NO
 from leverframe.maintenance.backup_secrets import (
     SecretsChoice,
-    named_in_short,
+    list_secrets,
     passphrase_to_open,
     passphrase_to_seal,
 )
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
 from leverframe.plain_text import print_line
-from leverframe.process.stored_profile import profile_rows, stored_profile
+from leverframe.process.stored_profile import profile_rows, read_stored_profile
 from leverframe.profile import Profile, existing
 from leverframe.storage.backup import (
     BackupFile,
@@ -56,7 +56,7 @@ def diff(first: Path, second: Path) -> int:
     old, new = (_everything(file) for file in files)
     for path in sorted(old.keys() | new.keys(), key=_order):
         if old.get(path) != new.get(path):
-            print_line(f"{path}: {_shown(old, path)} -> {_shown(new, path)}")
+            print_line(f"{path}: {_show(old, path)} -> {_show(new, path)}")
     return NO if old != new else DONE
 
 
@@ -72,7 +72,7 @@ async def create(
     with folder_with_store(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            profile = config.version.profile(*stored_profile(store))
+            profile = config.version.profile(*read_stored_profile(store))
             settings, _ = settings_from_leaves(profile, store.load().settings)
         finally:
             await store.close()
@@ -82,7 +82,7 @@ async def create(
     write(file, unpack(encode_backup(profile, settings, words)))
     print_line(f"Written to {file}.")
     if secrets and words is None:
-        print_line(f"Secrets not included: {named_in_short(secrets)}.")
+        print_line(f"Secrets not included: {list_secrets(secrets)}.")
 
 
 def _refuse_existing(file: Path) -> None:
@@ -108,7 +108,7 @@ def convert(
         profile = existing(hw or backup.hw, sw or backup.sw)
     if profile != Profile(backup.hw, backup.sw):
         words = passphrase_to_open(backup, choice)
-        restored = _carried_over(backup, profile, words)
+        restored = _carry_over(backup, profile, words)
         left_out = () if words else backup.secrets
         backup = unpack(encode_backup(profile, restored.settings, words))
         # A file of an earlier version may contain secrets in plain text that are omitted today.
@@ -119,7 +119,7 @@ def convert(
     write(output, backup)
 
 
-def _carried_over(file: BackupFile, target: Profile, passphrase: str | None) -> Restored:
+def _carry_over(file: BackupFile, target: Profile, passphrase: str | None) -> Restored:
     try:
         return carry_over(content_of(file, passphrase), target, defaults(target))
     except Refusal as refusal:
@@ -139,7 +139,7 @@ async def restore(
     with existing_folder(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            profile = config.version.profile(*stored_profile(store))
+            profile = config.version.profile(*read_stored_profile(store))
             content = content_of(backup, words)
             present, _ = settings_from_leaves(profile, store.load().settings)
             try:
@@ -163,7 +163,7 @@ async def restore(
 
 def print_losses(lost: tuple[NotCarriedOver, ...]) -> None:
     for entry in lost:
-        value = "" if entry.value is None else f" ({_encoded(entry.value)})"
+        value = "" if entry.value is None else f" ({_encode(entry.value)})"
         print_line(f"not converted: {entry.path}{value}: {entry.reason}")
 
 
@@ -181,9 +181,9 @@ def _order(path: str) -> list[tuple[int, int | str]]:
     return [(0, int(step)) if step.isdecimal() else (1, step) for step in path.split(".")]
 
 
-def _shown(settings: dict[str, Any], path: str) -> str:
-    return _encoded(settings[path]) if path in settings else "not set"
+def _show(settings: dict[str, Any], path: str) -> str:
+    return _encode(settings[path]) if path in settings else "not set"
 
 
-def _encoded(value: Any) -> str:
+def _encode(value: Any) -> str:
     return msgspec.json.encode(value).decode()

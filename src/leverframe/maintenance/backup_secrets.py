@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from leverframe.plain_text import print_line
-from leverframe.process.asked_secret import asked_secret
+from leverframe.process.asked_secret import ask_secret
 from leverframe.storage.backup import BackupFile, BackupRefused
 
 _PASSPHRASE = "Passphrase of the backup"
@@ -34,11 +34,11 @@ class SecretsChoice(Struct, frozen=True):
                 "Use only one of --passphrase, --passphrase-file and --without-secrets."
             )
 
-    def named_passphrase(self) -> str | None:
+    def read_passphrase(self) -> str | None:
         """Return the passphrase that the options provide, or None."""
         if self.passphrase_file is not None:
             return _first_line(self.passphrase_file)
-        return asked_secret(_PASSPHRASE) if self.passphrase else None
+        return ask_secret(_PASSPHRASE) if self.passphrase else None
 
 
 def passphrase_to_open(file: BackupFile, choice: SecretsChoice) -> str | None:
@@ -46,10 +46,10 @@ def passphrase_to_open(file: BackupFile, choice: SecretsChoice) -> str | None:
     choice.check()
     if file.sealed is None or choice.without_secrets:
         return None
-    if (named := choice.named_passphrase()) is not None:
+    if (named := choice.read_passphrase()) is not None:
         return named
     sealed = (
-        f"The backup contains secrets, encrypted with a passphrase: {named_in_short(file.secrets)}."
+        f"The backup contains secrets, encrypted with a passphrase: {list_secrets(file.secrets)}."
     )
     if not _is_terminal():
         raise BackupRefused(
@@ -57,7 +57,7 @@ def passphrase_to_open(file: BackupFile, choice: SecretsChoice) -> str | None:
             " --without-secrets to leave them out."
         )
     print_line(sealed)
-    typed = asked_secret(f"{_PASSPHRASE} (Ctrl+C stops; --without-secrets leaves them out)")
+    typed = ask_secret(f"{_PASSPHRASE} (Ctrl+C stops; --without-secrets leaves them out)")
     if not typed:
         raise BackupRefused(
             "No passphrase was entered; nothing was changed. Use --without-secrets to leave the"
@@ -72,17 +72,17 @@ def passphrase_to_seal(secrets: Sequence[str], choice: SecretsChoice) -> str | N
     if choice.without_secrets:
         return None
     if choice.passphrase_file is not None or (choice.passphrase and not _is_terminal()):
-        return choice.named_passphrase()
+        return choice.read_passphrase()
     if not _is_terminal() or not (secrets or choice.passphrase):
         return None
-    print_line(f"The controller has secrets: {named_in_short(secrets)}.")
-    typed = asked_secret("Passphrase to encrypt them (empty to leave them out)")
-    if typed and asked_secret("Repeat the passphrase") != typed:
+    print_line(f"The controller has secrets: {list_secrets(secrets)}.")
+    typed = ask_secret("Passphrase to encrypt them (empty to leave them out)")
+    if typed and ask_secret("Repeat the passphrase") != typed:
         raise BackupRefused("The two passphrases differ; nothing was written.")
     return typed or None
 
 
-def named_in_short(secrets: Sequence[str]) -> str:
+def list_secrets(secrets: Sequence[str]) -> str:
     """List secrets by their paths, the first few of them."""
     more = len(secrets) - _MAX_NAMED
     return ", ".join(secrets[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

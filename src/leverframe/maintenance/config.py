@@ -5,7 +5,7 @@ import sys
 from leverframe.config.effective import effective_table
 from leverframe.config.example import example
 from leverframe.config.fields import BadConfiguration, Config
-from leverframe.config.reading import checked
+from leverframe.config.reading import check_sources
 from leverframe.config.sources import Sources
 from leverframe.exit_codes import DONE, NO
 
@@ -13,7 +13,7 @@ from leverframe.exit_codes import DONE, NO
 def check_config(sources: Sources) -> int:
     """Print the effective settings with their sources, or all mistakes."""
     try:
-        print(effective_table(sources, checked(sources, Config)))
+        print(effective_table(sources, check_sources(sources, Config)))
     except BadConfiguration as error:
         for line in str(error).splitlines():
             print(f"leverframe: {line}", file=sys.stderr)

@@ -24,14 +24,14 @@ from leverframe.storage.unclean_stop import secure
 def check_data(data_folder: Path) -> int:
     """Check store, snapshots and history; damaged snapshots do not change the result."""
     with folder_with_store(data_folder) as folder:
-        damage = _secured(folder.store_path) or findings(folder.store_path)
+        damage = _secure(folder.store_path) or findings(folder.store_path)
         print(damage or f"The store {folder.store_path} is not damaged.")
         for number, snapshot in Snapshots(folder.store_path).all():
             print(findings(snapshot) or f"Snapshot {number} is not damaged.")
         return DONE if _history_is_sound(folder) and not damage else NO
 
 
-def _secured(store_path: Path) -> str | None:
+def _secure(store_path: Path) -> str | None:
     """Return the changes that were lost since the last use: SQLite would drop them silently."""
     with sentences(store_path):
         return secure(store_path)
@@ -55,7 +55,7 @@ async def repair_data(data_folder: Path) -> None:
     A damaged history is moved aside; the next start begins a new one.
     """
     with folder_with_store(data_folder) as folder:
-        lost = _secured(folder.store_path)
+        lost = _secure(folder.store_path)
         try:
             report = recover(folder.store_path) or lost
         except StoreDamaged:
@@ -118,20 +118,20 @@ def _readable_blobs(store_path: Path) -> dict[str, bytes | None]:
 async def show_data(data_folder: Path) -> None:
     """Print the whole store as JSON, with secrets masked."""
     with folder_with_store(data_folder) as folder:
-        stored, audit = await _loaded(folder)
+        stored, audit = await _load(folder)
     document = {
-        "settings": {path: _masked(path, value) for path, value in stored.settings.items()},
+        "settings": {path: _mask(path, value) for path, value in stored.settings.items()},
         "kept": stored.kept,
         "audit": stored_entries(audit),
     }
     print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
-def _masked(path: str, value: Any) -> Any:
+def _mask(path: str, value: Any) -> Any:
     return masked(value) if is_confidential(path) else value
 
 
-async def _loaded(folder: DataFolder) -> tuple[Stored, dict[str, str]]:
+async def _load(folder: DataFolder) -> tuple[Stored, dict[str, str]]:
     store = SqliteStore(folder.store_path)
     try:
         return store.load(), await store.audit()

@@ -28,36 +28,36 @@ class BadSettings(ErrorForPeople, ValueError):
     """The initial settings are not usable: one sentence."""
 
 
-def version_for(hw: str | None, sw: str | None, given: GivenSettings | None) -> Profile:
+def version_for(hw: str | None, sw: str | None, template: GivenSettings | None) -> Profile:
     """Return the requested version, else that of the file, else the newest."""
     if hw is None and sw is None:
-        if given is None or isinstance(given, Mapping):
+        if template is None or isinstance(template, Mapping):
             return Profile()
-        if isinstance(given, Content):
-            return given.profile
-        file = read(Path(given))
+        if isinstance(template, Content):
+            return template.profile
+        file = read(Path(template))
         return Profile(file.hw, file.sw)
     hw = hw or Profile().hw
     return existing(hw, sw or newest_software(hw))
 
 
-def leaves_for(given: GivenSettings | None, profile: Profile) -> dict[str, Any]:
+def leaves_for(template: GivenSettings | None, profile: Profile) -> dict[str, Any]:
     """Return the differences from the factory settings of a version, by path."""
-    if given is None:
+    if template is None:
         return {}
     standard = defaults(profile)
-    if isinstance(given, Mapping):
-        _check_paths(given, standard)
-        content = Content(profile, dict(given), with_secrets=True)
-    elif isinstance(given, Content):
-        content = given
+    if isinstance(template, Mapping):
+        _check_paths(template, standard)
+        content = Content(profile, dict(template), with_secrets=True)
+    elif isinstance(template, Content):
+        content = template
     else:
-        content = content_of(read(Path(given)), None)
+        content = content_of(read(Path(template)), None)
     try:
         carried = carry_over(content, profile, standard)
     except Refusal as refusal:
         raise BadSettings(refusal.detail) from None
-    if isinstance(given, Mapping) and carried.not_carried_over:
+    if isinstance(template, Mapping) and carried.not_carried_over:
         lost = carried.not_carried_over[0]
         raise BadSettings(f"{lost.path}: {lost.reason}")
     return {path: value for path, _, value in difference(standard, carried.settings)}
@@ -76,14 +76,14 @@ def template_leaves(template: BackupFile, profile: Profile) -> dict[str, Any]:
     return {path: value for path, _, value in difference(standard, carried.settings)}
 
 
-def template_body(given: GivenTemplate, hw: str | None = None, sw: str | None = None) -> bytes:
+def template_body(template: GivenTemplate, hw: str | None = None, sw: str | None = None) -> bytes:
     """Return a template in the form of the node's API; values by path belong to that version."""
-    if isinstance(given, Mapping):
-        profile = version_for(hw, sw, given)
-        template = BackupFile.written_now(profile, dict(given))
+    if isinstance(template, Mapping):
+        profile = version_for(hw, sw, template)
+        file = BackupFile.written_now(profile, dict(template))
     else:
-        template = read_template_file(Path(given))
-    return as_text(template, ".json").encode()
+        file = read_template_file(Path(template))
+    return as_text(file, ".json").encode()
 
 
 def read_template_file(path: Path) -> BackupFile:
@@ -91,15 +91,15 @@ def read_template_file(path: Path) -> BackupFile:
     template = read(path)
     if template.sealed is not None:
         raise BadSettings(
-            f"{path} holds sealed secrets, which a template cannot pass on. Write a file without"
-            f" them: leverframe backup convert {path} template.toml --without-secrets."
+            f"{path} contains encrypted secrets, which a template cannot contain. Write a file"
+            f" without them: leverframe backup convert {path} template.toml --without-secrets."
         )
     return template
 
 
-def _check_paths(given: Mapping[str, Any], standard: Settings) -> None:
+def _check_paths(values: Mapping[str, Any], standard: Settings) -> None:
     known = {path for path, _ in leaves(standard)}
-    for path in given:
+    for path in values:
         # Entries that do not exist yet have their own paths.
         if path not in known and not path.startswith(("rules.", "schedule.", "access.users.")):
             raise BadSettings(

@@ -57,7 +57,9 @@ def _pieces(
         raise NoHistory("The history is empty.")
     first, last = max(begin, earliest), min(end, now)
     if first > last:
-        raise NoHistory(f"The history has no values in this period; it begins {_shown(earliest)}.")
+        raise NoHistory(
+            f"The history has no values in this period; it begins {_format_time(earliest)}."
+        )
     return csv_pieces(
         compactor, TimeSpan(labels or recorded_labels(compactor), first, last, _ALL_POINTS, now)
     )
@@ -98,5 +100,5 @@ def _second(text: str | None, usual: float) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _shown(at: float) -> str:
+def _format_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="seconds")

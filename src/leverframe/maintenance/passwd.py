@@ -15,8 +15,8 @@ from leverframe.process.administrator import (
     random_password,
     set_password,
 )
-from leverframe.process.asked_secret import asked_secret
-from leverframe.process.stored_profile import stored_profile
+from leverframe.process.asked_secret import ask_secret
+from leverframe.process.stored_profile import read_stored_profile
 from leverframe.storage.datafolder import existing_folder
 from leverframe.storage.sqlite import SqliteStore
 
@@ -27,7 +27,7 @@ async def change_password(config: Config, account: str | None, generate: bool) -
         try:
             name = account or administrator_name(store)
             password = new_password(name, generate=generate)
-            profile = config.version.profile(*stored_profile(store))
+            profile = config.version.profile(*read_stored_profile(store))
             await set_password(store, profile, name, password)
         finally:
             await store.close()
@@ -39,11 +39,11 @@ async def change_password(config: Config, account: str | None, generate: bool) -
 
 def new_password(name: str, *, generate: bool) -> str:
     """Generate a password for an account, or prompt for it."""
-    return random_password() if generate else _asked_for(name)
+    return random_password() if generate else _ask_for(name)
 
 
-def _asked_for(name: str) -> str:
-    password = asked_secret(f"New password of {name}")
-    if sys.stdin.isatty() and asked_secret("Repeat the password") != password:
+def _ask_for(name: str) -> str:
+    password = ask_secret(f"New password of {name}")
+    if sys.stdin.isatty() and ask_secret("Repeat the password") != password:
         raise PasswordRefused("The two passwords differ; nothing was changed.")
     return password

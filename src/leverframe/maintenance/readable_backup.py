@@ -27,7 +27,7 @@ def read(path: Path) -> BackupFile:
     _check_form(path)
     if path.suffix == ".toml":
         _, document = read_toml(path, BackupRefused)
-        return _converted(path, document)
+        return _convert(path, document)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -37,12 +37,12 @@ def read(path: Path) -> BackupFile:
 
 def _from_json(path: Path, data: bytes) -> BackupFile:
     try:
-        return _converted(path, msgspec.json.decode(data))
+        return _convert(path, msgspec.json.decode(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BackupRefused(f"{path} is not valid JSON: {error}.") from None
 
 
-def _converted(path: Path, document: Any) -> BackupFile:
+def _convert(path: Path, document: Any) -> BackupFile:
     try:
         return msgspec.convert(document, BackupFile)
     except msgspec.ValidationError as error:
@@ -70,14 +70,14 @@ def _check_form(path: Path) -> None:
 
 def as_text(file: BackupFile, suffix: str) -> str:
     document = msgspec.to_builtins(file)
-    document["settings"] = changed_settings(file)
+    document["settings"] = list_changes(file)
     if suffix == ".json":
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
         return printable_json(text) + "\n"
     return _toml(document)
 
 
-def changed_settings(file: BackupFile) -> dict[str, Any]:
+def list_changes(file: BackupFile) -> dict[str, Any]:
     """Return the settings that differ from the factory settings."""
     standard, missing = factory_settings(file), object()
     return {
@@ -107,11 +107,11 @@ def _toml(document: dict[str, Any]) -> str:
 
 def _lines(table: dict[str, Any]) -> list[str]:
     return [
-        f"{name if _BARE_KEY.fullmatch(name) else _encoded(name)} = {_encoded(value)}"
+        f"{name if _BARE_KEY.fullmatch(name) else _encode(name)} = {_encode(value)}"
         for name, value in table.items()
         if value is not None
     ]
 
 
-def _encoded(value: Any) -> str:
+def _encode(value: Any) -> str:
     return printable(msgspec.json.encode(value).decode())

@@ -66,7 +66,7 @@ def drop_rights_to(name: str) -> None:
 
 def who() -> str:
     """Return the name of the account and its groups."""
-    groups = [_named(gid) for gid in sorted({os.getegid(), *os.getgroups()})]
+    groups = [_name_group(gid) for gid in sorted({os.getegid(), *os.getgroups()})]
     try:
         account = pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -107,7 +107,7 @@ def like_the_unit(config: Path, task: Sequence[str], columns: int) -> list[str] 
     return [*run, *properties, "--", sys.executable, "-m", "leverframe", *task]
 
 
-def _named(gid: int) -> str:
+def _name_group(gid: int) -> str:
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:

@@ -78,7 +78,7 @@ class ApiClient:
             self._kept.close()
 
 
-def signed(account: Credentials | None) -> dict[str, str]:
+def sign_in_headers(account: Credentials | None) -> dict[str, str]:
     """Return the `Authorization` header of an account."""
     token = None if account is None else b64encode(":".join(account).encode()).decode()
     return {} if token is None else {"Authorization": f"Basic {token}"}

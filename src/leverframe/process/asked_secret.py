@@ -13,7 +13,7 @@ class NoSecret(ErrorForPeople):
     """A secret cannot be prompted for: one sentence."""
 
 
-def asked_secret(what: str) -> str:
+def ask_secret(what: str) -> str:
     """Prompt for a secret, or read the next line of standard input."""
     # It is None if the program was started with standard input closed.
     if sys.stdin is not None and sys.stdin.isatty():

@@ -52,7 +52,7 @@ class FirmwareCheck:
         self._controller = controller
         self._ask = ask
         self._chance = chance
-        self._heard = _remembered(controller)
+        self._heard = _last_answer(controller)
         self._due: float | None = None
         self._asking: asyncio.Task[None] | None = None
         controller.settings_watchers.append(self._settings_changed)
@@ -132,14 +132,14 @@ class FirmwareCheck:
             trouble = f"The check ended unexpectedly ({type(fault).__name__}); see the log."
             self._remember(ReleaseAnswer(wall, before, trouble))
 
-    def _remember(self, heard: ReleaseAnswer) -> asyncio.Future[None]:
+    def _remember(self, answer: ReleaseAnswer) -> asyncio.Future[None]:
         """Store the last answer; the returned awaitable is done when it is on disk."""
-        self._heard = heard
-        kept = msgspec.json.encode(heard).decode()
+        self._heard = answer
+        kept = msgspec.json.encode(answer).decode()
         return self._controller.writer.commit(Changes(kept={KEPT: kept}))
 
 
-def _remembered(controller: Controller) -> ReleaseAnswer | None:
+def _last_answer(controller: Controller) -> ReleaseAnswer | None:
     kept = controller.persistent.values.get(KEPT)
     with suppress(msgspec.DecodeError):
         return msgspec.json.decode(kept, type=ReleaseAnswer) if isinstance(kept, str) else None

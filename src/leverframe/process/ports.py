@@ -238,11 +238,11 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
     def add_entry(reason: str, fact: Fact) -> None:
         controller.engine.machine.journal.add(wall(), Cause("modbus", reason), fact)
 
-    def changed() -> None:
+    def on_change() -> None:
         controller.engine.machine.version += 1
         controller.carry_out([])
 
-    reports = WriteReports(wall, changed)
+    reports = WriteReports(wall, on_change)
     controller.reports["modbus_writes"] = reports.report
     writer = ModbusWriter(master.request, controller.troubles, add_entry, reports)
     controller.settings_watchers.append(writer.adopt)

@@ -31,7 +31,9 @@ class NoAdministrator(ErrorForPeople):
 
 def reach_of(config: Config) -> Reach:
     """Determine from the configuration who can reach the controller."""
-    return replace(reach_of_node(config, config.cors_origins), trusted=trusted_networks(config))
+    return replace(
+        reach_of_node(config, config.cors_origins), trusted=read_trusted_networks(config)
+    )
 
 
 def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
@@ -50,9 +52,9 @@ def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
     return Reach(own, must_sign_in=not is_local)
 
 
-def trusted_networks(config: Config) -> TrustedNetworks:
+def read_trusted_networks(config: Config) -> TrustedNetworks:
     """Return the trusted networks of the configuration; log them at every start."""
-    networks = config.trusted_networks()
+    networks = config.networks_without_sign_in()
     if networks:
         log.warning(
             "programs in %s have the role %s without signing in because of the key trusted",

@@ -45,12 +45,12 @@ class RecordedUnit:
         answer = self._handler(request)
         if isinstance(answer, Coroutine):
             return self._later(request, answer)
-        return self._known(request, answer)
+        return self._answer_unknown(request, answer)
 
     async def _later(self, request: Request, answer: Coroutine[Any, Any, AnyReply]) -> AnyReply:
-        return self._known(request, await answer)
+        return self._answer_unknown(request, await answer)
 
-    def _known(self, request: Request, reply: AnyReply) -> AnyReply:
+    def _answer_unknown(self, request: Request, reply: AnyReply) -> AnyReply:
         if reply.status not in UNKNOWN:
             return reply
         kind = request.headers.get("content-type", "")

@@ -71,7 +71,7 @@ async def serve(config: Config) -> None:
             killed_history=folder.killed_history,
         )
         reach = reach_of(config)
-        host = await _built(config, folder, EncryptingStore(opened.store, folder.key_path), reach)
+        host = await _build(config, folder, EncryptingStore(opened.store, folder.key_path), reach)
         controller, host.answers = host.controller, answers
         for part, sentence in opened.troubles.items():
             log.error("%s", sentence)
@@ -97,7 +97,7 @@ async def serve(config: Config) -> None:
             await open_ports(host, config, serial_modbus=config.serial_modbus)
             port, key = config.tftp_port, config.public_key()
             host.add(connect_bootloader(controller, config.host, port, key))
-            host.add(*await announced(host, config, server.port))
+            host.add(*await announce_controller(host, config, server.port))
             _print_address(host, config, server.port, certificate)
             scheme = "https" if certificate else "http"
             host.mqtt.pages_are_at(PagesAddress(scheme, config.host, server.port))
@@ -125,7 +125,7 @@ def _outward(reach: Reach, handler: Handler) -> Handler:
     return by_tls_only(opened) if reach.names.secure else opened
 
 
-async def _built(
+async def _build(
     config: Config, folder: DataFolder, store: EncryptingStore, reach: Reach
 ) -> ControllerHost:
     """Build the controller from its store; with an administrator if strangers can reach it."""
@@ -165,7 +165,9 @@ def clock_of(config: NodeConfig) -> Clock:
     return VirtualClock() if wall is None else VirtualClock(wall)
 
 
-async def announced(host: ControllerHost, config: Config, http_port: int) -> Sequence[Service]:
+async def announce_controller(
+    host: ControllerHost, config: Config, http_port: int
+) -> Sequence[Service]:
     """Announce the controller in the network if configured, but never on loopback.
 
     There no other machine could reach it, and a twin on a developer's machine must not answer for a

@@ -20,7 +20,7 @@ def is_of_this_edition(stored: Stored) -> bool:
     return bool(stored.kept.get(STORED_EDITION) == EDITION)
 
 
-def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
+def read_stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
     """Return the profile that the store was last used with, and the `sw` configured then."""
     return profile_in(store.load())
 

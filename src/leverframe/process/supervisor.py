@@ -35,7 +35,7 @@ class Supervisor:
         self._send("STOPPING=1")
 
     @asynccontextmanager
-    async def given_time(self, progress: Callable[[], int]) -> AsyncIterator[None]:
+    async def extend_time(self, progress: Callable[[], int]) -> AsyncIterator[None]:
         """Extend the time-out of systemd for as long as a start or stop makes progress."""
         asking = asyncio.create_task(self._ask_for_time(progress)) if self._address else None
         try:

@@ -38,11 +38,11 @@ class SettledVersion(NamedTuple):
     is_new: bool
 
 
-async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> SettledVersion:
+async def settle_version(store: Store, configured: AskedVersion, stored: Stored) -> SettledVersion:
     """Choose the version to start with, and convert the content of the store to it."""
     hw, sw, configured_sw = profile_in(stored)
-    profile = asked.profile(hw, sw, configured_sw)
-    same_version = (hw, sw, configured_sw) == (profile.hw, profile.sw, asked.sw)
+    profile = configured.profile(hw, sw, configured_sw)
+    same_version = (hw, sw, configured_sw) == (profile.hw, profile.sw, configured.sw)
     if same_version and is_of_this_edition(stored):
         # The version is unchanged: the start need not wait for the disk.
         return SettledVersion(profile, is_new=False)
@@ -60,7 +60,7 @@ async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> S
         changes.audit = trail.rows(time.time(), START, leaves, {})
     if hw is not None and not is_of_this_edition(stored):
         await _report_reversed(store, changes, profile, stored, trail)
-    changes.kept |= profile_rows(profile) | {"profile.configured_sw": asked.sw}
+    changes.kept |= profile_rows(profile) | {"profile.configured_sw": configured.sw}
     try:
         await store.commit(changes)
     except StoreUnavailable as error:

@@ -89,9 +89,9 @@ class Proxy:
             self._names.check_host(request)
         except Refusal as refusal:
             return reply_to_refusal(refusal)
-        return self._passed_on(request)
+        return self._pass_on(request)
 
-    async def _passed_on(self, request: Request) -> AnyReply:
+    async def _pass_on(self, request: Request) -> AnyReply:
         account = _ExchangeAccount(request, self._on_exchange)
         own = f"http://{request.headers.get('host', '')}"
         target = request.path if request.query is None else f"{request.path}?{request.query}"
@@ -135,7 +135,7 @@ class Proxy:
         task = asyncio.get_running_loop().create_task(_read(account, response, pieces))
         self._passing.add(task)
         task.add_done_callback(self._passing.discard)
-        return _taken(pieces, task, account)
+        return _take_pieces(pieces, task, account)
 
 
 async def _read(
@@ -169,7 +169,7 @@ async def _hand_over(part: bytes | None, pieces: asyncio.Queue[bytes | None]) ->
         await pieces.put(part)
 
 
-async def _taken(
+async def _take_pieces(
     pieces: asyncio.Queue[bytes | None], task: asyncio.Task[None], account: "_ExchangeAccount"
 ) -> AsyncGenerator[bytes, None]:
     try:

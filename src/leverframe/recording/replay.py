@@ -12,7 +12,7 @@ from leverframe.recording.replayer import (
     Pace,
     ReplayedExchange,
     Replayer,
-    asked_login,
+    ask_login,
     needs_login,
 )
 from leverframe.recording.unit_client import unit_client
@@ -35,12 +35,12 @@ async def replay(
     exchanges = list(read_recording(recording))
     named = {key.strip().lower() for keys in exclude for key in keys.split(",") if key.strip()}
     rules = ComparisonRules(allowed, frozenset(named | (set() if strict else VARYING)))
-    login = asked_login(user)
+    login = ask_login(user)
     report = JsonReport() if as_json else Report()
     async with unit_client(against, ca_file) as client:
         with progress_bar("replaying", len(exchanges)) as advance:
-            async for one in Replayer(client, rules, pace, login).replay(exchanges):
-                report.add(one)
+            async for replayed in Replayer(client, rules, pace, login).replay(exchanges):
+                report.add(replayed)
                 advance(1)
     report.close()
     if login is None and report.differing and needs_login(exchanges):
@@ -60,31 +60,33 @@ class Report:
         self._found: dict[tuple[str, str], tuple[ReplayedExchange, Difference]] = {}
         self._times: Counter[tuple[str, str]] = Counter()
 
-    def add(self, one: ReplayedExchange) -> None:
-        if one.not_sent:
-            self._not_sent[one.not_sent] += 1
+    def add(self, replayed: ReplayedExchange) -> None:
+        if replayed.not_sent:
+            self._not_sent[replayed.not_sent] += 1
             return
         self.sent += 1
-        counted = [difference for difference in one.differences if not difference.varies]
+        counted = [difference for difference in replayed.differences if not difference.varies]
         self.differing += bool(counted)
-        self._varying.update(difference.key for difference in one.differences if difference.varies)
+        self._varying.update(
+            difference.key for difference in replayed.differences if difference.varies
+        )
         for difference in counted:
-            place = one.exchange.request, difference.key
-            self._found.setdefault(place, (one, difference))
+            place = replayed.exchange.request, difference.key
+            self._found.setdefault(place, (replayed, difference))
             self._times[place] += 1
 
     def close(self) -> None:
-        for (request, key), (one, difference) in self._found.items():
+        for (request, key), (replayed, difference) in self._found.items():
             times = self._times[request, key]
             often = f" (first of {times})" if times > 1 else ""
             print_line(
-                f"{one.number}. {request}: {key} was {difference.recorded}, is {difference.now}"
-                f"{often}"
+                f"{replayed.number}. {request}: {key} was"
+                f" {difference.recorded}, is {difference.now}{often}"
             )
         for why, count in self._not_sent.items():
             print_line(f"Not sent: {count}, because {why}.")
         if self._varying:
-            print_line(f"Not counted because they always differ: {_listed(self._varying)}.")
+            print_line(f"Not counted because they always differ: {_list_keys(self._varying)}.")
         print_line(self._summary())
 
     def _summary(self) -> str:
@@ -96,12 +98,12 @@ class Report:
 class JsonReport(Report):
     """Reports as JSON Lines: an object for every difference, then the totals."""
 
-    def add(self, one: ReplayedExchange) -> None:
-        super().add(one)
-        request = {"number": one.number, "request": one.exchange.request}
-        if one.not_sent:
-            print_json({"event": "not sent", **request, "why": one.not_sent})
-        for difference in one.differences:
+    def add(self, replayed: ReplayedExchange) -> None:
+        super().add(replayed)
+        request = {"number": replayed.number, "request": replayed.exchange.request}
+        if replayed.not_sent:
+            print_json({"event": "not sent", **request, "why": replayed.not_sent})
+        for difference in replayed.differences:
             print_json(
                 {
                     "event": "difference",
@@ -118,5 +120,5 @@ class JsonReport(Report):
         print_json({"event": "done", **sums, "not_sent": self._not_sent.total()})
 
 
-def _listed(counted: Counter[str]) -> str:
+def _list_keys(counted: Counter[str]) -> str:
     return ", ".join(sorted(counted))

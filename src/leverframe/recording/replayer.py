@@ -21,7 +21,7 @@ from leverframe.exchanges.masking import (
     media_type,
     recorded_answer,
 )
-from leverframe.process.asked_secret import asked_secret
+from leverframe.process.asked_secret import ask_secret
 from leverframe.recording.unit_client import UnitClient, UnitSilent
 
 #: Without pauses, with the recorded pauses, or advancing virtual time by them.
@@ -150,6 +150,6 @@ def _why_not_sent(exchange: Exchange) -> str:
     return ""
 
 
-def asked_login(user: str | None) -> UnitLogin | None:
+def ask_login(user: str | None) -> UnitLogin | None:
     """Prompt for the password of an account, or read it from standard input."""
-    return None if user is None else UnitLogin(user, asked_secret(f"Password of {user}"))
+    return None if user is None else UnitLogin(user, ask_secret(f"Password of {user}"))

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from leverframe.reference.pages import packaged_files, pages
+from leverframe.reference.pages import list_packaged_files, pages
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     texts = {f"docs/{place}": text for place, text in pages().items()}
-    texts |= {f"packaging/{place}": text for place, text in packaged_files().items()}
+    texts |= {f"packaging/{place}": text for place, text in list_packaged_files().items()}
     stale = [place for place, text in texts.items() if _read(options.folder / place) != text]
     if options.check:
         return _complain(options.folder, stale)

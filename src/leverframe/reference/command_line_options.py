@@ -25,7 +25,7 @@ class Documented(NamedTuple):
     options: tuple[Option, ...]
 
 
-def documented_tasks(command: Task | Group) -> list[Documented]:
+def list_tasks(command: Task | Group) -> list[Documented]:
     """Return the tasks of a command with all options of its parser."""
     parsers = _choices(command_line_parser([command.name]))
     if isinstance(command, Task):
@@ -37,9 +37,9 @@ def documented_tasks(command: Task | Group) -> list[Documented]:
     ]
 
 
-def all_documented_tasks() -> Iterator[Documented]:
+def list_all_tasks() -> Iterator[Documented]:
     for command in COMMANDS:
-        yield from documented_tasks(command)
+        yield from list_tasks(command)
 
 
 def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

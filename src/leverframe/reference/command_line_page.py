@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
 from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOT_DONE, OUTPUT_CLOSED
-from leverframe.reference.command_line_options import Documented, documented_tasks
+from leverframe.reference.command_line_options import Documented, list_tasks
 from leverframe.reference.markdown import code, prose, table
 
 #: Exit status -> its meaning; the man page has the same.
@@ -40,15 +40,15 @@ def command_line_page() -> str:
 
 
 def _command(command: Task | Group) -> Iterator[str]:
-    tasks = documented_tasks(command)
+    tasks = list_tasks(command)
     if isinstance(command, Group):
         names = "|".join(task.name for task in command.tasks)
         yield f"## `leverframe {command.name} {names}`"
-        yield described(command.description)
+        yield format_description(command.description)
     for task in tasks:
         depth = "###" if isinstance(command, Group) else "##"
         yield f"{depth} `leverframe {task.words}`"
-        yield described(task.task.description or sentence(task.task.help))
+        yield format_description(task.task.description or sentence(task.task.help))
         yield from _options(task)
         if task.task.exit_status:
             yield f"Exit status: {prose(task.task.exit_status)}."
@@ -64,7 +64,7 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def described(text: str) -> str:
+def format_description(text: str) -> str:
     """Format the examples of a description as a code block."""
     paragraphs = []
     for paragraph in text.strip("\n").split("\n\n"):

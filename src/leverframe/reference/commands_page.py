@@ -115,7 +115,7 @@ def _paths(paths: list[str]) -> str:
 def _fields(row: Row, profile: Profile, titles: Mapping[int, str]) -> str:
     params = params_of(row)
     lines = [
-        [code(name), "; ".join(_allowed(row, param, profile, titles))]
+        [code(name), "; ".join(_list_allowed(row, param, profile, titles))]
         for name, param in params.items()
     ]
     goes_to = _goes_to(row)
@@ -134,7 +134,9 @@ def _goes_to(row: Row) -> dict[str, list[str]]:
     return {name: paths for name, paths in found.items() if len(paths) <= _MAX_PATHS}
 
 
-def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]) -> Iterator[str]:
+def _list_allowed(
+    row: Row, param: Param, profile: Profile, titles: Mapping[int, str]
+) -> Iterator[str]:
     """Yield the values allowed now, a link to its codes, and the values of other versions."""
     yield prose(param.allowed(profile))
     tables = tables_in(param)
@@ -150,11 +152,11 @@ def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]
 
 
 def _other_versions(row: Row, param: Param, profile: Profile) -> Iterator[str]:
-    def ask(asked: Profile) -> str | None:
-        is_there = row.offered(asked) and has_field(param, asked)
-        return param.allowed(asked) if is_there else None
+    def allowed_in(profile: Profile) -> str | None:
+        is_there = row.offered(profile) and has_field(param, profile)
+        return param.allowed(profile) if is_there else None
 
-    for variant in variants(ask):
+    for variant in variants(allowed_in):
         if not offered(variant.spans, profile):
             yield f"{spans_in_words(variant.spans)}: {prose(variant.text)}"
 

@@ -1,6 +1,6 @@
 """The page of the configuration: every key, built from the fields."""
 
-from leverframe.config.described import REQUIRED, Key, Labelled, keys, labelled
+from leverframe.config.described import REQUIRED, Key, Labelled, keys, list_labelled
 from leverframe.config.example import as_toml
 from leverframe.reference.markdown import code, prose, table
 
@@ -39,7 +39,7 @@ the file.
 def configuration_page() -> str:
     heads = ("key", "meaning", "default", "allowed", "variable, option")
     return f"{_OPENING}\n{table(heads, map(_row, keys()))}\n{_LABELLED}\n" + "\n".join(
-        map(_tables, labelled())
+        map(_tables, list_labelled())
     )
 
 

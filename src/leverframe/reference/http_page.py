@@ -169,7 +169,7 @@ def http_page() -> str:
             _PICTURES,
             _BACKUPS,
             "\n## The simulated board\n",
-            _simulated_board(),
+            _board_section(),
             _FLEET,
             table(
                 ("path", "parameters", ""),
@@ -179,7 +179,7 @@ def http_page() -> str:
     )
 
 
-def _simulated_board() -> str:
+def _board_section() -> str:
     return f"""\
 `{SIM_PATH}` controls the simulated board; with any other board it returns 404. Join items with `&`;
 all items are checked before the first is carried out.

@@ -55,7 +55,7 @@ def _parameters(function: Any) -> str:
     """Write the parameters of a function without their types, which are in the source."""
     signature = inspect.signature(function)
     shown = [
-        one.replace(annotation=inspect.Parameter.empty, default=_shown_default(one.default))
+        one.replace(annotation=inspect.Parameter.empty, default=_show_default(one.default))
         for one in signature.parameters.values()
         if one.name not in ("self", "cls")
     ]
@@ -69,7 +69,7 @@ class _Verbatim(str):
         return str(self)
 
 
-def _shown_default(default: Any) -> Any:
+def _show_default(default: Any) -> Any:
     """Return a readable default; objects are replaced by a placeholder."""
     if (
         default is inspect.Parameter.empty
@@ -122,13 +122,13 @@ def _attributes_in(cls: type) -> Iterator[tuple[str, str]]:
     (tree,), lines = ast.parse(source).body, source.splitlines()
     assert isinstance(tree, ast.ClassDef)
     for statement in tree.body:
-        yield from _declared(statement, lines, ast.Name)
+        yield from _list_declared(statement, lines, ast.Name)
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             for inner in statement.body:
-                yield from _declared(inner, lines, ast.Attribute)
+                yield from _list_declared(inner, lines, ast.Attribute)
 
 
-def _declared(
+def _list_declared(
     statement: ast.stmt, lines: list[str], kind: type[ast.Name | ast.Attribute]
 ) -> Iterator[tuple[str, str]]:
     """Yield what a statement declares: names in a class, attributes of `self` in a constructor."""

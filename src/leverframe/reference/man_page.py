@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from leverframe import __version__
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group
-from leverframe.reference.command_line_options import documented_tasks
+from leverframe.reference.command_line_options import list_tasks
 from leverframe.reference.command_line_page import EXIT_CODES, sentence
 
 _OPENING = """\
@@ -43,28 +43,28 @@ def man_page() -> str:
     for command in COMMANDS:
         if isinstance(command, Group):
             lines += [f".SS leverframe {command.name}", *_paragraphs(command.description)]
-        for task in documented_tasks(command):
-            lines.append(f".SS leverframe {escaped(task.words)}")
+        for task in list_tasks(command):
+            lines.append(f".SS leverframe {escape(task.words)}")
             lines += _paragraphs(task.task.description or sentence(task.task.help))
             for option in task.options:
-                lines += [".TP", f".B {escaped(option.usage)}", escaped(option.help) or "\\&"]
+                lines += [".TP", f".B {escape(option.usage)}", escape(option.help) or "\\&"]
             if task.task.exit_status:
-                lines += [".PP", escaped(f"Exit status: {task.task.exit_status}.")]
+                lines += [".PP", escape(f"Exit status: {task.task.exit_status}.")]
     lines.append(".SH EXIT STATUS")
     for number, text in EXIT_CODES.items():
-        lines += [".TP", f".B {number}", escaped(text)]
+        lines += [".TP", f".B {number}", escape(text)]
     return "\n".join([*lines, _CLOSING, ""])
 
 
 def _paragraphs(text: str) -> Iterator[str]:
     for paragraph in text.strip("\n").split("\n\n"):
         if paragraph.startswith("  "):
-            yield from (".PP", ".EX", escaped(paragraph), ".EE")
+            yield from (".PP", ".EX", escape(paragraph), ".EE")
         else:
-            yield from (".PP", escaped(paragraph))
+            yield from (".PP", escape(paragraph))
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Escape text so that troff reads neither requests nor dashes in it."""
     marked = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(

@@ -89,11 +89,11 @@ def _parts() -> Iterator[str]:
     writers = " and ".join(default.modbus_writers)
     yield _SERVER.format(port=default.modbus_port, writers=writers)
     yield _COILS
-    yield _numbered(
+    yield _number_labels(
         (*modbus_map.SWITCHED, *(f"reset of {label}" for label in modbus_map.RESET)),
     )
     yield "\n" + _INPUTS
-    yield _numbered(modbus_map.DISCRETE_INPUTS)
+    yield _number_labels(modbus_map.DISCRETE_INPUTS)
     yield "\n" + _DUTIES.format(most=modbus_map.MAX_DUTY, scale=modbus_map.TARGET_SCALE)
     yield table(
         ("address", "what"),
@@ -132,7 +132,7 @@ def _pair(address: int) -> str:
     return f"{address}-{address + 1}"
 
 
-def _numbered(labels: tuple[str, ...]) -> str:
+def _number_labels(labels: tuple[str, ...]) -> str:
     return table(("address", "what"), [(str(n), label) for n, label in enumerate(labels)])
 
 

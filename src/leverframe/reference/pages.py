@@ -58,7 +58,7 @@ def pages() -> dict[str, str]:
     return {**noticed, "LEVERFRAME-MIB.txt": mib_text()}
 
 
-def packaged_files() -> dict[str, str]:
+def list_packaged_files() -> dict[str, str]:
     """Return the man page and shell completion by their place below `packaging/`."""
     scripts = {f"completion/{name}": text for name, text in completions().items()}
     return {"leverframe.1": man_page(), **scripts}

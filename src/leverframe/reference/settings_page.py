@@ -62,7 +62,7 @@ def _parts() -> Iterator[str]:
         lines = [
             (
                 code(place.path),
-                _shown(_default(place)),
+                _show(_default(place)),
                 ", ".join(code(setter) for setter in setters.get(place.path, ())),
                 _remark(place),
             )
@@ -167,7 +167,7 @@ def _name(row: Row) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if isinstance(value, tuple) and len(value) > 4 and len(set(value)) == 1:
         return f"{len(value)} times {code(json.dumps(value[0]))}"
     return code(json.dumps(value))

@@ -44,7 +44,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.hardware.plants import Plants
 from leverframe.plain_text import printable
 from leverframe.process.json_lines import print_json
-from leverframe.process.stored_profile import stored_profile
+from leverframe.process.stored_profile import read_stored_profile
 from leverframe.profile import Profile
 from leverframe.simulation.scenario import plant_from_table, read_scenario, sentence_of
 from leverframe.storage.datafolder import folder_with_store
@@ -66,7 +66,7 @@ async def compare_futures(
     with folder_with_store(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            profile, stored = config.version.profile(*stored_profile(store)), store.load()
+            profile, stored = config.version.profile(*read_stored_profile(store)), store.load()
         finally:
             await store.close()
         settings, _ = settings_from_leaves(profile, stored.settings)
@@ -109,12 +109,12 @@ def futures(
         engine.machine.put(label, value)
     emitted += engine.sense({}, at)
     if scenario is None:
-        return _compared(recorded, engine, at, for_s, change)
+        return _compare_runs(recorded, engine, at, for_s, change)
     pins = _pins_after(emitted)
     # Each future has its own plants; both begin with the same readings.
     first, ours = _wire_plants(scenario, engine, pins, at)
     _, theirs = _wire_plants(scenario, engine, pins, at)
-    return _compared(recorded, engine, at, for_s, change, (ours, theirs), first)
+    return _compare_runs(recorded, engine, at, for_s, change, (ours, theirs), first)
 
 
 def _last(history: Path) -> tuple[float, dict[str, Value]]:
@@ -134,7 +134,7 @@ def _last(history: Path) -> tuple[float, dict[str, Value]]:
     return wall, known
 
 
-def _compared(
+def _compare_runs(
     history: Path | None,
     engine: Engine,
     at: Moment,

@@ -14,17 +14,17 @@ from leverframe.process.json_lines import print_json
 from leverframe.process.progress_bar import progress_bar
 from leverframe.units.apply_journal import (
     ApplyJournal,
-    confirmed_steps,
+    count_confirmed_steps,
+    find_unfinished,
     plan_beside,
     read_journal,
     refuse_unfinished,
-    reopened,
-    unfinished,
+    reopen_journal,
 )
 from leverframe.units.applying import Applier
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.inventory import Inventory
-from leverframe.units.plan import planned, print_plans, select_plans
+from leverframe.units.plan import make_plans, print_plans, select_plans
 from leverframe.units.plan_text import overview
 from leverframe.units.rollout import Canary, RolledOut, choose_canaries, roll_out
 from leverframe.units.stop_report import speaks_when_interrupted
@@ -105,7 +105,7 @@ async def apply_plans(
         selection = Selection.of(file, inventory, only)
         known = selection.inventory
         logins = Logins(user, known)
-        found = await planned(selection.targets(units, group, logins), ca_file)
+        found = await make_plans(selection.targets(units, group, logins), ca_file)
         if found.failed:
             raise BadPlan("\n".join((*map(str, found.failed), "Nothing was sent to any unit.")))
         plans = found.plans
@@ -118,7 +118,7 @@ def _units_in(group: str, inventory: Inventory | None, plans: Sequence[UnitPlan]
     """Return the names and addresses of a group; reject a group without a plan."""
     if inventory is None:
         raise BadPlan("--canary-group needs the group of an inventory; add --inventory FILE.")
-    chosen = inventory.selected(group=group)
+    chosen = inventory.select(group=group)
     units = frozenset(name for unit in chosen for name in (unit.name, unit.address))
     if not choose_canaries(plans, 0, units):
         raise BadPlan(f"No unit of the group {group} has a plan; nothing was sent.")
@@ -159,12 +159,12 @@ async def carry_out(plans: Sequence[UnitPlan], order: ApplyOrder) -> int:
 
 
 async def _resume(order: ApplyOrder) -> int:
-    works = [(plan_beside(path), path) for path in unfinished(order.folder)]
+    works = [(plan_beside(path), path) for path in find_unfinished(order.folder)]
     if not works:
         print_line("There is no unfinished change.")
         return DONE
     for plan, path in works if not order.as_json else ():
-        done = f"{confirmed_steps(read_journal(path))} of {len(plan.steps)} steps are done"
+        done = f"{count_confirmed_steps(read_journal(path))} of {len(plan.steps)} steps are done"
         print_line(f"{plan.unit}, {plan.profile}: {done}.")
     if not order.yes and not _agrees(f"Continue with {overview([plan for plan, _ in works])}?"):
         return NO
@@ -177,7 +177,7 @@ async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: Apply
     journals: dict[str, ApplyJournal | None] = {plan.unit: None for plan, _ in works}
     plans = [plan for plan, _ in works]
 
-    def may_go_on(left: int) -> bool:
+    def may_continue(left: int) -> bool:
         return order.yes or _agrees(
             f"The first units succeeded. Continue with the remaining {left}?"
         )
@@ -192,10 +192,10 @@ async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: Apply
                 if path is not None:
                     # Another process may have finished it since the question.
                     plan_beside(path)
-                journal = reopened(path) if path else ApplyJournal.begin(order.folder, plan)
+                journal = reopen_journal(path) if path else ApplyJournal.begin(order.folder, plan)
                 journals[plan.unit] = journal
                 try:
-                    async with paced_client(plan.address, login, order.ca_file) as client:
+                    async with open_paced_client(plan.address, login, order.ca_file) as client:
                         step_done = partial(advance, 1)
                         await Applier(plan, client, journal, step_done, order.options).run()
                 finally:
@@ -207,7 +207,7 @@ async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: Apply
             one,
             canaries=canaries,
             batch=order.batch,
-            may_go_on=may_go_on,
+            may_continue=may_continue,
             stops_at_failure=order.stops_at_failure,
         )
     if order.as_json:

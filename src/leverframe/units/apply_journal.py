@@ -119,7 +119,7 @@ class ApplyJournal:
     @property
     def confirmed(self) -> int:
         """The number of steps known to be carried out."""
-        return confirmed_steps(self.lines)
+        return count_confirmed_steps(self.lines)
 
     @property
     def is_uncertain(self) -> bool:
@@ -131,7 +131,7 @@ class ApplyJournal:
         os.close(self._descriptor)
 
 
-def confirmed_steps(lines: Iterable[JournalLine]) -> int:
+def count_confirmed_steps(lines: Iterable[JournalLine]) -> int:
     """Return the number of steps known to be carried out."""
     return max((line.step for line in lines if line.event == "confirmed"), default=0)
 
@@ -175,12 +175,12 @@ def abandon(journal: Path) -> None:
 
 def abandon_others(folder: Path, device: str, keep: Path | None = None) -> None:
     """Mark all unfinished changes of a unit except one so that they are no longer resumed."""
-    for path in unfinished(folder):
+    for path in find_unfinished(folder):
         if path != keep and read_journal(path)[0].device == device:
             abandon(path)
 
 
-def unfinished(folder: Path) -> list[Path]:
+def find_unfinished(folder: Path) -> list[Path]:
     """Return the unfinished journals in a folder, oldest first."""
     paths = [path for path in sorted(folder.glob(f"*{SUFFIX}")) if plan_path(path).exists()]
     return [path for path in paths if path.stat().st_size and not _is_idle_rollback(path)]
@@ -193,7 +193,7 @@ def _is_idle_rollback(path: Path) -> bool:
 
 
 def refuse_unfinished(folder: Path) -> None:
-    if left := unfinished(folder):
+    if left := find_unfinished(folder):
         for path in left:
             refuse_held(plan_beside(path))
         raise BadPlan(
@@ -214,7 +214,7 @@ def rollback_command(journal: Path, options: Sequence[str] = ()) -> str:
     return shlex.join(["leverframe", "unit", "rollback", str(journal), *options])
 
 
-def reopened(path: Path) -> ApplyJournal:
+def reopen_journal(path: Path) -> ApplyJournal:
     """Open a journal to continue it, without an incomplete last line."""
     lines = read_journal(path)
     journal = ApplyJournal(path, lines)

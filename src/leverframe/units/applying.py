@@ -31,7 +31,7 @@ from leverframe.units.unit_plan import (
     UnitPlan,
     UnitStep,
     as_stored,
-    stored_leaves,
+    store_leaves,
 )
 
 #: The state of a step on the unit: carried out, not carried out, something else, or unknown.
@@ -160,8 +160,8 @@ class Applier:
         open_paths = set()
         if uncertain and done < len(plan.steps):
             open_paths = {change.path for change in plan.steps[done].changes}
-        expected = expected_leaves(plan, done)
-        found = stored_leaves(pulled.read_leaves())
+        expected = leaves_after(plan, done)
+        found = store_leaves(pulled.read_leaves())
         for path in sorted(expected.keys() | found.keys()):
             was, should = found.get(path, UNSET), expected.get(path, UNSET)
             why = pulled.why_unread(path)
@@ -170,18 +170,18 @@ class Applier:
                     f"{self._where()}: {key_of(path)} can no longer be read: {why}. Nothing more"
                     " was sent."
                 )
-            if was == should or path in open_paths or not self._can_tell(path, pulled):
+            if was == should or path in open_paths or not self._is_readable(path, pulled):
                 continue
             raise ApplyStopped(self._unlike(path, should, was, done), can_resume=False)
 
-    def _can_tell(self, path: str, pulled: PulledUnit) -> bool:
+    def _is_readable(self, path: str, pulled: PulledUnit) -> bool:
         is_profile = path.startswith("profile.")
         doubtful = pulled.why_unread(path) is not None or pulled.why_lossy(path) is not None
         return not is_profile and not doubtful and self._plan.is_compared(path)
 
     def _unlike(self, path: str, should: Any, was: Any, done: int) -> str:
         change = SettingChange(path, was, should)
-        shown = f"{change.key} is {change.shown(was)}, not {change.shown(should)}"
+        shown = f"{change.key} is {change.show(was)}, not {change.show(should)}"
         if done:
             return f"{self._where()}: {shown}. Another client changed the unit; make a new plan."
         return (
@@ -197,8 +197,8 @@ class Applier:
                 return
             if seen != "old" and not step.is_repeatable:
                 raise ApplyStopped(
-                    f"{self._where()}: it is unknown whether {self._shown(step)} was carried out,"
-                    " and it must not be sent twice. Check the unit and make a new plan.",
+                    f"{self._where()}: it is unknown whether {self._show_step(step)} was carried"
+                    " out, and it must not be sent twice. Check the unit and make a new plan.",
                     can_resume=False,
                 )
         answer = await self._send(number, step)
@@ -207,7 +207,7 @@ class Applier:
             answer = await self._send(number, step)
         if answer is not None and not answer.is_ok:
             raise ApplyStopped(
-                f"{self._where()}: the unit rejected {self._shown(step)} with status"
+                f"{self._where()}: the unit rejected {self._show_step(step)} with status"
                 f" {answer.status}; this step and the following steps were not carried out."
             )
         follow_accounts(self._client, step, self._plan)
@@ -217,25 +217,26 @@ class Applier:
             return
         if answer is None:
             raise ApplyStopped(
-                f"{self._where()}: the unit did not answer {self._shown(step)}, and it is unknown"
-                " whether it was carried out; --resume checks it first."
+                f"{self._where()}: the unit did not answer {self._show_step(step)}, and it is"
+                " unknown whether it was carried out; --resume checks it first."
             )
         try:
             await identify_unit(self._client, self._plan.mac)
         except AnotherUnit as error:
             raise ApplyStopped(
                 f"{self._where()}: {error} It is unknown which of the two units carried out"
-                f" {self._shown(step)}."
+                f" {self._show_step(step)}."
             ) from error
         raise ApplyStopped(
-            f"{self._where()}: {self._shown(step)} was answered, but {await self._differing(step)}."
+            f"{self._where()}: {self._show_step(step)} was answered, but"
+            f" {await self._differing(step)}."
         )
 
     async def _send(self, number: int, step: UnitStep) -> UnitAnswer | None:
         """Send a step; return None if its outcome is unknown."""
         await self._refuse_another_unit(number)
         request = step.request
-        self._journal.add("sending", step=number, request=self._shown(step))
+        self._journal.add("sending", step=number, request=self._show_step(step))
         try:
             answer = await self._client.command(
                 request.target, request.body.encode() if request.method == "POST" else None
@@ -270,13 +271,13 @@ class Applier:
         changes = "; ".join(map(str, step.changes))
         self._journal.add("confirmed", step=number, told=changes[:_MAX_TOLD])
 
-    def _shown(self, step: UnitStep) -> str:
-        request = step.shown_request(self._plan.profile)
+    def _show_step(self, step: UnitStep) -> str:
+        request = step.mask_request(self._plan.profile)
         return f"{request.method} {request.target}"
 
     async def _look(self, step: UnitStep) -> Seen:
         """Read the settings that a step changes, as far as they can be read."""
-        compared = await self._compared(step)
+        compared = await self._read_changes(step)
         if not compared:
             return "nothing"
         if all(value == as_stored(change.new) for change, value in compared):
@@ -294,12 +295,12 @@ class Applier:
             return await self._look(step)
 
     async def _differing(self, step: UnitStep) -> str:
-        for change, value in await self._compared(step):
+        for change, value in await self._read_changes(step):
             if value != as_stored(change.new):
-                return f"{change.key} is {change.shown(value)}, not {change.shown(change.new)}"
+                return f"{change.key} is {change.show(value)}, not {change.show(change.new)}"
         return "it showed other settings for a while"
 
-    async def _compared(self, step: UnitStep) -> list[tuple[SettingChange, Any]]:
+    async def _read_changes(self, step: UnitStep) -> list[tuple[SettingChange, Any]]:
         """Read the settings that a step changes, except unreadable and inexact ones."""
         changes = [change for change in step.changes if self._plan.is_compared(change.path)]
         if not changes:
@@ -317,7 +318,7 @@ class Applier:
         ]
 
 
-def expected_leaves(plan: UnitPlan, done: int) -> dict[str, Any]:
+def leaves_after(plan: UnitPlan, done: int) -> dict[str, Any]:
     """Return the expected values of the readable settings after this number of steps."""
     expected = plan.all_before()
     for step in plan.steps[:done]:

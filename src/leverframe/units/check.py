@@ -44,13 +44,13 @@ def _mistakes(file: Path) -> list[str]:
     found: dict[str, list[str]] = {}
     for unit in inventory.units:
         try:
-            inventory.wanted(unit, need_secrets=False)
+            inventory.read_file(unit, need_secrets=False)
         except BadUnitFile as error:
             for line in str(error).splitlines():
                 found.setdefault(line, []).append(unit.name)
-    return [f"{_listed(names)}: {line}" for line, names in found.items()]
+    return [f"{_list_names(names)}: {line}" for line, names in found.items()]
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
     return ", ".join(names[:SHOWN_NAMES]) + more

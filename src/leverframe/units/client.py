@@ -169,7 +169,7 @@ def address_and_login(url: str) -> tuple[str, UnitLogin | None]:
 
 
 @asynccontextmanager
-async def paced_client(
+async def open_paced_client(
     address: str,
     login: UnitLogin | None = None,
     ca_file: str | None = None,

@@ -15,7 +15,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.units.file_keys import key_of
 from leverframe.units.loading import load_unit_file
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.unit_file import taken_with
+from leverframe.units.unit_file import path_copied_with
 
 _ACCESS = "access."
 
@@ -47,7 +47,7 @@ async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> Comple
                 " other accounts; correct the file. Nothing was written."
             )
         remarks.append(f"{key_of(leaf)} is taken from the unit, not from {path}.")
-        part = taken_with(leaf, settings, wanted)
+        part = path_copied_with(leaf, settings, wanted)
         wanted = with_value(wanted, part, value_at(settings, part))
     named = frozenset(leaf for leaf, _ in leaves(wanted) if file.names(leaf))
     return CompletedSettings(await hash_passwords(wanted), named, tuple(remarks))

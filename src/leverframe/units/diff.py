@@ -10,7 +10,7 @@ from leverframe.exit_codes import DONE, NO, NOT_DONE
 from leverframe.plain_text import print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin, asked_login
+from leverframe.recording.replayer import UnitLogin, ask_login
 from leverframe.units.file_keys import branches_in, is_part_of
 from leverframe.units.inventory import Inventory, InventoryUnit, files_of_units, load_inventory
 from leverframe.units.loading import load_unit_file
@@ -27,7 +27,7 @@ from leverframe.units.unit_comparison import (
     ComparedUnit,
     NotComparable,
     UnitDifference,
-    compared,
+    compare_units,
 )
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.visits import print_failures, read_unit, visit_units
@@ -51,8 +51,8 @@ async def diff(
     branches = branches_in(only)
     if is_inventory_file(first):
         inventory = load_inventory(Path(first))
-        units = inventory.selected(tuple(others), group)
-        wanted = _wanted_of(inventory, units, files, branches)
+        units = inventory.select(tuple(others), group)
+        wanted = _file_reader(inventory, units, files, branches)
         order = _InventoryOrder(units, wanted, Logins(user, inventory), ca_file)
         return await _diff_inventory(order, as_json=as_json, verbose=verbose)
     if len(others) != 1 or group is not None or files is not None:
@@ -60,8 +60,8 @@ async def diff(
             "Name two sides, such as http://192.168.1.10 north.toml; or an inventory, whose"
             " units are compared with their files."
         )
-    sides = await compared_sides(first, others[0], asked_login(user), ca_file, branches)
-    result = compared(*(restricted(side, branches) for side in sides))
+    sides = await read_sides(first, others[0], ask_login(user), ca_file, branches)
+    result = compare_units(*(restrict_side(side, branches) for side in sides))
     if as_json:
         print_json({"same": result.is_same, **asdict(result)})
     else:
@@ -79,7 +79,7 @@ class _InventoryOrder(NamedTuple):
     ca_file: str | None
 
 
-def _wanted_of(
+def _file_reader(
     inventory: Inventory,
     units: Sequence[InventoryUnit],
     folder: Path | None,
@@ -88,13 +88,13 @@ def _wanted_of(
     """Return the reader of a unit's file: the file in the inventory, or in a folder."""
     pulled = {} if folder is None else files_of_units(folder, units)
 
-    def wanted(unit: InventoryUnit, profile: Profile) -> UnitFile:
+    def read_file(unit: InventoryUnit, profile: Profile) -> UnitFile:
         if folder is not None:
             file: UnitFile | None = load_unit_file(
                 pulled[unit.name], profile=profile, need_secrets=False, only=branches
             )
         else:
-            file = inventory.wanted(unit, profile, need_secrets=False, only=branches)
+            file = inventory.read_file(unit, profile, need_secrets=False, only=branches)
         if file is None:
             raise NotComparable(
                 "The inventory names no file for it; add a file to the inventory, or use --files"
@@ -102,14 +102,14 @@ def _wanted_of(
             )
         return file
 
-    return wanted
+    return read_file
 
 
 async def _diff_inventory(order: _InventoryOrder, *, as_json: bool, verbose: bool) -> int:
     async def compare(unit: InventoryUnit) -> UnitDifference:
         pulled = await read_unit(unit, order.logins.at(unit.address), order.ca_file)
         file = order.wanted(unit, pulled.profile)
-        return compared(side_of_pulled(unit.name, pulled), side_of_unit_file(file.file, file))
+        return compare_units(side_of_pulled(unit.name, pulled), side_of_unit_file(file.file, file))
 
     results, failed = await visit_units(order.units, compare)
     if as_json:
@@ -126,14 +126,14 @@ async def _diff_inventory(order: _InventoryOrder, *, as_json: bool, verbose: boo
     return DONE if all(one.is_same for one in results) else NO
 
 
-def restricted(side: ComparedUnit, branches: tuple[str, ...]) -> ComparedUnit:
+def restrict_side(side: ComparedUnit, branches: tuple[str, ...]) -> ComparedUnit:
     """Return a side restricted to these branches; the whole side without branches."""
     if not branches:
         return side
     return replace(side, speaks=lambda path: is_part_of(path, branches) and side.speaks(path))
 
 
-async def compared_sides(
+async def read_sides(
     first: str,
     second: str,
     login: UnitLogin | None,
@@ -167,8 +167,8 @@ def lines_of(result: UnitDifference) -> Iterator[str]:
         )
     count = len(result.differences) + len(result.cannot_hold)
     known = "as far as both show it" if result.cannot_tell else ""
-    yield f"{_counted(count)}." if count else f"The same{known}."
+    yield f"{_count_differences(count)}." if count else f"The same{known}."
 
 
-def _counted(count: int) -> str:
+def _count_differences(count: int) -> str:
     return f"{count} {'difference' if count == 1 else 'differences'}"

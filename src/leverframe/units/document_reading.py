@@ -39,31 +39,31 @@ class SecretReference(NamedTuple):
         return f"refers to the secret {self.name!r}, which is not in any secrets file"
 
 
-def reference_in(given: Any) -> SecretReference | None:
+def reference_in(value: Any) -> SecretReference | None:
     """Return the reference that a value contains, or None."""
-    if isinstance(given, dict) and len(given) == 1:
-        kind, name = next(iter(given.items()))
+    if isinstance(value, dict) and len(value) == 1:
+        kind, name = next(iter(value.items()))
         if kind in REFERENCES and isinstance(name, str) and name:
             return SecretReference(kind, name)
     return None
 
 
-def escaped(text: str) -> str:
+def escape_placeholders(text: str) -> str:
     """Escape a text so that nothing in it is read as a placeholder."""
     return text.replace("${", "$${")
 
 
-def filled(given: Any, values: Mapping[str, Value]) -> Any:
+def fill_placeholders(value: Any, values: Mapping[str, Value]) -> Any:
     """Replace the placeholders in a value of a document; raise `BadEntry` for unknown ones."""
-    if isinstance(given, list):
-        return [filled(item, values) for item in given]
-    if not isinstance(given, str) or "${" not in given:
-        return given
-    alone = _PLACEHOLDER.fullmatch(given)
+    if isinstance(value, list):
+        return [fill_placeholders(item, values) for item in value]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+    alone = _PLACEHOLDER.fullmatch(value)
     if alone and alone[1]:
         return _value(alone[1], values)
     return _PLACEHOLDER.sub(
-        lambda found: str(_value(found[1], values)) if found[1] else "${", given
+        lambda found: str(_value(found[1], values)) if found[1] else "${", value
     )
 
 
@@ -143,9 +143,9 @@ class DocumentReader:
             else:
                 self._wrong(inner, f"{key} must be a table, such as [{key}].")
 
-    def _sentence(self, path: str, given: str, place: TomlPath) -> None:
+    def _sentence(self, path: str, text: str, place: TomlPath) -> None:
         try:
-            rule = rule_from_sentence(filled(given, self._values))
+            rule = rule_from_sentence(fill_placeholders(text, self._values))
         except BadEntry as error:
             self._wrong(place, f"{key_of(path)} {error}.")
             return
@@ -154,8 +154,8 @@ class DocumentReader:
             is_said = value != getattr(_PLAIN_RULE, name)
             self.entries[f"{path}.{name}"] = FileEntry(value, self._line_at(place), is_said)
 
-    def _leaf(self, path: str, given: Any, place: TomlPath) -> None:
-        reference, line = reference_in(given), self._line_at(place)
+    def _leaf(self, path: str, raw: Any, place: TomlPath) -> None:
+        reference, line = reference_in(raw), self._line_at(place)
         if reference is not None and not is_confidential(path):
             self._wrong(
                 place,
@@ -171,7 +171,7 @@ class DocumentReader:
             else:
                 self.entries[path] = FileEntry(found, line)
             return
-        if is_secret(path) and given != "":
+        if is_secret(path) and raw != "":
             self._wrong(
                 place,
                 f"{key_of(path)} is a secret, which does not stand in a unit file; write"
@@ -179,7 +179,7 @@ class DocumentReader:
             )
             return
         try:
-            value = value_from_file(path, filled(given, self._values))
+            value = value_from_file(path, fill_placeholders(raw, self._values))
         except BadEntry as error:
             self._wrong(place, f"{key_of(path)} {error}.")
             return

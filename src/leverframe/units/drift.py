@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from leverframe.units.file_keys import key_of, path_of
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.unit_comparison import ComparedUnit, UnitDifference, compared
+from leverframe.units.unit_comparison import ComparedUnit, UnitDifference, compare_units
 from leverframe.units.unit_file import UnitFile
 
 
@@ -23,11 +23,11 @@ class DriftedSetting(Struct, frozen=True):
 def drift_from(file: UnitFile, pulled: PulledUnit) -> list[DriftedSetting]:
     return [
         DriftedSetting(path_of(one.key) or one.key, one.first, one.second)
-        for one in compared_with(file, pulled).differences
+        for one in compare_with_file(file, pulled).differences
     ]
 
 
-def compared_with(file: UnitFile, pulled: PulledUnit) -> UnitDifference:
+def compare_with_file(file: UnitFile, pulled: PulledUnit) -> UnitDifference:
     """Compare a unit, first, with its file, second."""
     for_unit, _ = file.for_version(pulled.profile)
     present = ComparedUnit(
@@ -40,4 +40,4 @@ def compared_with(file: UnitFile, pulled: PulledUnit) -> UnitDifference:
     wanted = ComparedUnit(
         "its file", pulled.profile, for_unit.over(pulled.settings), speaks=for_unit.names
     )
-    return compared(present, wanted)
+    return compare_units(present, wanted)

@@ -20,7 +20,7 @@ from leverframe.engine.tree import branch_of, is_same, pattern_of
 from leverframe.errors import ErrorForPeople
 
 
-def _counted(count: int, first: int = 1) -> tuple[str, ...]:
+def _numbers(count: int, first: int = 1) -> tuple[str, ...]:
     return tuple(str(number) for number in range(first, first + count))
 
 
@@ -32,22 +32,22 @@ PLACES = {
     "digital_inputs": labels.DIGITAL_INPUTS,
     "differentials": labels.DIFFERENTIALS,
     "onewire": labels.ONEWIRE,
-    "onewire_extra": _counted(3),
+    "onewire_extra": _numbers(3),
     "gsm.sms": tuple(f"SMS{number}" for number in range(1, 5)),
-    "modbus_slots": _counted(3),
+    "modbus_slots": _numbers(3),
     "modbus_devices": tuple(f"custom{number}" for number in range(1, 6)),
-    "modbus_devices.*.readings": _counted(30),
+    "modbus_devices.*.readings": _numbers(30),
     "modbus_mapping": labels.MAPPED,
-    "modbus_writes": _counted(8),
+    "modbus_writes": _numbers(8),
     "power": labels.POWERS,
-    "rules": _counted(MAX_RULES),
+    "rules": _numbers(MAX_RULES),
     "event_variables": labels.EVENT_VARIABLES,
-    "oled.screens": _counted(4),
-    "schedule": _counted(SCHEDULE_ENTRIES),
-    "watchdog": _counted(6),
+    "oled.screens": _numbers(4),
+    "schedule": _numbers(SCHEDULE_ENTRIES),
+    "watchdog": _numbers(6),
     "http": tuple(f"HTTP{number}" for number in range(1, 5)),
-    "snmp.more_traps": _counted(3, first=2),
-    "access.users": _counted(CONTROL_USERS),
+    "snmp.more_traps": _numbers(3, first=2),
+    "access.users": _numbers(CONTROL_USERS),
 }
 
 DURATIONS = frozenset(
@@ -146,20 +146,20 @@ def type_at(pattern: str) -> Any:
     return hint
 
 
-def value_from_file(path: str, given: Any) -> Any:
+def value_from_file(path: str, value: Any) -> Any:
     """Convert a value of a file to the value of a setting; raise `BadEntry`."""
     pattern = pattern_of(path)
-    if pattern in DURATIONS and isinstance(given, str):
-        return _seconds(given, type_at(pattern))
-    if pattern in TIMES and isinstance(given, str):
-        return _time(given)
+    if pattern in DURATIONS and isinstance(value, str):
+        return _seconds(value, type_at(pattern))
+    if pattern in TIMES and isinstance(value, str):
+        return _time(value)
     if pattern in DAYS:
-        return _days(given)
-    if pattern in SWITCHED_TO and isinstance(given, str):
-        if given not in SWITCH_WORDS:
+        return _days(value)
+    if pattern in SWITCHED_TO and isinstance(value, str):
+        if value not in SWITCH_WORDS:
             raise BadEntry(f"must be one of {', '.join(SWITCH_WORDS)}")
-        return SWITCH_WORDS.index(given)
-    return _of_type(type_at(pattern), given)
+        return SWITCH_WORDS.index(value)
+    return _of_type(type_at(pattern), value)
 
 
 def value_for_file(path: str, value: Any) -> Any:
@@ -205,20 +205,20 @@ def kind_words(pattern: str) -> str:
     return _KINDS[hint]
 
 
-def _of_type(hint: Any, given: Any) -> Any:
-    if hint == str | None and isinstance(given, date):
-        return given.isoformat()
-    if hint is float and type(given) is int:
-        return float(given)
+def _of_type(hint: Any, value: Any) -> Any:
+    if hint == str | None and isinstance(value, date):
+        return value.isoformat()
+    if hint is float and type(value) is int:
+        return float(value)
     items = get_args(hint)
     if items and hint != str | None:
-        if not isinstance(given, list) or any(type(item) is not items[0] for item in given):
+        if not isinstance(value, list) or any(type(item) is not items[0] for item in value):
             raise BadEntry(f"must be a list, each item {_KINDS[items[0]]}")
-        return tuple(given)
+        return tuple(value)
     allowed = get_args(hint) or (hint,)
-    if type(given) not in allowed:
+    if type(value) not in allowed:
         raise BadEntry(f"must be {_KINDS[allowed[0]]}")
-    return given
+    return value
 
 
 def _seconds(text: str, hint: Any) -> float | int:
@@ -242,10 +242,10 @@ def _time(text: str) -> int:
     return int(_seconds(text, int))
 
 
-def _days(given: Any) -> tuple[str, ...]:
-    if given == "daily":
+def _days(value: Any) -> tuple[str, ...]:
+    if value == "daily":
         return WEEKDAYS
-    items = [given] if isinstance(given, str) else given
+    items = [value] if isinstance(value, str) else value
     if not isinstance(items, list):
         raise BadEntry(f"must be {kind_words('schedule.*.days')}")
     found: list[str] = []

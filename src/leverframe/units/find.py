@@ -10,8 +10,8 @@ from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
 from leverframe.plain_text import print_line, print_lines, print_warnings, printable
 from leverframe.process.json_lines import print_json
-from leverframe.units.found_inventory import found_inventory, refuse_present, same_names
-from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
+from leverframe.units.found_inventory import build_inventory, refuse_present, same_names
+from leverframe.units.heard_units import HeardUnit, broadcast_request, hear_announced
 from leverframe.units.inventory import count_units
 from leverframe.units.named_addresses import (
     addresses_from_names,
@@ -19,7 +19,7 @@ from leverframe.units.named_addresses import (
     single_addresses,
 )
 from leverframe.units.searching import FoundUnit, doubles, look_at
-from leverframe.units.targets import guarded_logins, inventory_at
+from leverframe.units.targets import inventory_at, read_guarded_logins
 
 MAX_LISTEN_S = 60.0
 #: Length of the digest prefix in tables; JSON contains the whole digest.
@@ -47,11 +47,11 @@ async def find_units(
         raise CannotFind(f"--listen must be more than 0 and at most {MAX_LISTEN_S:.0f} seconds.")
     named = addresses_from_names(addresses)
     known = inventory_at(inventory)
-    logins = guarded_logins(user, named, known)
-    heard = [] if named else await _heard(listen_s)
+    logins = read_guarded_logins(user, named, known)
+    heard = [] if named else await _hear_units(listen_s)
     expected = single_addresses(addresses)
     found = await look_at(heard, named, logins, ca_file, wants_digest=not quick, expected=expected)
-    _print(found, _unused(named, found), as_json=as_json)
+    _print(found, _find_unused(named, found), as_json=as_json)
     present = [unit for unit in found if unit.answers]
     remarks = same_names(found) if out is None else _write_inventory(out, found, as_json=as_json)
     print_warnings([*doubles(found), *_withheld(found), *remarks])
@@ -60,7 +60,7 @@ async def find_units(
 
 def _write_inventory(out: Path, found: list[FoundUnit], *, as_json: bool) -> list[str]:
     """Write the found units to a new file; return a report."""
-    inventory = found_inventory(found)
+    inventory = build_inventory(found)
     if not inventory.size:
         return [f"{out} was not written: no units were found.", *inventory.remarks]
     with out.open("x", encoding="utf-8") as file:
@@ -70,7 +70,7 @@ def _write_inventory(out: Path, found: list[FoundUnit], *, as_json: bool) -> lis
     return inventory.remarks
 
 
-def _unused(named: list[str], found: list[FoundUnit]) -> list[str]:
+def _find_unused(named: list[str], found: list[FoundUnit]) -> list[str]:
     """Return the unused addresses of ranges and networks."""
     known = {unit.address for unit in found}
     return [address for address in named if address not in known]
@@ -90,9 +90,9 @@ def _withheld(found: list[FoundUnit]) -> Iterator[str]:
         )
 
 
-async def _heard(listen_s: float) -> list[HeardUnit]:
+async def _hear_units(listen_s: float) -> list[HeardUnit]:
     by_question, by_name = await asyncio.gather(
-        ask_everybody(listen_s=listen_s), hear_announced(listen_s=listen_s)
+        broadcast_request(listen_s=listen_s), hear_announced(listen_s=listen_s)
     )
     # A unit found both ways is the same unit; its own answer has the plain name.
     macs = {unit.mac for unit in by_question}

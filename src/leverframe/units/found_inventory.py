@@ -47,7 +47,7 @@ def refuse_present(path: Path | None) -> None:
         )
 
 
-def found_inventory(found: Sequence[FoundUnit]) -> FoundInventory:
+def build_inventory(found: Sequence[FoundUnit]) -> FoundInventory:
     """Return the inventory of found units; each MAC address appears once."""
     listed: dict[str, FoundUnit] = {}
     left_out: list[tuple[FoundUnit, str]] = []
@@ -72,7 +72,7 @@ def found_inventory(found: Sequence[FoundUnit]) -> FoundInventory:
         text,
         len(units),
         [
-            *_changed_names(units, names),
+            *_renamings(units, names),
             *(f"{unit.address} is left out of the inventory: {why}" for unit, why in left_out),
         ],
     )
@@ -96,7 +96,7 @@ def _table(unit: FoundUnit, name: str) -> Iterator[str]:
     yield 'groups = ["all"]'
 
 
-def _changed_names(units: Sequence[FoundUnit], names: Sequence[str]) -> Iterator[str]:
+def _renamings(units: Sequence[FoundUnit], names: Sequence[str]) -> Iterator[str]:
     """Yield the units that share a name, and their names in the inventory."""
     sharing: dict[str, list[str]] = {}
     for unit, name in zip(units, names, strict=True):

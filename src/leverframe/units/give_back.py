@@ -15,11 +15,11 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves
 from leverframe.exit_codes import DONE, NO
 from leverframe.plain_text import print_line, print_lines
-from leverframe.recording.replayer import asked_login
+from leverframe.recording.replayer import ask_login
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.file_keys import key_of
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.plan_text import plan_in_words
@@ -48,7 +48,7 @@ async def give_back(
     """Print the plan that transfers the changes of a controller to its original unit."""
     taken = read_taken_over(data)
     began_with, present = await _settings_of(data, taken)
-    async with paced_client(to or taken.address, asked_login(user), ca_file) as client:
+    async with open_paced_client(to or taken.address, ask_login(user), ca_file) as client:
         pulled = await pull_unit(client, mac=taken.mac)
     _refuse_another_version(taken, pulled)
     merged = changes_for(began_with, present, pulled)
@@ -104,7 +104,7 @@ def changes_for(old: Settings, new: Settings, pulled: PulledUnit) -> MergedSetti
         changed.append(path)
         if pulled.why_unread(path) is None and _leaf(pulled.settings, path) not in (before, after):
             disputed.append(path)
-    settings = _merged(old, new, pulled.settings)
+    settings = _merge(old, new, pulled.settings)
     return MergedSettings(settings, tuple(changed), tuple(disputed))
 
 
@@ -118,7 +118,7 @@ def _leaf(settings: Settings, path: str) -> Any:
     return dict(leaves(settings)).get(path, MISSING)
 
 
-def _merged(old: Settings, new: Settings, present: Settings) -> Settings:
+def _merge(old: Settings, new: Settings, present: Settings) -> Settings:
     """Merge: changed parts from the new settings, the remaining parts from the present ones."""
     parts = {
         name: _part(getattr(old, name), getattr(new, name), getattr(present, name))

@@ -44,7 +44,7 @@ class HeardUnit(NamedTuple):
     software: str
 
 
-async def ask_everybody(
+async def broadcast_request(
     targets: Sequence[str] = (EVERYBODY,), port: int = PORT, listen_s: float = LISTEN_S
 ) -> list[HeardUnit]:
     """Send the request to broadcast addresses; return the units that answer in time."""
@@ -103,7 +103,7 @@ async def hear_announced(
 
     names: dict[str, None] = {}
 
-    def changed(zeroconf: Zeroconf, service_type: str, name: str, state_change: object) -> None:
+    def on_change(zeroconf: Zeroconf, service_type: str, name: str, state_change: object) -> None:
         if len(names) < _MAX_UNITS:
             names[name] = None
 
@@ -117,7 +117,7 @@ async def hear_announced(
         # A network without multicast announces no controllers.
         return []
     try:
-        browser = AsyncServiceBrowser(opened.zeroconf, [_SERVICE], handlers=[changed])
+        browser = AsyncServiceBrowser(opened.zeroconf, [_SERVICE], handlers=[on_change])
         await asyncio.sleep(listen_s)
         await browser.async_cancel()
         turns = asyncio.Semaphore(_RESOLVED_AT_A_TIME)

@@ -83,9 +83,7 @@ class Inventory(Struct, frozen=True):
     secrets: KnownSecrets
     watch: WatchTable = WatchTable()
 
-    def selected(
-        self, names: tuple[str, ...] = (), group: str | None = None
-    ) -> list[InventoryUnit]:
+    def select(self, names: tuple[str, ...] = (), group: str | None = None) -> list[InventoryUnit]:
         """Return the units with these names or addresses, by default all, of one group."""
         known = {unit.name: unit for unit in self.units}
         known |= {unit.address: unit for unit in self.units}
@@ -99,7 +97,7 @@ class Inventory(Struct, frozen=True):
         chosen = [known[name] for name in names] if names else list(self.units)
         return [unit for unit in chosen if group is None or group in unit.groups]
 
-    def wanted(
+    def read_file(
         self,
         unit: InventoryUnit,
         profile: Profile | None = None,
@@ -149,7 +147,7 @@ class _Reading:
         self.problems: list[FileProblem] = []
 
     def inventory(self, document: dict[str, Any]) -> Inventory:
-        top = self.checked(document, _TOP, ())
+        top = self.check_table(document, _TOP, ())
         if "secrets" in top:
             try:
                 self._secrets.add_file(self._path.parent / top["secrets"])
@@ -164,15 +162,15 @@ class _Reading:
         return Inventory(self._path, units, self._secrets, watch)
 
     def _tables(
-        self, given: dict[str, Any], keys: dict[str, tuple[type, str]], part: str
+        self, tables: dict[str, Any], keys: dict[str, tuple[type, str]], part: str
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        for name, table in given.items():
+        for name, table in tables.items():
             if isinstance(table, dict):
-                yield name, self.checked(table, keys, (part, name))
+                yield name, self.check_table(table, keys, (part, name))
             else:
                 self.wrong((part, name), f"{part}.{name} must be a table: [{part}.{name}].")
 
-    def checked(
+    def check_table(
         self, table: dict[str, Any], keys: dict[str, tuple[type, str]], place: TomlPath
     ) -> dict[str, Any]:
         sound = {}
@@ -219,8 +217,8 @@ class _Reading:
             line=self._line_at(place),
         )
 
-    def _address(self, given: str | None, name: str, place: TomlPath) -> str:
-        if given is None:
+    def _address(self, address: str | None, name: str, place: TomlPath) -> str:
+        if address is None:
             # A value of the wrong type was already reported.
             if not any(problem.key == f"units.{name}.address" for problem in self.problems):
                 self.wrong(
@@ -228,10 +226,10 @@ class _Reading:
                 )
             return ""
         try:
-            parts = urlsplit(given)
+            parts = urlsplit(address)
             is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-            is_usable = is_usable and parts.username is None and given.isprintable()
-            is_usable = is_usable and " " not in given
+            is_usable = is_usable and parts.username is None and address.isprintable()
+            is_usable = is_usable and " " not in address
             is_usable = is_usable and f"{parts.path.strip('/')}{parts.query}{parts.fragment}" == ""
         except ValueError:
             is_usable = False
@@ -242,29 +240,31 @@ class _Reading:
                 f"units.{name}.address is not the address of a unit; write it like"
                 " http://192.168.1.10, without user, password or path.",
             )
-        return given.rstrip("/")
+        return address.rstrip("/")
 
-    def _mac(self, given: str | None, name: str, place: TomlPath) -> str:
-        if given is None:
+    def _mac(self, text: str | None, name: str, place: TomlPath) -> str:
+        if text is None:
             return ""
-        mac = normal_mac(given)
+        mac = normal_mac(text)
         if mac is None:
             self.wrong(place, f"units.{name}.mac must be six bytes such as D8:80:39:12:34:56.")
         return mac or ""
 
     def secret(self, reference: SecretReference, place: TomlPath) -> str | None:
-        return self._found(reference, ".".join(map(str, place)), place)
+        return self._find_secret(reference, ".".join(map(str, place)), place)
 
-    def _found(self, reference: SecretReference, key: str, place: TomlPath) -> str | None:
+    def _find_secret(self, reference: SecretReference, key: str, place: TomlPath) -> str | None:
         found = self._secrets.find(reference)
         if found is None and self._need_secrets:
             self.wrong(place, f"{key} {reference.why_missing}.")
         return found
 
-    def _password(self, given: dict[str, str] | None, name: str, place: TomlPath) -> str | None:
-        reference = reference_in(given)
+    def _password(self, table: dict[str, str] | None, name: str, place: TomlPath) -> str | None:
+        reference = reference_in(table)
         return (
-            None if reference is None else self._found(reference, f"units.{name}.password", place)
+            None
+            if reference is None
+            else self._find_secret(reference, f"units.{name}.password", place)
         )
 
     def _note_duplicates(self, units: tuple[InventoryUnit, ...], field: str) -> None:

@@ -77,7 +77,7 @@ class LiveReader:
             raise UnusableAnswer(f"{ALL} contains no MAC address; the device there is not a unit.")
         hardware, software = short_text(found.get("hw")), short_text(found.get("sw"))
         name = short_text(found.get("sname"))
-        profile = known_profile(hardware, software)
+        profile = find_profile(hardware, software)
         reading = LiveReading(mac, name, hardware, software, profile, {}, {}, 0.0)
         if self._tells_state is not False:
             state = await self._state()
@@ -106,7 +106,7 @@ class LiveReader:
         return state if isinstance(state.get("profile"), dict) else None
 
 
-def known_profile(hardware: str, software: str) -> Profile:
+def find_profile(hardware: str, software: str) -> Profile:
     """Return the known version as which a unit is read; raise if it shows none."""
     try:
         version(software)

@@ -82,7 +82,7 @@ def load_unit_file(
     problems += (one for one in unfit if counts(one.key))
     if problems:
         raise BadUnitFile(sorted(problems, key=lambda one: one.line))
-    return file.restricted(only)
+    return file.restrict(only)
 
 
 class _Loading:
@@ -192,9 +192,9 @@ class _Loading:
         self.problems.append(FileProblem(line, key, sentence))
 
 
-def holds_plain(given: Any) -> bool:
+def holds_plain(value: Any) -> bool:
     """Return whether a list or table contains only texts, numbers and flags."""
-    items = given.values() if isinstance(given, dict) else given if isinstance(given, list) else ()
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return all(isinstance(item, str | int | float | bool) for item in items)
 
 

@@ -19,7 +19,7 @@ def normal_mac(text: str) -> str | None:
     return written.replace("-", ":") if _MAC.fullmatch(written) else None
 
 
-def shared_macs(units: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def find_shared_macs(units: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Return the MAC addresses that several units show, each with the names of those units."""
     names: defaultdict[str, list[str]] = defaultdict(list)
     for name, mac in units:

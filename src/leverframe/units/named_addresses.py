@@ -27,7 +27,7 @@ def addresses_from_names(names: Iterable[str]) -> list[str]:
     """Return the named addresses like http://192.168.1.10, each once, in order."""
     found: dict[str, None] = {}
     for name in names:
-        for address in _named(name):
+        for address in _expand_name(name):
             found[address] = None
             if len(found) > MAX_ADDRESSES:
                 raise BadAddressList(
@@ -66,7 +66,7 @@ def shorten_addresses(addresses: Iterable[str]) -> str:
     return ", ".join([*shown, *more])
 
 
-def _named(name: str) -> Iterator[str]:
+def _expand_name(name: str) -> Iterator[str]:
     try:
         if found := _RANGE.fullmatch(name):
             yield from _of_range(found[1], found[2], found[3] or "")

@@ -34,7 +34,7 @@ def own_document(answer: UnitAnswer) -> dict[str, Any] | None:
     return document
 
 
-def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledUnit:
+def pull_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledUnit:
     """Return the settings of a Leverframe unit."""
     try:
         secrets = _take_out_secrets(document)
@@ -93,15 +93,15 @@ def _at(node: Any, steps: list[str], path: str = "") -> Iterator[tuple[str, dict
             yield f"{path}{step}", node, step
 
 
-def _paths_beyond(one: Any, other: Any, path: str = "") -> Iterator[str]:
+def _paths_beyond(first: Any, second: Any, path: str = "") -> Iterator[str]:
     """Yield the paths that the first document has and the second has not."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for name, value in one.items():
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name, value in first.items():
             inner = f"{path}.{name}" if path else name
-            if name in other:
-                yield from _paths_beyond(value, other[name], inner)
+            if name in second:
+                yield from _paths_beyond(value, second[name], inner)
             else:
                 yield inner
-    elif isinstance(one, list) and isinstance(other, list):
-        for place, (value, counterpart) in enumerate(zip(one, other, strict=False)):
+    elif isinstance(first, list) and isinstance(second, list):
+        for place, (value, counterpart) in enumerate(zip(first, second, strict=False)):
             yield from _paths_beyond(value, counterpart, f"{path}.{place}")

@@ -14,7 +14,7 @@ from leverframe.plain_text import print_line, print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.simulation.what_if import futures, print_futures
 from leverframe.storage.datafolder import folder_with_store
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.file_keys import key_of
 from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import plan_as_curl, steps_in_words
@@ -51,7 +51,7 @@ async def plan_units(
     selection = Selection.of(file, inventory, only)
     logins = Logins(user, selection.inventory)
     targets = selection.targets(units, group, logins)
-    found = await planned(targets, ca_file)
+    found = await make_plans(targets, ca_file)
     if curl and not as_json:
         print_lines(line for plan in found.plans for line in plan_as_curl(plan, user))
     else:
@@ -94,23 +94,23 @@ def print_plans(
     """Print plans as JSON, or with as few lines as describe what is sent to which units."""
     if as_json:
         for plan in plans:
-            print_json(shown(plan))
+            print_json(plan_as_json(plan))
     else:
         print_lines(plans_in_words(plans, failed, verbose=verbose))
 
 
-async def planned(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits:
+async def make_plans(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits:
     """Read units and plan for them, several in parallel; an unverified plan is rejected."""
 
     async def one(target: TargetUnit) -> UnitPlan:
-        async with paced_client(target.address, target.login, ca_file) as client:
+        async with open_paced_client(target.address, target.login, ca_file) as client:
             pulled = await pull_unit(client, mac=target.mac)
         return await plan_for_file(target.name, pulled, target.wanted(pulled.profile))
 
     return PlannedUnits(*await visit_units(wanted, one))
 
 
-def shown(plan: UnitPlan) -> dict[str, object]:
+def plan_as_json(plan: UnitPlan) -> dict[str, object]:
     """Return a plan without secrets."""
     return {
         "event": "planned",
@@ -123,7 +123,7 @@ def shown(plan: UnitPlan) -> dict[str, object]:
         "steps": [
             {
                 "does": words.does,
-                "request": msgspec.to_builtins(step.shown_request(plan.profile)),
+                "request": msgspec.to_builtins(step.mask_request(plan.profile)),
                 "changes": [str(change) for change in step.changes],
             }
             for step, words in zip(plan.steps, steps_in_words(plan), strict=True)

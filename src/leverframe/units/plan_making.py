@@ -180,7 +180,7 @@ async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> PulledUnit:
             if not answer.is_ok:
                 raise BadPlan(
                     f"A twin of {made.profile} rejects step {number} of the plan for {made.unit}"
-                    f" ({step.shown_request(made.profile).target}); nothing was sent to the unit."
+                    f" ({step.mask_request(made.profile).target}); nothing was sent to the unit."
                 )
             follow_accounts(twin, step, made)
         result = await pull_unit(twin, by_files=not made.is_leverframe)
@@ -196,8 +196,8 @@ def _compare(made: UnitPlan, pulled: PulledUnit, result: PulledUnit, expected: S
         change = SettingChange(path, was, should)
         raise BadPlan(
             f"The plan for {made.unit} does not reach the wanted settings on a twin of"
-            f" {made.profile}: {change.key} is {change.shown(was)} there, not"
-            f" {change.shown(should)}. Nothing was sent to the unit."
+            f" {made.profile}: {change.key} is {change.show(was)} there, not"
+            f" {change.show(should)}. Nothing was sent to the unit."
         )
 
 

@@ -47,9 +47,9 @@ class DescribedStep(Struct, frozen=True):
 
 def describe_steps(plan: UnitPlan) -> Iterator[DescribedStep]:
     """Yield descriptions of the steps of a plan, without secrets."""
-    for step, before, after in plan.walked():
+    for step, before, after in plan.walk():
         changes = tuple(_with_unread(one, plan) for one in _changes(step, before, after))
-        request = step.shown_request(plan.profile)
+        request = step.mask_request(plan.profile)
         yield DescribedStep(
             step.doc(plan.profile),
             changes[:_MAX_CHANGES],
@@ -78,8 +78,8 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Desc
     for change in step.changes:
         if _is_entry(change):
             continue
-        old_text = None if change.old == change.new else _short(change.shown(change.old))
-        yield DescribedChange(change.path, old_text, _short(change.shown(change.new)))
+        old_text = None if change.old == change.new else _short(change.show(change.old))
+        yield DescribedChange(change.path, old_text, _short(change.show(change.new)))
 
 
 def _with_unread(change: DescribedChange, plan: UnitPlan) -> DescribedChange:
@@ -114,7 +114,7 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
     if not plan.steps:
         yield f"{head}: nothing to send."
     else:
-        yield f"{head}: {_counted(len(plan.steps), 'step')}, verified on a twin."
+        yield f"{head}: {_count(len(plan.steps), 'step')}, verified on a twin."
     for unknown in plan.unreadable:
         yield f"   ?  not readable on {plan.profile}: {unknown}"
     yield from not_restorable_in_words(plan)
@@ -122,7 +122,7 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"{number:4}. {step.does}"
         yield from (f"      {line}" for line in step.details)
         yield f"      {step.request}"
-    yield from left_out_in_words(plan)
+    yield from lines_of_left_out(plan)
 
 
 def not_restorable_in_words(plan: UnitPlan) -> Iterator[str]:
@@ -130,7 +130,7 @@ def not_restorable_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"   !  no rollback can restore {', '.join(map(key_of, plan.not_restorable))}"
 
 
-def left_out_in_words(plan: UnitPlan) -> Iterator[str]:
+def lines_of_left_out(plan: UnitPlan) -> Iterator[str]:
     for one in plan.left_out:
         yield f"   -  {key_of(one.path)} is not reached. {one.reason}"
 
@@ -154,14 +154,14 @@ class StepWords(NamedTuple):
 
 
 def steps_in_words(plan: UnitPlan) -> Iterator[StepWords]:
-    for (step, before, after), described in zip(plan.walked(), describe_steps(plan), strict=True):
+    for (step, before, after), described in zip(plan.walk(), describe_steps(plan), strict=True):
         about_rule = _rule_step(step, before, after)
         if about_rule is not None:
             yield StepWords(*about_rule, described.request)
             continue
         lines = [line for change in described.changes for line in _lines(change)]
         if described.more:
-            lines.append(f"and {_counted(described.more, 'setting')} more")
+            lines.append(f"and {_count(described.more, 'setting')} more")
         # Without the list of its fields and the meaning of single values.
         does = re.split(r"[:;] ", step.words(plan.profile))[0]
         yield StepWords(does, tuple(lines), described.request)
@@ -177,10 +177,10 @@ def _rule_step(
         index, _, target = value.partition("*")
         rule = rule_numbered(before.rules, int(index) + 1)
         where = f" to place {int(target) + 1}" if target.isdecimal() else ""
-        return f"{_SHIFTS[name]} rule {int(index) + 1}{where}{_said(rule)}", ()
+        return f"{_SHIFTS[name]} rule {int(index) + 1}{where}{_after_number(rule)}", ()
     if "rulemove=" in step.request.query:
         number = _place_of_rule(step) + 1
-        return f"Insert rule {number}{_said(rule_numbered(after.rules, number))}", ()
+        return f"Insert rule {number}{_after_number(rule_numbered(after.rules, number))}", ()
     numbers = [
         number
         for number in range(1, max(len(before.rules), len(after.rules)) + 1)
@@ -192,13 +192,15 @@ def _rule_step(
     (number,) = numbers
     old, new = (rule_numbered(one.rules, number) for one in (before, after))
     if old is None or new is None:
-        return f"{'Add' if old is None else 'Delete'} rule {number}{_said(new or old)}", ()
+        return f"{'Add' if old is None else 'Delete'} rule {number}{_after_number(new or old)}", ()
     if replace(old, enabled=new.enabled) == new:
-        return f"{'Enable' if new.enabled else 'Disable'} rule {number}{_said(new)}", ()
-    return f"Change rule {number}{_said(new)}", (f"{_WAS}{_said(old).removeprefix(': ')}",)
+        return f"{'Enable' if new.enabled else 'Disable'} rule {number}{_after_number(new)}", ()
+    return f"Change rule {number}{_after_number(new)}", (
+        f"{_WAS}{_after_number(old).removeprefix(': ')}",
+    )
 
 
-def _said(rule: Rule | None) -> str:
+def _after_number(rule: Rule | None) -> str:
     """Return a rule after its number; separate steps enable and disable it."""
     return "" if rule is None else f": {sentence_about(replace(rule, enabled=True))}"
 
@@ -219,7 +221,7 @@ def _lines(change: DescribedChange) -> Iterator[str]:
 
 def plan_as_curl(plan: UnitPlan, user: str | None) -> Iterator[str]:
     """Yield a plan as shell commands; secrets must be filled in by hand."""
-    yield f"# {plan.unit}, {plan.profile}: {_counted(len(plan.steps), 'step')}"
+    yield f"# {plan.unit}, {plan.profile}: {_count(len(plan.steps), 'step')}"
     for step in plan.steps:
         yield from _as_curl(plan, step, user)
 
@@ -246,10 +248,10 @@ def overview(plans: Sequence[UnitPlan]) -> str:
     """Describe the number of commands and units in a sentence."""
     steps = sum(len(plan.steps) for plan in plans)
     units = sum(bool(plan.steps) for plan in plans)
-    return f"{_counted(steps, 'command')} to {_counted(units, 'unit')}"
+    return f"{_count(steps, 'command')} to {_count(units, 'unit')}"
 
 
-def _counted(count: int, what: str) -> str:
+def _count(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 

@@ -17,7 +17,7 @@ from leverframe.units.inventory import InventoryUnit, count_units, files_of_unit
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.rewriting import save_unit_file
 from leverframe.units.targets import Logins, select_units
-from leverframe.units.unit_text import toml_value, written_lines
+from leverframe.units.unit_text import lines_of_file, toml_value
 from leverframe.units.visits import print_failures, read_unit, visit_units
 
 SUFFIXES = (".toml", ".json")
@@ -44,7 +44,7 @@ async def pull(
     async def read_and_write(unit: InventoryUnit) -> _Pulled:
         pulled = await read_unit(unit, logins.at(unit.address), ca_file)
         file = files.get(unit.name)
-        return _Pulled(unit.name, pulled, file, [] if file is None else written(pulled, file))
+        return _Pulled(unit.name, pulled, file, [] if file is None else write_pulled(pulled, file))
 
     found, failed = await visit_units(chosen, read_and_write)
     if as_json:
@@ -95,7 +95,7 @@ def summary(found: Sequence[_Pulled]) -> Iterator[str]:
     """Yield a line for each unit: its version, and how much was read."""
     width = max((len(one.name) for one in found), default=0)
     for one in found:
-        pulled, changed = one.pulled, sum(1 for _ in changed_settings(one.pulled))
+        pulled, changed = one.pulled, sum(1 for _ in list_changes(one.pulled))
         parts = [f"{pulled.profile}", f"{changed} settings differ from the factory settings"]
         if pulled.unread:
             parts.append(f"{len(pulled.unread)} parts not readable")
@@ -109,9 +109,9 @@ def summary(found: Sequence[_Pulled]) -> Iterator[str]:
     yield f"{count_units(len(found))} read{where}."
 
 
-def written(pulled: PulledUnit, out: Path) -> list[str]:
+def write_pulled(pulled: PulledUnit, out: Path) -> list[str]:
     """Write the settings to a file; return the keys of secrets that are not in it."""
-    changed = dict(changed_settings(pulled))
+    changed = dict(list_changes(pulled))
     if out.suffix == ".json":
         left_out = [path for path in changed if is_confidential(path)]
         plain = {path: value for path, value in changed.items() if path not in left_out}
@@ -135,7 +135,7 @@ def who(pulled: PulledUnit) -> str:
     return f"{identity.address}: {called}, HW {identity.hardware} SW {identity.software}"
 
 
-def changed_settings(pulled: PulledUnit) -> Iterator[tuple[str, Any]]:
+def list_changes(pulled: PulledUnit) -> Iterator[tuple[str, Any]]:
     """Yield the settings that differ from the factory settings."""
     for path, _, value in difference(defaults(pulled.profile), pulled.settings):
         if value is not MISSING and pulled.why_unread(path) is None:
@@ -164,7 +164,7 @@ def document_of(pulled: PulledUnit) -> dict[str, Any]:
 
 
 def report(pulled: PulledUnit, out: Path | None, referred: list[str]) -> Iterator[str]:
-    lines = list(written_lines(pulled.settings, pulled.profile, pulled.unread))
+    lines = list(lines_of_file(pulled.settings, pulled.profile, pulled.unread))
     count = sum(1 for _ in pulled.read_leaves())
     yield who(pulled)
     yield f"Settings read: {count}; different from the factory settings:"
@@ -173,8 +173,8 @@ def report(pulled: PulledUnit, out: Path | None, referred: list[str]) -> Iterato
         yield f"  {name} = {MASK if is_confidential(one.path) else toml_value(one.value)}"
     if not lines:
         yield "  none"
-    yield from _listed("Not read:", pulled.unread)
-    yield from _listed("Read incompletely:", pulled.lossy)
+    yield from _list_reasons("Not read:", pulled.unread)
+    yield from _list_reasons("Read incompletely:", pulled.lossy)
     yield from (f"Note: {remark}" for remark in pulled.remarks)
     yield f"Digest: {pulled.digest}"
     if out is not None:
@@ -183,7 +183,7 @@ def report(pulled: PulledUnit, out: Path | None, referred: list[str]) -> Iterato
         yield f"Secrets that are not in the file: {', '.join(referred)}"
 
 
-def _listed(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
+def _list_reasons(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield the paths of each reason in a line."""
     by_reason: dict[str, list[str]] = {}
     for path, why in reasons.items():

@@ -20,7 +20,7 @@ from leverframe.status_files.value_parsing import Unreadable
 from leverframe.units.client import PacedClient, UnusableAnswer
 from leverframe.units.mac_addresses import refuse_another_unit
 from leverframe.units.nearest_profile import nearest_profile
-from leverframe.units.own_settings import own_document, pulled_from_own
+from leverframe.units.own_settings import own_document, pull_from_own
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
 
 SETTINGS_PATH = "/api/settings"
@@ -71,7 +71,7 @@ async def _pull(client: PacedClient, *, by_files: bool) -> PulledUnit:
             # It has no small network stack that would need pacing.
             client.paced = False
             files = await _files(client, IDENTITY_PATHS[1:2])
-            return pulled_from_own(document, identity_in(client.address, files.values()))
+            return pull_from_own(document, identity_in(client.address, files.values()))
         if answer.status == 403 and "problem+json" in answer.content_type:
             client.paced = False
             remarks.append(NOT_ADMINISTRATOR)
@@ -82,12 +82,12 @@ async def _pull(client: PacedClient, *, by_files: bool) -> PulledUnit:
         if _has_restarted(files):
             continue
         identity = identity_in(client.address, files.values())
-        pulled = pulled_from_files(identity, files, remarks)
+        pulled = pull_from_files(identity, files, remarks)
         return pulled if by_files or remarks else with_doubts(pulled)
     raise UnusableAnswer(f"{client.address} restarts repeatedly while it is read.")
 
 
-def pulled_from_files(
+def pull_from_files(
     identity: UnitIdentity, files: Mapping[str, FileContent], remarks: Iterable[str] = ()
 ) -> PulledUnit:
     """Return the settings in the status files of a unit."""

@@ -16,14 +16,14 @@ from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.reading_back import FileContent
 from leverframe.storage.recording_file import read_recording
 from leverframe.units.client import UnitAnswer
-from leverframe.units.own_settings import own_document, pulled_from_own
+from leverframe.units.own_settings import own_document, pull_from_own
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import SETTINGS_PATH, identity_in, pulled_from_files, with_doubts
+from leverframe.units.pulling import SETTINGS_PATH, identity_in, pull_from_files, with_doubts
 
 NOT_RECORDED = "is not in the recording"
 
 
-def recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUnit:
+def read_recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUnit:
     """Return the settings in a recording, and what it does not contain."""
     answers: dict[str, RecordedAnswer] = {}
     for one in read_recording(recording):
@@ -37,8 +37,8 @@ def recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUnit:
         kind = answer.headers.get("content-type", "")
         document = own_document(UnitAnswer(200, kind, answer.body.content()))
         if document is not None:
-            return pulled_from_own(document, identity)
-    return with_doubts(pulled_from_files(identity, files))
+            return pull_from_own(document, identity)
+    return with_doubts(pull_from_files(identity, files))
 
 
 def _content(path: str, answer: RecordedAnswer | None) -> FileContent:

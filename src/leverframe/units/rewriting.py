@@ -15,7 +15,7 @@ from leverframe.config.toml_file import read_toml
 from leverframe.engine.settings import Rule, Settings, rule_numbered
 from leverframe.engine.tree import MISSING, difference, value_at
 from leverframe.profile import Profile
-from leverframe.units.document_reading import SecretReference, escaped
+from leverframe.units.document_reading import SecretReference, escape_placeholders
 from leverframe.units.file_keys import PLACES, is_part_of, key_of
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
@@ -27,9 +27,9 @@ from leverframe.units.unit_text import (
     assignment,
     file_value,
     is_long_list,
+    lines_of_entry,
     unit_text,
     unread_keys,
-    written_entry,
 )
 
 
@@ -106,7 +106,7 @@ def _rewritten(
         # A reference to a setting that is no longer set would set it again.
         if not value_at(settings, path_of_secret) and not is_part_of(path_of_secret, unread):
             _put(document, path_of_secret, "")
-    for place in _changed_rules(before.settings, settings, unread):
+    for place in _find_changed_rules(before.settings, settings, unread):
         old, new = (rule_numbered(one.rules, place + 1) for one in (before.settings, settings))
         _put_rule(document, place, old, new)
     return _with_blank_lines(document.as_string(), text), secrets
@@ -155,7 +155,7 @@ def _changes(
             yield WrittenLine(path, MISSING if gone else file_value(path, value, secrets))
         elif entry not in seen:
             seen.add(entry)
-            lines = [] if now is None else written_entry(entry, now, secrets)
+            lines = [] if now is None else lines_of_entry(entry, now, secrets)
             yield from lines or [WrittenLine(entry, MISSING)]
 
 
@@ -166,7 +166,9 @@ def _entries(before: Settings, after: Settings, entry: str) -> tuple[Any, Any]:
     return value_at(before, entry), value_at(after, entry)
 
 
-def _changed_rules(before: Settings, after: Settings, unread: Collection[str]) -> Iterator[int]:
+def _find_changed_rules(
+    before: Settings, after: Settings, unread: Collection[str]
+) -> Iterator[int]:
     for place in range(max(len(before.rules), len(after.rules))):
         is_known = not is_part_of(f"rules.{place}", unread)
         old, new = (rule_numbered(one.rules, place + 1) for one in (before, after))
@@ -186,11 +188,11 @@ def _put_rule(document: Any, place: int, before: Rule | None, rule: Rule | None)
         return
     sentence = sentence_of(rule)
     if sentence is not None:
-        _put(document, path, escaped(sentence))
+        _put(document, path, escape_placeholders(sentence))
         return
     # A table cannot replace a text.
     _put(document, path, MISSING)
-    for line in written_entry(path, rule, {}):
+    for line in lines_of_entry(path, rule, {}):
         _put(document, line.path, line.value)
 
 

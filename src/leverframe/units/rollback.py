@@ -18,7 +18,7 @@ from leverframe.plain_text import print_lines, print_warnings
 from leverframe.profile import Profile
 from leverframe.units.apply import ApplyOrder, carry_out, refuse_other_listing
 from leverframe.units.apply_journal import SUFFIX, JournalLine, abandon_others, read_journal
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.file_keys import is_part_of
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.pulled_unit import PulledUnit
@@ -108,7 +108,7 @@ async def _plan_unit_back(order: ApplyOrder, unit: ChangedUnit) -> UnitPlan:
     begun = unit.changes[0].begun
     login = order.logins.at(begun.address)
     refuse_other_listing(begun.unit, begun.address, begun.mac, order.logins)
-    async with paced_client(begun.address, login, order.ca_file) as client:
+    async with open_paced_client(begun.address, login, order.ca_file) as client:
         pulled = await pull_unit(client, mac=begun.mac)
     plan = await plan_back(unit.changes, pulled)
     return replace(plan, undoes=tuple(one.path.name for one in unit.changes))
@@ -117,7 +117,7 @@ async def _plan_unit_back(order: ApplyOrder, unit: ChangedUnit) -> UnitPlan:
 async def plan_back(changes: Sequence[JournalledChange], pulled: PulledUnit) -> UnitPlan:
     unit, old = changes[0].begun.unit, settings_to_restore(changes, pulled)
     plan = await plan_for_settings(unit, pulled, old.settings, old.named, old.lost)
-    blocked = tuple(_blocked_entries(plan, changes, old))
+    blocked = tuple(_find_blocked_entries(plan, changes, old))
     if not blocked:
         return plan
     # Restoring a rewritten entry matters more than the hidden part of it.
@@ -126,7 +126,7 @@ async def plan_back(changes: Sequence[JournalledChange], pulled: PulledUnit) -> 
     return await plan_for_settings(unit, pulled, old.settings, (*old.named, *blocked), list(lost))
 
 
-def _blocked_entries(
+def _find_blocked_entries(
     plan: UnitPlan, changes: Sequence[JournalledChange], old: Restorable
 ) -> Iterator[str]:
     """Yield settings of entries that a plan does not reach because a part is hidden."""

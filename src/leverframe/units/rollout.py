@@ -53,7 +53,7 @@ async def roll_out(
     *,
     canaries: Sequence[UnitPlan] = (),
     batch: int = 1,
-    may_go_on: Callable[[int], bool] = lambda left: True,
+    may_continue: Callable[[int], bool] = lambda left: True,
     stops_at_failure: bool = True,
 ) -> list[RolledOut]:
     """Carry out plans; after a wave with a failure, the rest is usually not started."""
@@ -71,7 +71,7 @@ async def roll_out(
             found.append(RolledOut(plan.unit, trouble, is_interrupted=is_interrupted))
         left = len(plans) - len(found)
         failed = is_stopped or (stops_at_failure and any(one.trouble for one in found))
-        if failed or (is_last_canary and left and not may_go_on(left)):
+        if failed or (is_last_canary and left and not may_continue(left)):
             break
     left_over = [*canaries, *rest][len(found) :]
     return found + [RolledOut(plan.unit, "not started", False, is_stopped) for plan in left_over]

@@ -111,7 +111,7 @@ def _condition(text: str, suffix: str) -> dict[str, Any]:
             f"has no condition in {text.strip()[:60]!r}; write it like DS1 >= 30, DS1 < 20 or"
             " OUT0 = 1"
         )
-    source = _known(found[1], _SOURCES, "source")
+    source = _look_up(found[1], _SOURCES, "source")
     if found[2] == "=" and source not in DIGITAL:
         raise BadEntry(f"compares {source} with =; use >= or <")
     return {
@@ -126,10 +126,10 @@ def _action(words: str) -> dict[str, Any]:
     name, _, last = words.rpartition(" ")
     if name and last.lower() in SWITCH_WORDS:
         return {
-            "action": _known(name, _ACTIONS, "action"),
+            "action": _look_up(name, _ACTIONS, "action"),
             "value": SWITCH_WORDS.index(last.lower()),
         }
-    return {"action": _known(words, _ACTIONS, "action")}
+    return {"action": _look_up(words, _ACTIONS, "action")}
 
 
 def _addition(words: str) -> dict[str, Any]:
@@ -162,7 +162,7 @@ _SOURCES = {word.lower(): word for profile in all_profiles() for word in sources
 _ACTIONS = {word.lower(): word for profile in all_profiles() for word in actions_of(profile)}
 
 
-def _known(word: str, words: dict[str, str], what: str) -> str:
+def _look_up(word: str, words: dict[str, str], what: str) -> str:
     found = words.get(word.strip().lower())
     if found is None:
         meant = nearest(word.lower(), words)

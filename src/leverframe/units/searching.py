@@ -17,10 +17,10 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitError, UnitSilent
 from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.forms import NotReadable
-from leverframe.units.client import SignInNeeded, UnitAnswer, paced_client
+from leverframe.units.client import SignInNeeded, UnitAnswer, open_paced_client
 from leverframe.units.heard_units import HeardUnit
 from leverframe.units.live_reading import short_text
-from leverframe.units.mac_addresses import normal_mac, shared_macs
+from leverframe.units.mac_addresses import find_shared_macs, normal_mac
 from leverframe.units.pulling import pull_unit
 from leverframe.units.targets import GuardedLogins
 
@@ -58,7 +58,7 @@ class FoundUnit(Struct, frozen=True):
 
 
 async def look_at(
-    heard: Iterable[HeardUnit],
+    announced: Iterable[HeardUnit],
     named: Sequence[str],
     logins: GuardedLogins,
     ca_file: str | None,
@@ -70,7 +70,7 @@ async def look_at(
 
     An expected unit that does not answer, such as at a single address, is reported.
     """
-    known = {unit.address: unit for unit in heard}
+    known = {unit.address: unit for unit in announced}
     addresses = list(dict.fromkeys([*known, *named]))
     turns = asyncio.Semaphore(AT_A_TIME)
 
@@ -92,35 +92,35 @@ async def look_at(
 
 async def _look(
     address: str,
-    heard: HeardUnit | None,
+    unit: HeardUnit | None,
     logins: GuardedLogins,
     ca_file: str | None,
     *,
     wants_digest: bool,
 ) -> FoundUnit:
-    found = FoundUnit(address) if heard is None else FoundUnit(*heard)
+    found = FoundUnit(address) if unit is None else FoundUnit(*unit)
     try:
         try:
-            return await _asked(found, None, ca_file, wants_digest=wants_digest)
+            return await _query_unit(found, None, ca_file, wants_digest=wants_digest)
         except SignInNeeded:
             found = replace(found, sign_in=True)
             login = logins.at(address, found.mac)
             if login is None:
                 return replace(found, is_login_withheld=logins.withholds)
-            return await _asked(found, login, ca_file, wants_digest=wants_digest)
+            return await _query_unit(found, login, ca_file, wants_digest=wants_digest)
     except UnitSilent as silence:
         # Most addresses of a range are unused; a unit that was just heard is there.
-        return replace(found, answers=heard is not None, trouble=str(silence))
+        return replace(found, answers=unit is not None, trouble=str(silence))
     except ErrorForPeople as refusal:
         return replace(found, trouble=str(refusal))
 
 
-async def _asked(
+async def _query_unit(
     found: FoundUnit, login: UnitLogin | None, ca_file: str | None, *, wants_digest: bool
 ) -> FoundUnit:
-    opened = paced_client(found.address, login, ca_file, answer_s=ANSWER_S, retry_waits_s=())
+    opened = open_paced_client(found.address, login, ca_file, answer_s=ANSWER_S, retry_waits_s=())
     async with opened as client:
-        found = _identified(found, await client.read(IDENTITY))
+        found = _identify(found, await client.read(IDENTITY))
         if wants_digest and not found.trouble:
             try:
                 pulled = await pull_unit(client, within_s=DIGEST_S)
@@ -131,7 +131,7 @@ async def _asked(
     return found
 
 
-def _identified(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
+def _identify(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
     try:
         keys = keys_in(IDENTITY, answer.body)
     except NotReadable:
@@ -155,7 +155,7 @@ def _identified(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
 
 def doubles(found: Iterable[FoundUnit]) -> list[str]:
     """Return a sentence for each MAC address that units at several addresses show."""
-    macs = shared_macs((unit.address, unit.mac) for unit in found)
+    macs = find_shared_macs((unit.address, unit.mac) for unit in found)
     return [
         f"Several addresses show the MAC address {mac}: {', '.join(addresses)}. Either it is one"
         " unit with these addresses, or one of them replaced another."

@@ -9,19 +9,19 @@ from leverframe.commands.version_change.backup_content import checked
 from leverframe.config.toml_file import read_toml
 from leverframe.engine.tree import is_confidential, leaves, settings_from_leaves
 from leverframe.maintenance.readable_backup import read
-from leverframe.process.stored_profile import stored_profile
+from leverframe.process.stored_profile import read_stored_profile
 from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
 from leverframe.storage.backup import content_of
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
-from leverframe.units.recorded_unit import recorded_unit
+from leverframe.units.recorded_unit import read_recorded_unit
 from leverframe.units.unit_comparison import ComparedUnit, NotComparable
 from leverframe.units.unit_file import UnitFile
 
@@ -42,12 +42,12 @@ def is_unit_file(named: str) -> bool:
 async def side_of(named: str, login: UnitLogin | None, ca_file: str | None) -> ComparedUnit:
     """Read a side other than a unit file; its kind follows from its name."""
     if named.startswith(("http://", "https://")):
-        async with paced_client(named, login, ca_file) as client:
+        async with open_paced_client(named, login, ca_file) as client:
             return side_of_pulled(named, await pull_unit(client))
-    return await asyncio.to_thread(_stored_side, named)
+    return await asyncio.to_thread(_read_stored_side, named)
 
 
-def _stored_side(named: str) -> ComparedUnit:
+def _read_stored_side(named: str) -> ComparedUnit:
     path = Path(named)
     if path.is_dir():
         return asyncio.run(_data_folder(named, path))
@@ -71,12 +71,10 @@ def side_of_file(
 
 def side_of_unit_file(title: str, file: UnitFile) -> ComparedUnit:
     unread = dict.fromkeys(file.unread, _NOT_READ) | dict.fromkeys(file.unresolved, _NOT_GIVEN)
-    return ComparedUnit(
-        title, file.profile, file.settings, unread=unread, speaks=_spoken_about(file)
-    )
+    return ComparedUnit(title, file.profile, file.settings, unread=unread, speaks=_mentions(file))
 
 
-def _spoken_about(file: UnitFile) -> Callable[[str], bool]:
+def _mentions(file: UnitFile) -> Callable[[str], bool]:
     def speaks(path: str) -> bool:
         return (
             file.names(path)
@@ -113,7 +111,7 @@ async def _data_folder(named: str, path: Path) -> ComparedUnit:
     with folder_with_store(path) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            hw, sw, _ = stored_profile(store)
+            hw, sw, _ = read_stored_profile(store)
             stored = store.load().settings
         finally:
             await store.close()
@@ -123,7 +121,7 @@ async def _data_folder(named: str, path: Path) -> ComparedUnit:
 
 
 def _recording(named: str, path: Path) -> ComparedUnit:
-    pulled = recorded_unit(path, in_the_end=True)
+    pulled = read_recorded_unit(path, in_the_end=True)
     if not pulled.identity.hardware or not pulled.identity.software:
         raise NotComparable(f"{named} contains no status file with the version of the unit.")
     return side_of_pulled(named, pulled)

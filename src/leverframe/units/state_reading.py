@@ -55,7 +55,7 @@ async def read_settings(
         except NotReadable as error:
             files[file] = str(error)
     read = read_back(profile, files)
-    return ReadAgain(_checked(client, paths, read.settings, read.unread), read.lossy)
+    return ReadAgain(_check_answer(client, paths, read.settings, read.unread), read.lossy)
 
 
 def _in_tree(document: Any, path: str) -> Any:
@@ -68,7 +68,7 @@ def _in_tree(document: Any, path: str) -> Any:
     return document
 
 
-def _checked(
+def _check_answer(
     client: PacedClient, paths: Collection[str], settings: Settings, unread: Mapping[str, str]
 ) -> Mapping[str, Any]:
     """Reject an answer without settings that the unit showed before."""

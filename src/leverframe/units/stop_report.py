@@ -76,7 +76,7 @@ def _half_done(plan: UnitPlan, journal: ApplyJournal) -> Iterator[str]:
 
 def _settings_after(plan: UnitPlan, steps: int) -> Settings:
     settings = plan.settings_before()
-    for _, _, after in islice(plan.walked(), steps):
+    for _, _, after in islice(plan.walk(), steps):
         settings = after
     return settings
 

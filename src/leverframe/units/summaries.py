@@ -6,7 +6,7 @@ from typing import TypeVar
 from leverframe.units.inventory import count_units, name_units
 from leverframe.units.plan_text import (
     StepWords,
-    left_out_in_words,
+    lines_of_left_out,
     not_restorable_in_words,
     plan_in_words,
     steps_in_words,
@@ -83,7 +83,7 @@ def _group_in_words(group: Sequence[UnitPlan], shown: int) -> Iterator[str]:
             yield f"      and {len(group[0].steps) - shown} more"
             break
         yield f"{number:4}. {_step_of_all(alike, group[0].unit)}"
-    for lines_of in (_unreadable_in_words, not_restorable_in_words, left_out_in_words):
+    for lines_of in (_unreadable_in_words, not_restorable_in_words, lines_of_left_out):
         yield from _notes(group, lines_of)
 
 

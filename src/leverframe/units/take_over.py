@@ -22,7 +22,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.plain_text import print_line
 from leverframe.process.stored_profile import profile_rows
 from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin, asked_login
+from leverframe.recording.replayer import UnitLogin, ask_login
 from leverframe.recording.unit_client import unit_at
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.datafolder import STORE_NAME, DataFolder
@@ -30,7 +30,7 @@ from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.private_file import write_private
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Stored
-from leverframe.units.client import SignInNeeded, paced_client
+from leverframe.units.client import SignInNeeded, open_paced_client
 from leverframe.units.completing import CompletedSettings, complete
 from leverframe.units.file_keys import is_part_of, key_of
 from leverframe.units.live_reading import LiveReader, LiveReading
@@ -81,9 +81,9 @@ async def take_over(
 ) -> None:
     """Read a unit; create the data folder and configuration of a controller that replaces it."""
     _refuse_to_overwrite(data, config_out)
-    login = asked_login(user)
+    login = ask_login(user)
     asks_login = await _asks_for_login(unit, ca_file)
-    async with paced_client(unit, login, ca_file) as client:
+    async with open_paced_client(unit, login, ca_file) as client:
         live = await LiveReader(client).look()
         pulled = await pull_unit(client)
     mac = normal_mac(pulled.identity.mac)
@@ -117,7 +117,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 async def _asks_for_login(unit: str, ca_file: str | None) -> bool:
-    async with paced_client(unit, None, ca_file) as client:
+    async with open_paced_client(unit, None, ca_file) as client:
         try:
             await client.read("/json/all.json")
         except SignInNeeded:
@@ -139,7 +139,7 @@ async def _with_account(settings: Settings, login: UnitLogin | None) -> Settings
     return settings
 
 
-def _changed(profile: Profile, settings: Settings) -> Iterator[tuple[str, Any]]:
+def _list_changes(profile: Profile, settings: Settings) -> Iterator[tuple[str, Any]]:
     for path, _, value in difference(defaults(profile), settings):
         if value is not MISSING:
             yield path, msgspec.to_builtins(value)
@@ -159,7 +159,7 @@ async def _write_store(
     with DataFolder(data) as folder:
         sqlite = SqliteStore(folder.store_path)
         try:
-            changed = dict(_changed(pulled.profile, settings))
+            changed = dict(_list_changes(pulled.profile, settings))
             store = EncryptingStore(sqlite, folder.key_path)
             await store.commit(Changes(settings=changed, kept=kept))
             return sqlite.load().settings

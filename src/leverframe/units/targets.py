@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from leverframe.config.toml_file import read_toml
 from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin, asked_login
+from leverframe.recording.replayer import UnitLogin, ask_login
 from leverframe.recording.unit_client import unit_at
 from leverframe.units.file_keys import branches_in
 from leverframe.units.inventory import Inventory, InventoryUnit, is_inventory, load_inventory
@@ -31,7 +31,7 @@ class Logins:
     """Login and MAC address of the unit at an address."""
 
     def __init__(self, user: str | None, inventory: Inventory | None) -> None:
-        self._named = asked_login(user)
+        self._named = ask_login(user)
         #: Options with which a further command signs in the same way.
         self.options = (
             *(() if inventory is None else ("--inventory", str(inventory.path))),
@@ -87,7 +87,7 @@ class GuardedLogins:
         return self._login_at(confirmed or address)
 
 
-def guarded_logins(
+def read_guarded_logins(
     user: str | None, named: Sequence[str], inventory: Inventory | None
 ) -> GuardedLogins:
     """Return the logins of a search; do not prompt for a password that no unit could get."""
@@ -118,29 +118,29 @@ class Selection(NamedTuple):
                 unit.name,
                 unit.address,
                 logins.at(unit.address),
-                partial(self._wanted, unit),
+                partial(self._read_wanted, unit),
                 unit.mac,
             )
-            for unit in self._chosen(units, group)
+            for unit in self._choose(units, group)
         ]
 
-    def _chosen(self, units: Sequence[str], group: str | None) -> list[InventoryUnit]:
+    def _choose(self, units: Sequence[str], group: str | None) -> list[InventoryUnit]:
         if self.inventory is not None:
-            return self.inventory.selected(tuple(units), group)
+            return self.inventory.select(tuple(units), group)
         if group is not None:
             raise BadPlan("--group needs an inventory; add --inventory FILE.")
         if not units:
             raise BadPlan("Name the units, such as http://192.168.1.10, or an inventory.")
         return units_at(units)
 
-    def _wanted(self, unit: InventoryUnit, profile: Profile) -> UnitFile:
+    def _read_wanted(self, unit: InventoryUnit, profile: Profile) -> UnitFile:
         if self.file is not None:
             secrets = None if self.inventory is None else self.inventory.secrets.copy()
             return load_unit_file(
                 self.file, profile=profile, values=unit.values, secrets=secrets, only=self.only
             )
         assert self.inventory is not None
-        found = self.inventory.wanted(unit, profile, only=self.only)
+        found = self.inventory.read_file(unit, profile, only=self.only)
         if found is None:
             raise BadPlan(f"The inventory names no file for {unit.name}.")
         return found
@@ -162,7 +162,7 @@ def select_units(
             raise BadPlan("--group needs an inventory; name it as the first UNIT.")
         return None, units_at(words)
     inventory = load_inventory(Path(words[0]))
-    return inventory, inventory.selected(tuple(words[1:]), group)
+    return inventory, inventory.select(tuple(words[1:]), group)
 
 
 def is_inventory_file(word: str) -> bool:

@@ -118,7 +118,7 @@ class UnitDifference(Struct, frozen=True):
         return not self.differences and not self.cannot_hold
 
 
-def compared(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
+def compare_units(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
     """Compare two units; differences are reported as first and second."""
     pair = _same_version(first, second)
     one, other = _with_unknown_alike(*pair.settings, first, second)
@@ -133,7 +133,7 @@ def compared(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
             for lost in pair.lost
             if not _is_unknown(lost.path, first, second)
         ),
-        cannot_tell=(*_cannot_tell(first, second), *_cannot_tell(second, first)),
+        cannot_tell=(*_find_unknown(first, second), *_find_unknown(second, first)),
     )
 
 
@@ -153,14 +153,14 @@ class _Pair(Struct):
 def _same_version(first: ComparedUnit, second: ComparedUnit) -> _Pair:
     if first.profile == second.profile:
         return _Pair((first.settings, second.settings), first.profile)
-    there, lost = _carried(first, second.profile)
-    back, lost_back = _carried(second, first.profile)
+    there, lost = _carry_over(first, second.profile)
+    back, lost_back = _carry_over(second, first.profile)
     if len(lost) <= len(lost_back):
         return _Pair((there, second.settings), second.profile, lost)
     return _Pair((first.settings, back), first.profile, lost_back)
 
 
-def _carried(side: ComparedUnit, target: Profile) -> tuple[Settings, tuple[NotCarriedOver, ...]]:
+def _carry_over(side: ComparedUnit, target: Profile) -> tuple[Settings, tuple[NotCarriedOver, ...]]:
     content = Content(side.profile, dict(leaves(side.settings)), with_secrets=True)
     try:
         carried = carry_over(content, target, defaults(target))
@@ -174,31 +174,31 @@ def _is_unknown(path: str, *sides: ComparedUnit) -> bool:
 
 
 def _with_unknown_alike(
-    one: Settings, other: Settings, first: ComparedUnit, second: ComparedUnit
+    left: Settings, right: Settings, first: ComparedUnit, second: ComparedUnit
 ) -> tuple[Settings, Settings]:
     """Copy unknown parts of rules and schedule entries from the other side.
 
     These are compared as a whole, so an unknown part would make all of it differ.
     """
     for path in (path for path in first.unread if path.startswith(ENTRIES)):
-        one = with_part_of(other, one, path)
+        left = with_part_of(right, left, path)
     for path in (path for path in second.unread if path.startswith(ENTRIES)):
-        other = with_part_of(one, other, path)
-    return one, other
+        right = with_part_of(left, right, path)
+    return left, right
 
 
 def _differences(
-    one: Settings, other: Settings, first: ComparedUnit, second: ComparedUnit
+    left: Settings, right: Settings, first: ComparedUnit, second: ComparedUnit
 ) -> Iterator[SettingDifference]:
-    for path, before, after in difference(one, other):
+    for path, before, after in difference(left, right):
         if path.startswith(("profile.", "rules.", "schedule.")):
             continue
         if not _is_unknown(path, first, second) and not _are_hashes(path, before, after):
             yield _leaf_difference(path, before, after, first, second)
     if not _is_unknown("rules", first, second):
-        yield from _rule_differences(one.rules, other.rules)
+        yield from _rule_differences(left.rules, right.rules)
     if not _is_unknown("schedule", first, second):
-        yield from _schedule_differences(one.schedule, other.schedule)
+        yield from _schedule_differences(left.schedule, right.schedule)
 
 
 def _are_hashes(path: str, before: Any, after: Any) -> bool:
@@ -209,14 +209,14 @@ def _are_hashes(path: str, before: Any, after: Any) -> bool:
 def _leaf_difference(
     path: str, before: Any, after: Any, first: ComparedUnit, second: ComparedUnit
 ) -> SettingDifference:
-    shown = _shown(path, before), _shown(path, after)
+    shown = _show(path, before), _show(path, after)
     if isinstance(before, tuple) and isinstance(after, tuple) and not is_confidential(path):
         shown = _items_that_differ(path, before, after)
     note = _note(path, before, after, first, second)
     return SettingDifference(key_of(path), words_of_path(path), *shown, note)
 
 
-def _shown(path: str, value: Any) -> str:
+def _show(path: str, value: Any) -> str:
     if value is MISSING:
         return _ABSENT
     if is_confidential(path):
@@ -234,11 +234,11 @@ def _items_that_differ(
     places = [place for place, (old, new) in enumerate(pairs) if old != new]
     more = f" and {len(places) - MAX_ITEMS} more" if len(places) > MAX_ITEMS else ""
 
-    def listed(items: tuple[Any, ...]) -> str:
+    def list_items(items: tuple[Any, ...]) -> str:
         shown = (f"{place + 1}: {toml_value(items[place])}" for place in places[:MAX_ITEMS])
         return ", ".join(shown) + more
 
-    return listed(before), listed(after)
+    return list_items(before), list_items(after)
 
 
 def _note(path: str, before: Any, after: Any, first: ComparedUnit, second: ComparedUnit) -> str:
@@ -261,10 +261,10 @@ def _standard(path: str, profile: Profile) -> Any:
         return None
 
 
-def _rule_differences(one: RulePlaces, other: RulePlaces) -> Iterator[SettingDifference]:
+def _rule_differences(left: RulePlaces, right: RulePlaces) -> Iterator[SettingDifference]:
     """Pair the rules, so that a new rule at the beginning does not make all later ones differ."""
-    befores = [rule and _meaning(rule) for rule in one]
-    afters = [rule and _meaning(rule) for rule in other]
+    befores = [rule and _meaning(rule) for rule in left]
+    afters = [rule and _meaning(rule) for rule in right]
     matcher = SequenceMatcher(None, befores, afters, autojunk=False)
     for kind, begin, end, begin_other, end_other in matcher.get_opcodes():
         if kind == "equal":
@@ -298,10 +298,10 @@ def _meaning(rule: Rule) -> Rule:
 
 
 def _schedule_differences(
-    one: tuple[ScheduleEntry | None, ...], other: tuple[ScheduleEntry | None, ...]
+    befores: tuple[ScheduleEntry | None, ...], afters: tuple[ScheduleEntry | None, ...]
 ) -> Iterator[SettingDifference]:
-    left = {place: entry for place, entry in enumerate(one) if entry is not None}
-    right = {place: entry for place, entry in enumerate(other) if entry is not None}
+    left = {place: entry for place, entry in enumerate(befores) if entry is not None}
+    right = {place: entry for place, entry in enumerate(afters) if entry is not None}
     for place, entry in list(left.items()):
         twin = next((there for there, one_there in right.items() if one_there == entry), None)
         if twin is not None:
@@ -316,7 +316,7 @@ def _schedule_differences(
         )
 
 
-def _cannot_tell(side: ComparedUnit, other: ComparedUnit) -> Iterator[CannotTell]:
+def _find_unknown(side: ComparedUnit, other: ComparedUnit) -> Iterator[CannotTell]:
     """Yield settings of the other side that this side does not show, by reason."""
     by_reason: dict[str, list[str]] = {}
     for path, reason in side.unread.items():

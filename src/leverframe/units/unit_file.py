@@ -77,7 +77,7 @@ class UnitFile(Struct, frozen=True):
     #: The branches and settings of it that count; empty for all.
     only: tuple[str, ...] = ()
 
-    def restricted(self, branches: Collection[str]) -> "UnitFile":
+    def restrict(self, branches: Collection[str]) -> "UnitFile":
         """Return the same file restricted to these branches."""
         if not branches:
             return self
@@ -106,7 +106,7 @@ class UnitFile(Struct, frozen=True):
         wanted = present
         for path, _, _ in difference(present, self.settings):
             if self.names(path):
-                taken = taken_with(path, present, self.settings)
+                taken = path_copied_with(path, present, self.settings)
                 wanted = with_value(wanted, taken, value_at(self.settings, taken))
         for path in self.unread:
             if path.startswith(ENTRIES) and not self._says_unread(path):
@@ -142,15 +142,15 @@ def with_part_of(source: Settings, target: Settings, path: str) -> Settings:
         return target
 
 
-def taken_with(path: str, one: Settings, other: Settings) -> str:
+def path_copied_with(path: str, first: Settings, second: Settings) -> str:
     """Return the path that is copied with a leaf: a list, an entry, or the leaf alone."""
-    first = path.partition(".")[0]
-    if first in WHOLE_LISTS:
-        return first
+    branch = path.partition(".")[0]
+    if branch in WHOLE_LISTS:
+        return branch
     place = path.rpartition(".")[0]
     if pattern_of(place) == "access.users.*" and None in (
-        value_at(one, place),
-        value_at(other, place),
+        value_at(first, place),
+        value_at(second, place),
     ):
         return place
     return path
@@ -209,9 +209,9 @@ def unit_file_of(
     return unit_file, sorted(dict.fromkeys(problems), key=lambda one: one.line)
 
 
-def _too_long(given: Mapping[str, FileEntry], profile: Profile) -> Iterator[FileProblem]:
+def _too_long(entries: Mapping[str, FileEntry], profile: Profile) -> Iterator[FileProblem]:
     standard = dict(leaves(defaults(profile)))
-    for path, (value, line, _) in given.items():
+    for path, (value, line, _) in entries.items():
         usual = standard.get(path)
         if isinstance(value, tuple) and usual and len(value) > len(usual):
             key = key_of(path)
@@ -232,41 +232,41 @@ def _where_it_is(path: str) -> str:
     return f"; it exists in {words}" if words else ""
 
 
-def _with_pages(settings: Settings, profile: Profile, given: Mapping[str, FileEntry]) -> Settings:
+def _with_pages(settings: Settings, profile: Profile, entries: Mapping[str, FileEntry]) -> Settings:
     """Synchronize settings that versions store twice, unless the file sets both."""
     paged = with_page_settings(settings, profile)
     for path, _, value in difference(settings.variables, paged.variables, "variables"):
-        if path not in given:
+        if path not in entries:
             settings = with_value(settings, path, value)
     return settings
 
 
-def _pages_named(settings: Settings, given: Collection[str]) -> Iterator[str]:
+def _pages_named(settings: Settings, entries: Collection[str]) -> Iterator[str]:
     """Yield the variables that follow from page settings of the file."""
-    if any(path.startswith("ui.") for path in given):
+    if any(path.startswith("ui.") for path in entries):
         standard = defaults(Profile(settings.profile.hw, settings.profile.sw)).variables
         for path, _, _ in difference(standard, settings.variables, "variables"):
             yield path
 
 
 def _not_allowed(
-    given: Mapping[str, FileEntry], settings: Settings, profile: Profile
+    entries: Mapping[str, FileEntry], settings: Settings, profile: Profile
 ) -> Iterator[FileProblem]:
     standard = dict(leaves(defaults(profile)))
-    for path, (_, line, _) in given.items():
+    for path, (_, line, _) in entries.items():
         if path.startswith(ENTRIES):
             continue
         value = value_at(settings, path)
         if path.startswith(_ACCESS):
             yield from _unfit_account(path, value, line, profile)
         elif not is_allowed(path, value, standard.get(path), profile):
-            yield _refused(path, value, line, profile)
+            yield _refusal_of(path, value, line, profile)
     for number, rule in numbered_rules(settings.rules):
         for name in _independent_parts(missing_of_rule(rule, profile)):
-            yield _unfit_entry(f"rules.{number - 1}", name, getattr(rule, name), given, profile)
+            yield _unfit_entry(f"rules.{number - 1}", name, getattr(rule, name), entries, profile)
     for place, entry in enumerate(settings.schedule):
         for name in missing_of_schedule(entry, profile) if entry is not None else ():
-            yield _unfit_entry(f"schedule.{place}", name, getattr(entry, name), given, profile)
+            yield _unfit_entry(f"schedule.{place}", name, getattr(entry, name), entries, profile)
 
 
 def _unfit_account(
@@ -291,32 +291,36 @@ def _independent_parts(missing: list[str]) -> list[str]:
     return [name for name in missing if name not in depending]
 
 
-def _refused(path: str, value: Any, line: FileLine, profile: Profile) -> FileProblem:
+def _refusal_of(path: str, value: Any, line: FileLine, profile: Profile) -> FileProblem:
     schema = schema_at(path, profile)
     if schema is None:
         return _lacking(path, line, profile)
     key = key_of(path)
-    shown = "" if is_confidential(path) else f", not {_shown(value)}"
+    shown = "" if is_confidential(path) else f", not {_shorten(value)}"
     return FileProblem(line, key, f"{key} must be {words_of(schema)} in {profile}{shown}.")
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _unfit_entry(
-    path: str, name: str, value: Any, given: Mapping[str, FileEntry], profile: Profile
+    path: str, name: str, value: Any, entries: Mapping[str, FileEntry], profile: Profile
 ) -> FileProblem:
     leaf, key = f"{path}.{name}", key_of(path)
-    line = (given.get(leaf) or next(e for p, e in given.items() if p.startswith(f"{path}."))).line
+    line = (
+        entries.get(leaf) or next(e for p, e in entries.items() if p.startswith(f"{path}."))
+    ).line
     # `time` is the key for all time settings.
-    what = "such time, date, days or name" if name == "time" else f"{name} {_shown(value)}"
+    what = "such time, date, days or name" if name == "time" else f"{name} {_shorten(value)}"
     return FileProblem(line, key, f"{key}: {profile} has no {what} there.")
 
 
-def _unsound_accounts(given: Mapping[str, FileEntry], settings: Settings) -> Iterator[FileProblem]:
-    named = [path for path in given if path.startswith(_ACCESS) and path.endswith(".name")]
+def _unsound_accounts(
+    entries: Mapping[str, FileEntry], settings: Settings
+) -> Iterator[FileProblem]:
+    named = [path for path in entries if path.startswith(_ACCESS) and path.endswith(".name")]
     if not named:
         return
     users = [user.name for user in settings.access.users if user is not None]
@@ -324,4 +328,4 @@ def _unsound_accounts(given: Mapping[str, FileEntry], settings: Settings) -> Ite
         check_names(settings.access.admin.name, settings.access.user.name, *users)
     except Refusal as refusal:
         key = key_of(named[0])
-        yield FileProblem(given[named[0]].line, key, f"{key}: {refusal.detail}")
+        yield FileProblem(entries[named[0]].line, key, f"{key}: {refusal.detail}")

@@ -49,7 +49,7 @@ def findings_in(state: Mapping[str, Any]) -> tuple[list[UnitFinding], str]:
     found = []
     for one in listed:
         try:
-            found.append(_shown(msgspec.convert(one, UnitFinding)))
+            found.append(_make_printable(msgspec.convert(one, UnitFinding)))
         except msgspec.ValidationError:
             continue
     found.sort(key=lambda one: one.severity != "fault")
@@ -58,20 +58,20 @@ def findings_in(state: Mapping[str, Any]) -> tuple[list[UnitFinding], str]:
     return found, "" if len(found) == len(listed) else "has entries that cannot be read"
 
 
-def _shown(given: UnitFinding) -> UnitFinding:
+def _make_printable(finding: UnitFinding) -> UnitFinding:
     """Return a finding in printable, shortened form."""
-    figures = list(given.figures.items())[:_MAX_FIGURES]
+    figures = list(finding.figures.items())[:_MAX_FIGURES]
     return UnitFinding(
-        _short(given.id),
-        _short(given.kind),
-        given.severity,
-        _short(given.text, _MAX_SENTENCE),
-        given.label if given.label and _LABEL.fullmatch(given.label) else None,
+        _short(finding.id),
+        _short(finding.kind),
+        finding.severity,
+        _short(finding.text, _MAX_SENTENCE),
+        finding.label if finding.label and _LABEL.fullmatch(finding.label) else None,
         {
             _short(name): _short(figure, _MAX_SENTENCE) if isinstance(figure, str) else figure
             for name, figure in figures
         },
-        given.page if _PAGE.fullmatch(given.page) else "",
+        finding.page if _PAGE.fullmatch(finding.page) else "",
     )
 
 

@@ -154,7 +154,7 @@ class UnitHealth(Struct):
         """Return why a unit with this MAC address is not the expected one."""
         return f"Another unit answers at {self.address}: its MAC address is {mac}, not {self.mac}."
 
-    def shown(self) -> dict[str, Any]:
+    def public_fields(self) -> dict[str, Any]:
         """Return the public state of the unit, besides its values."""
         fields: dict[str, Any] = msgspec.structs.asdict(self)
         known = {key: value for key, value in fields.items() if key not in _NOT_SHOWN}

@@ -49,7 +49,7 @@ class _Holder(Struct, frozen=True):
         return f"{printable(self.user)} (process {self.process}, since {printable(self.since)})"
 
 
-def shared_folder() -> Path:
+def find_shared_folder() -> Path:
     """Return the folder of the locks, which all users of the machine share; create it."""
     # The last folder is for machines that have neither of the first two.
     for place in (*filter(_is_for_all, _SHARED), Path(tempfile.gettempdir())):
@@ -79,7 +79,7 @@ def _is_for_all(place: Path) -> bool:
 @contextmanager
 def unit_held(plan: UnitPlan, folder: Path | None = None) -> Iterator[None]:
     """Hold the lock of the unit of a plan; raise `UnitHeld` if another process has it."""
-    path = (folder or shared_folder()) / _file_name(plan)
+    path = (folder or find_shared_folder()) / _file_name(plan)
     descriptor = _lock(path, plan.unit)
     try:
         holder = _Holder(_user(), os.getpid(), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")

@@ -47,7 +47,7 @@ class SettingChange(Struct, frozen=True, omit_defaults=True):
     old: Any | UnsetType = UNSET
     new: Any | UnsetType = UNSET
 
-    def shown(self, value: Any) -> str:
+    def show(self, value: Any) -> str:
         """Return a value with secrets masked."""
         if value is UNSET:
             return NOTHING
@@ -56,8 +56,8 @@ class SettingChange(Struct, frozen=True, omit_defaults=True):
     def __str__(self) -> str:
         if self.old == self.new:
             # It could not be read.
-            return f"{self.key}: set to {self.shown(self.new)}"
-        return f"{self.key}: {self.shown(self.old)} -> {self.shown(self.new)}"
+            return f"{self.key}: set to {self.show(self.new)}"
+        return f"{self.key}: {self.show(self.old)} -> {self.show(self.new)}"
 
     @property
     def key(self) -> str:
@@ -76,7 +76,7 @@ class UnitStep(Struct, frozen=True):
         """Return whether sending it twice does the same as sending it once."""
         return not any(item.startswith(_NOT_TWICE) for item in items_of(self.request.query))
 
-    def shown_request(self, profile: Profile) -> PlannedRequest:
+    def mask_request(self, profile: Profile) -> PlannedRequest:
         """Return the request with secrets masked."""
         return masked_request(self.request, profile)
 
@@ -125,7 +125,7 @@ class UnreadableSetting(Struct, frozen=True, omit_defaults=True):
     def _shown(self) -> str:
         if pattern_of(self.path) in DURATIONS:
             return str(value_for_file(self.path, self.becomes))
-        return SettingChange(self.path).shown(self.becomes)
+        return SettingChange(self.path).show(self.becomes)
 
 
 class UnitPlan(Struct, frozen=True, kw_only=True):
@@ -188,7 +188,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
         settings, _ = settings_from_leaves(self.profile, self.before)
         return settings
 
-    def walked(self) -> Iterator[tuple["UnitStep", Settings, Settings]]:
+    def walk(self) -> Iterator[tuple["UnitStep", Settings, Settings]]:
         """Yield every step with the settings before and after it."""
         settings = self.settings_before()
         if not settings.access.admin.password:
@@ -201,7 +201,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
 
     def settings_after(self) -> Settings:
         settings = self.settings_before()
-        for _, _, after in self.walked():
+        for _, _, after in self.walk():
             settings = after
         return settings
 
@@ -209,7 +209,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
         """Return every setting that was read, by path."""
         return {
             path: value
-            for path, value in stored_leaves(leaves(self.settings_before())).items()
+            for path, value in store_leaves(leaves(self.settings_before())).items()
             if self.is_compared(path)
         }
 
@@ -247,5 +247,5 @@ def as_stored(value: Any) -> Any:
     return [as_stored(one) for one in value] if isinstance(value, tuple | list) else value
 
 
-def stored_leaves(found: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
+def store_leaves(found: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
     return {path: as_stored(value) for path, value in found}

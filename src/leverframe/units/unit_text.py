@@ -24,7 +24,7 @@ from leverframe.engine.settings import (
 from leverframe.engine.tree import MISSING, difference, is_confidential, value_at
 from leverframe.plain_text import printable
 from leverframe.profile import Profile
-from leverframe.units.document_reading import SecretReference, escaped
+from leverframe.units.document_reading import SecretReference, escape_placeholders
 from leverframe.units.file_keys import is_part_of, key_of, value_for_file
 from leverframe.units.rule_sentences import sentence_of
 
@@ -76,7 +76,7 @@ def unit_text(
     if unread:
         lines.append(assignment("unread", unread_keys(unread)))
     secrets: dict[str, str] = {}
-    written = list(written_lines(settings, profile, unread, secrets))
+    written = list(lines_of_file(settings, profile, unread, secrets))
     plain = [one for one in written if not one.table]
     lines += (assignment(one.key, one.value) for one in plain)
     table = ""
@@ -95,7 +95,7 @@ def unread_keys(unread: Collection[str]) -> list[str]:
     return [key_of(path) for path in sorted(unread)]
 
 
-def written_lines(
+def lines_of_file(
     settings: Settings,
     profile: Profile,
     unread: Collection[str] = (),
@@ -143,14 +143,14 @@ def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[Writte
     spoken = {number - 1: sentence_of(rule) for number, rule in numbered_rules(settings.rules)}
     for place, sentence in spoken.items():
         if sentence is not None:
-            yield WrittenLine(f"rules.{place}", escaped(sentence))
+            yield WrittenLine(f"rules.{place}", escape_placeholders(sentence))
     for name in NEW_ENTRIES:
         for place, entry in enumerate(value_at(settings, name)):
             if entry is not None and (name != "rules" or spoken[place] is None):
-                yield from written_entry(f"{name}.{place}", entry, secrets)
+                yield from lines_of_entry(f"{name}.{place}", entry, secrets)
 
 
-def written_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[WrittenLine]:
+def lines_of_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[WrittenLine]:
     """Yield the lines of the table of a rule, a schedule entry or a user."""
     name = path.rpartition(".")[0]
     for field in entry.__struct_fields__:
@@ -172,7 +172,7 @@ def _without_usual_tail(items: list[Any], usual: list[Any]) -> list[Any]:
 def _with_escaped_texts(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_escaped_texts(item) for item in value]
-    return escaped(value) if isinstance(value, str) else value
+    return escape_placeholders(value) if isinstance(value, str) else value
 
 
 def assignment(key: str, value: Any) -> str:

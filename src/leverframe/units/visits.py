@@ -9,7 +9,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.plain_text import print_warnings
 from leverframe.process.json_lines import print_json
 from leverframe.recording.replayer import UnitLogin
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.inventory import InventoryUnit
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
@@ -73,7 +73,7 @@ async def read_unit(
     unit: InventoryUnit, login: UnitLogin | None, ca_file: str | None
 ) -> PulledUnit:
     """Read the settings of a unit; reject another unit at its address."""
-    async with paced_client(unit.address, login, ca_file) as client:
+    async with open_paced_client(unit.address, login, ca_file) as client:
         return await pull_unit(client, mac=unit.mac)
 
 

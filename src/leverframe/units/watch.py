@@ -122,7 +122,7 @@ async def look_once(order: WatchOrder, *, as_json: bool = False) -> int:
 
 def _print_health(health: UnitHealth, *, as_json: bool) -> None:
     if as_json:
-        print_json(health.shown())
+        print_json(health.public_fields())
         return
     version = f"HW {health.hardware} SW {health.software}" if health.hardware else "version unknown"
     sentences = [*health.troubles.values()] or ["no problems."]
@@ -138,7 +138,7 @@ def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder
     """Return the options in an inventory."""
     table = inventory.watch
     return WatchOrder(
-        units=tuple(_watched(inventory, unit, ca_file) for unit in inventory.units),
+        units=tuple(_watch_unit(inventory, unit, ca_file) for unit in inventory.units),
         data=inventory.path.parent / table.data,
         host=table.host,
         port=port,
@@ -147,15 +147,15 @@ def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder
         look_every_s=table.every_s,
         pull_every_s=table.read_every_s,
         wanted={
-            unit.name: partial(inventory.wanted, unit) for unit in inventory.units if unit.file
+            unit.name: partial(inventory.read_file, unit) for unit in inventory.units if unit.file
         },
     )
 
 
-def _watched(inventory: Inventory, unit: InventoryUnit, ca_file: str | None) -> WatchedUnit:
+def _watch_unit(inventory: Inventory, unit: InventoryUnit, ca_file: str | None) -> WatchedUnit:
     def compare(pulled: PulledUnit) -> list[DriftedSetting]:
         # Read each time: the file or the version of the unit may have changed.
-        file = inventory.wanted(unit, pulled.profile, need_secrets=False)
+        file = inventory.read_file(unit, pulled.profile, need_secrets=False)
         return [] if file is None else drift_from(file, pulled)
 
     login = None if unit.user is None else UnitLogin(unit.user, unit.password or "")

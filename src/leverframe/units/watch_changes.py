@@ -80,7 +80,7 @@ class UnitChanges:
     async def compare(self, name: str) -> list[DriftedSetting]:
         """Read a unit and return its differences from its file, side by side."""
         async with self._watcher.turn(name) as client:
-            pulled = self._watcher.expected(name, await pull_unit(client))
+            pulled = self._watcher.require_expected(name, await pull_unit(client))
         return drift_from(self._file(name, pulled.profile), pulled)
 
     async def plan(self, name: str) -> ShownPlan:
@@ -88,7 +88,7 @@ class UnitChanges:
         self._refuse_running(name)
         async with self._watcher.turn(name) as client:
             mac = self._watcher.units[name].mac
-            pulled = self._watcher.expected(name, await pull_unit(client, mac=mac))
+            pulled = self._watcher.require_expected(name, await pull_unit(client, mac=mac))
         plan = await plan_for_file(name, pulled, self._file(name, pulled.profile))
         key = _key_of(plan)
         self._plans[name] = key, plan
@@ -137,7 +137,7 @@ class UnitChanges:
         await self._watcher.pull(name)
         del self._running[name]
 
-    async def finished(self, name: str) -> None:
+    async def wait_until_done(self, name: str) -> None:
         """Wait until no plan is being carried out on a unit."""
         if (task := self._running.get(name)) is not None:
             await asyncio.wait([task])
@@ -166,7 +166,7 @@ class UnitChanges:
 def _unseen(plan: UnitPlan) -> Iterator[UnseenSetting]:
     lost = plan.cannot_be_undone
     for one in plan.unreadable:
-        value = SettingChange(one.path).shown(one.becomes) if one.fate == "set" else ""
+        value = SettingChange(one.path).show(one.becomes) if one.fate == "set" else ""
         yield UnseenSetting(one.path, one.fate, value, one in lost)
 
 

@@ -80,7 +80,7 @@ class WatchTable(Struct, frozen=True):
 class TableReading(Protocol):
     """The reader of the inventory that contains the table."""
 
-    def checked(self, table: dict[str, Any], keys: Keys, place: TomlPath) -> dict[str, Any]:
+    def check_table(self, table: dict[str, Any], keys: Keys, place: TomlPath) -> dict[str, Any]:
         """Return the known keys of the right type, and report the rest."""
 
     def secret(self, reference: SecretReference, place: TomlPath) -> str | None:
@@ -90,9 +90,9 @@ class TableReading(Protocol):
         """Report a mistake."""
 
 
-def read_watch_table(given: dict[str, Any], reading: TableReading) -> WatchTable:
+def read_watch_table(raw: dict[str, Any], reading: TableReading) -> WatchTable:
     """Read the table; mistakes are reported, and their keys ignored."""
-    table = reading.checked(given, KEYS, ("watch",))
+    table = reading.check_table(raw, KEYS, ("watch",))
     channels = {name: _channel(name, table[name], reading) for name in CHANNELS if name in table}
     usual = WatchTable()
     return WatchTable(
@@ -135,9 +135,9 @@ def _secret(table: Mapping[str, Any], place: TomlPath, reading: TableReading) ->
 _MAKE: dict[str, Callable[..., Any]] = {"http": HttpClient, "email": Email, "mqtt": Mqtt}
 
 
-def _channel(name: str, given: dict[str, Any], reading: TableReading) -> Any:
+def _channel(name: str, raw: dict[str, Any], reading: TableReading) -> Any:
     place = ("watch", name)
-    table = reading.checked(given, CHANNELS[name], place)
+    table = reading.check_table(raw, CHANNELS[name], place)
     for key in _NEEDED[name]:
         if not table.get(key):
             reading.wrong(place, f"watch.{name} has no {key}; add it.")

@@ -129,13 +129,13 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
             "version": __version__,
             "time": self._clock.wall(),
             "may_apply": self._accounts is not None,
-            "units": [self._shown(unit) for unit in worst_first(self._watcher.health.values())],
+            "units": [self._describe(unit) for unit in worst_first(self._watcher.health.values())],
         }
 
-    def _shown(self, health: UnitHealth) -> dict[str, Any]:
+    def _describe(self, health: UnitHealth) -> dict[str, Any]:
         changes = self._unit_changes
         return {
-            **health.shown(),
+            **health.public_fields(),
             "has_file": health.name in changes.wanted,
             "progress": changes.progress.get(health.name),
         }
@@ -152,7 +152,7 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
             "findings": health.findings,
         }
 
-    async def recorded(self, request: Request) -> Reply:
+    async def list_history(self, request: Request) -> Reply:
         health = self._health_of(request)
         given = [one for one in parse_qsl(request.query or "") if one[0] != "unit"]
         span = span_of(urlencode(given), self._clock.wall(), USUAL_POINTS)
@@ -168,12 +168,12 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
         return Reply(200, JSON, body, (NOT_KEPT,))
 
     async def look(self, request: Request) -> dict[str, Any]:
-        return self._shown(await self._watcher.look(self._health_of(request).name))
+        return self._describe(await self._watcher.look(self._health_of(request).name))
 
     async def pull(self, request: Request) -> dict[str, Any]:
         health = self._health_of(request)
         await self._watcher.pull(health.name)
-        return self._shown(health)
+        return self._describe(health)
 
     async def diff(self, request: Request) -> list[DriftedSetting]:
         return await self._unit_changes.compare(self._health_of(request).name)
@@ -231,7 +231,7 @@ ENDPOINTS = (
     _READ("/metrics", function=WatchWeb.metrics, doc="List metrics for Prometheus."),
     _READ("/api/units", function=WatchWeb.units, doc="List the units, worst first."),
     _READ("/api/state", function=WatchWeb.state, doc="Show the values of a unit by label."),
-    _READ("/api/history", function=WatchWeb.recorded, doc="Show recorded values of a unit."),
+    _READ("/api/history", function=WatchWeb.list_history, doc="Show recorded values of a unit."),
     _CHANGE("/api/units/look", function=WatchWeb.look, doc="Poll a unit now."),
     _CHANGE("/api/units/pull", function=WatchWeb.pull, doc="Read the settings of a unit now."),
     _CHANGE("/api/units/diff", function=WatchWeb.diff, doc="Compare a unit with its file."),

@@ -18,10 +18,10 @@ from leverframe.naming.names import given_names
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.shutdown import is_being_cancelled
-from leverframe.units.client import PacedClient, SignInNeeded, paced_client
+from leverframe.units.client import PacedClient, SignInNeeded, open_paced_client
 from leverframe.units.drift import DriftedSetting
 from leverframe.units.live_reading import LiveReader, LoginRefused
-from leverframe.units.mac_addresses import normal_mac, shared_macs
+from leverframe.units.mac_addresses import find_shared_macs, normal_mac
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_health import (
@@ -101,7 +101,7 @@ class UnitWatcher:
         """Create the clients; nothing is sent yet."""
         for unit in self.units.values():
             client = await self._opened.enter_async_context(
-                paced_client(
+                open_paced_client(
                     unit.address,
                     unit.login,
                     unit.ca_file,
@@ -182,7 +182,7 @@ class UnitWatcher:
         self._next_pull[name] = self._clock.now() + self._pull_every_s
         try:
             async with self.turn(name) as client:
-                pulled = self.expected(name, await pull_unit(client))
+                pulled = self.require_expected(name, await pull_unit(client))
                 self.pulled[name], health.digest = pulled, pulled.digest
                 differences = None if unit.compare is None else list(unit.compare(pulled))
         except ErrorForPeople as refusal:
@@ -199,7 +199,7 @@ class UnitWatcher:
         self._notify(health.note(PULL, problem))
         return None
 
-    def expected(self, name: str, pulled: PulledUnit) -> PulledUnit:
+    def require_expected(self, name: str, pulled: PulledUnit) -> PulledUnit:
         """Return the settings of a unit; reject another unit at its address."""
         health, mac = self.health[name], normal_mac(pulled.identity.mac) or ""
         if health.mac and mac != health.mac:
@@ -226,7 +226,7 @@ class UnitWatcher:
 
     def _compare_macs(self) -> None:
         """Report units with the same MAC address: a duplicate, or a unit listed twice."""
-        shared = shared_macs((health.name, health.mac) for health in self.health.values())
+        shared = find_shared_macs((health.name, health.mac) for health in self.health.values())
         sentences = {
             name: f"It has the same MAC address {mac} as {_others(sharing, name)}."
             for mac, sharing in shared.items()

@@ -98,14 +98,14 @@ async def test_client_that_stays_gets_its_answer_and_the_next_one() -> None:
 
 
 async def test_work_for_a_client_that_has_left_ends_where_it_first_waits() -> None:
-    has_begun, may_go_on = asyncio.Event(), asyncio.Event()
+    has_begun, may_continue = asyncio.Event(), asyncio.Event()
     became = asyncio.get_running_loop().create_future()
 
     async def handle(request: Request) -> Reply:
         if is_beside(request):
             return DONE
         has_begun.set()
-        await may_go_on.wait()
+        await may_continue.wait()
         try:
             with ends_with_client():
                 await asyncio.sleep(0)
@@ -121,7 +121,7 @@ async def test_work_for_a_client_that_has_left_ends_where_it_first_waits() -> No
         await has_begun.wait()
         client.vanish()
         await running.settle()
-        may_go_on.set()
+        may_continue.set()
         assert await became == "given up"
 
 
