@@ -47,7 +47,7 @@ def settings() -> str:
 @pytest.fixture(autouse=True)
 def built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.reference.__main__.pages", built)
-    monkeypatch.setattr("leverframe.reference.__main__.packaged_files", packaged)
+    monkeypatch.setattr("leverframe.reference.__main__.list_packaged_files", packaged)
 
 
 def line_about(page: str, start: str) -> str:

@@ -101,7 +101,7 @@ async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_an
         ('name = "b"\nsettings = "none.toml"', 6, "none.toml cannot be read"),
         ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
         ('name = "B"', 5, "'B' cannot be a name"),
-        ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
+        ('tags = ["a"]', 4, "name is missing in number 2; it must be a string of at least one character."),
         ('name = "b"\naddress = "no"', 6, "is no address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
         (
@@ -231,7 +231,7 @@ async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_pa
     [
         ('name = "x"\n', "fleet.toml, line 1: name is no key of a node; known are host, port"),
         ("controllers = 3\n", "fleet.toml, line 1: controllers is written as [[controllers]]"),
-        ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
+        ("prot = 8090\n", "fleet.toml, line 1: Unknown key prot. Did you mean port?"),
         ("at = 3\n", "fleet.toml, line 1: at is unknown"),
     ],
 )

@@ -81,7 +81,7 @@ class OneLineParser(argparse.ArgumentParser):
         return [*options, *names]
 
     def error(self, message: str) -> NoReturn:
-        self.exit(NOT_DONE, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(NOT_DONE, f"{self.prog}: {message.removesuffix('.')}; see {self.prog} --help\n")
 
     def refuse(self, unknown: Sequence[str], arguments: Sequence[str]) -> NoReturn:
         """Exit with an error about the first of the unknown arguments."""
@@ -131,7 +131,9 @@ class OneLineParser(argparse.ArgumentParser):
         if isinstance(action, _SubParsers) and value not in action.choices:
             kind, meant = str(action.metavar).lower(), _suggestion(value, action.choices)
             self.error(f"unknown {kind} {value}{meant}; known {kind}s: {', '.join(action.choices)}")
-        super()._check_value(action, value)
+        if action.choices is not None and value not in action.choices:
+            allowed = ", ".join(map(str, action.choices))
+            raise argparse.ArgumentError(action, f"unknown value {value!r}; allowed: {allowed}")
 
 
 def _suggestion(word: str, known: Any) -> str:

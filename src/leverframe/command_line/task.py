@@ -32,6 +32,28 @@ DATA = ConfigUse(("data",))
 ONLY_FILE = ConfigUse((), is_file_required=True)
 
 
+def whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a whole number; write one like 1"
+        ) from None
+
+
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a number; write one like 1.5"
+        ) from None
+
+
+#: The types whose messages by argparse name the Python type.
+_NUMBERS: Mapping[Any, Any] = MappingProxyType({int: whole_number, float: number})
+
+
 class Argument(Struct, frozen=True):
     """The parameters of `argparse.add_argument`."""
 
@@ -40,6 +62,8 @@ class Argument(Struct, frozen=True):
 
 
 def argument(*names: str, **settings: Any) -> Argument:
+    if settings.get("type") in _NUMBERS:
+        settings["type"] = _NUMBERS[settings["type"]]
     return Argument(names, MappingProxyType(settings))
 
 

@@ -53,7 +53,13 @@ def check_sources(sources: Sources, kind: type[C]) -> C:
 
 def _sentence(mistake: Mistake, sources: Sources) -> str:
     origin = sources.origin(mistake.place)
-    return mistake.sentence if origin is None else f"{origin}: {mistake.sentence}"
+    if origin is None:
+        return mistake.sentence
+    # The origin of an option or variable already names the key.
+    sentence = mistake.sentence
+    if not sources.is_in_file(origin):
+        sentence = sentence.removeprefix(f"{'.'.join(mistake.place)}: ")
+    return f"{origin}: {sentence}"
 
 
 def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:

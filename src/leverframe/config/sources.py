@@ -66,6 +66,9 @@ class Sources:
         """Return the line of a place in the file."""
         return f"{self.file}, line {line_of(self._text, place)}"
 
+    def is_in_file(self, origin: str) -> bool:
+        return origin not in self._over.values()
+
     def has(self, place: TomlPath) -> bool:
         return _holds(self.values, place)
 

@@ -51,7 +51,7 @@ class Tolerance(Struct, frozen=True):
     def of(cls, text: str) -> "Tolerance":
         number = text.strip().removesuffix("%")
         if _NUMBER.fullmatch(number) is None or number.startswith("-"):
-            raise BadTolerance(f"{text!r} is no tolerance; write it like 0.5 or 2%.")
+            raise BadTolerance(f"{text!r} is not a tolerance; write it like 0.5 or 2%.")
         if text.strip().endswith("%"):
             return cls(relative=float(number) / 100)
         return cls(absolute=float(number))

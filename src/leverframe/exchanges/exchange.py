@@ -94,7 +94,7 @@ def head_in(line: bytes, name: str) -> RecordingHead:
         head = None
     if head is None or head.format != FORMAT:
         raise NoRecording(
-            f"{name} is no recording of this program; leverframe record makes one."
+            f"{name} is not a recording; create one with `leverframe record`."
         ) from None
     return head
 

@@ -164,7 +164,7 @@ async def restore(
 def print_losses(lost: tuple[NotCarriedOver, ...]) -> None:
     for entry in lost:
         value = "" if entry.value is None else f" ({_encode(entry.value)})"
-        print_line(f"not converted: {entry.path}{value}: {entry.reason}")
+        print_line(f"left out: {entry.path}{value}: {entry.reason}")
 
 
 def _everything(file: BackupFile) -> dict[str, Any]:

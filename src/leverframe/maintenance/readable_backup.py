@@ -31,8 +31,14 @@ def read(path: Path) -> BackupFile:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise BackupRefused(f"{path} cannot be read: {error.strerror}.") from error
-    return unpack(data) if path.suffix == ".bin" else _from_json(path, data)
+        advice = "; check the path" if isinstance(error, FileNotFoundError) else ""
+        raise BackupRefused(f"{path} cannot be read: {error.strerror}{advice}.") from error
+    if path.suffix != ".bin":
+        return _from_json(path, data)
+    try:
+        return unpack(data)
+    except BackupRefused as error:
+        raise BackupRefused(f"{path}: {error}") from None
 
 
 def _from_json(path: Path, data: bytes) -> BackupFile:
@@ -64,7 +70,7 @@ def write(path: Path, file: BackupFile) -> None:
 def _check_form(path: Path) -> None:
     if path.suffix not in SUFFIXES:
         raise BackupRefused(
-            f"Unknown backup format {path.name}; end the name with {', '.join(SUFFIXES)}."
+            f"Unknown backup format {path.name}; end the name with .toml, .json or .bin."
         )
 
 

@@ -17,7 +17,9 @@ from leverframe.uploads.site_archive import pack_site
 
 def build_site(pages: Path, output: Path | None) -> None:
     """Check a folder and pack it, by default into a file beside it."""
-    target = output or pages.with_name(f"{pages.resolve().name}.site")
+    # A path such as `.` has no name of its own.
+    folder = pages if pages.name else pages.resolve()
+    target = output or folder.with_name(f"{pages.resolve().name}.site")
     packed = dict(_pages(pages))
     target.write_bytes(pack_site(packed))
     print(f"{target}: {len(packed)} files, {sum(map(len, packed.values()))} bytes")

@@ -116,9 +116,9 @@ def branches_in(text: str | None) -> tuple[str, ...]:
     for branch in branches:
         if branch not in known:
             meant = nearest(branch, known)
-            advice = f"did you mean {meant}? " if meant else ""
+            advice = f" Did you mean {meant}?" if meant else ""
             raise BadBranch(
-                f"--only {branch[:40]!r}: {advice}Allowed are, separated by commas:"
+                f"--only: Unknown branch {branch[:40]!r}.{advice} Allowed, separated by commas:"
                 f" {', '.join(known)}."
             )
     return tuple(dict.fromkeys(branches))

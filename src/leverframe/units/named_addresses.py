@@ -19,6 +19,10 @@ MAX_SHOWN = 10
 _NETWORK = re.compile(r"([0-9.]+/[0-9]+)", re.ASCII)
 
 
+#: A host of only digits and dots is never a name.
+_NUMBERS = re.compile(r"[0-9.]+", re.ASCII)
+
+
 class BadAddressList(ErrorForPeople):
     """An unusable address, with advice on how to write it."""
 
@@ -75,7 +79,9 @@ def _expand_name(name: str) -> Iterator[str]:
             yield from (f"http://{host}" for host in network.hosts())
         else:
             address = name if "://" in name else f"http://{name}"
-            unit_at(address)
+            host = unit_at(address).host
+            if _NUMBERS.fullmatch(host):
+                IPv4Address(host)
             yield address.rstrip("/")
     except (AddressValueError, NetmaskValueError, ValueError, BadAddress):
         # Without the part that may be a password.

@@ -236,7 +236,10 @@ def read_plans(path: Path) -> tuple[UnitPlan, ...]:
         for plan in file.plans:
             plan.settings_before()
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-        raise BadPlan(f"{path} is not a plan of this version: {error}.") from None
+        raise BadPlan(
+            f"{path} is not a plan of this version ({error}); write a new plan"
+            " with `leverframe unit plan --out`."
+        ) from None
     if file.format != FORMAT:
         raise BadPlan(f"{path} has the format {file.format}; this version writes {FORMAT}.")
     return file.plans
