@@ -34,7 +34,7 @@ def test_sound_files_are_said_to_be_sound(
         "units.toml",
     )
     assert main(["unit", "check", str(unit), str(units)]) == DONE
-    assert capsys.readouterr().out == "2 checked, no mistake found.\n"
+    assert capsys.readouterr().out == "2 checked, no mistakes found.\n"
 
 
 def test_every_mistake_is_printed_with_its_file(

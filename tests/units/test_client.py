@@ -68,7 +68,7 @@ async def test_a_read_is_repeated_until_it_succeeds(fault: Callable[[], faults.F
 async def test_a_read_that_never_succeeds_ends_with_what_is_wrong() -> None:
     with Twin() as twin, twin.fault(faults.frozen()):
         async with quick_client(twin, answer_s=SHORT_S) as client:
-            with pytest.raises(UnitSilent, match="does not answer in time"):
+            with pytest.raises(UnitSilent, match="did not answer in time"):
                 await client.read(FILE)
 
 
@@ -98,8 +98,8 @@ async def test_a_login_is_shown_to_a_unit_that_asks_for_one() -> None:
 @pytest.mark.parametrize(
     ("login", "sentence"),
     [
-        (None, "asks for a login; name an account with --user"),
-        (UnitLogin("admin", "wrong-secret"), "does not take the login of admin"),
+        (None, "requires a login; add --user"),
+        (UnitLogin("admin", "wrong-secret"), "rejects the login of admin"),
     ],
 )
 async def test_a_missing_or_wrong_login_is_told_at_once(
@@ -137,7 +137,7 @@ async def answering(answer: Callable[[bytes], bytes]) -> AsyncIterator[str]:
 async def test_a_unit_that_sends_its_clients_elsewhere_is_told() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: https://unit.example/\r\n\r\n"
     async with answering(lambda _: moved) as url, open_paced_client(url, paced=False) as client:
-        with pytest.raises(UnusableAnswer, match="sends its clients to https://unit.example/"):
+        with pytest.raises(UnusableAnswer, match="redirects its clients to https://unit.example/"):
             await client.read(FILE)
 
 

@@ -104,7 +104,7 @@ def test_what_a_version_cannot_hold_is_said(
     arguments = [backup(tmp_path, "new.bin", new), backup(tmp_path, "old.bin", old)]
     assert main(["unit", "diff", *arguments]) == NO
     lines = said(capsys)
-    assert "ui auto sign in: false -> true (HW 3.9 SW 1.75 cannot hold the other)" in lines
+    assert "ui auto sign in: false -> true (HW 3.9 SW 1.75 does not support the other value)" in lines
     assert 'custom5 name ("Meter"): HW 3.5 SW 1.44 does not have it.' in lines
     assert "hush" not in "\n".join(lines)
 
@@ -152,12 +152,12 @@ def test_a_recording_tells_what_its_status_files_show(
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("unit.txt", "x", "is nothing that can be compared; name the address of a unit"),
+        ("unit.txt", "x", "cannot be compared; name the address of a unit"),
         ("gone.bin", None, "gone.bin cannot be read: No such file"),
         ("unit.toml", "nmae = 1", "line 1: Unknown key `nmae`. Did you mean `name`?"),
         ("b.json", '{"hw":"3.9","sw":"1.75","settings":{"pwm.0.duty":900}}', "that no version"),
         ("gone.toml", None, "gone.toml cannot be read"),
-        ("empty.jsonl", None, "holds no status file that tells the version"),
+        ("empty.jsonl", None, "contains no status file with the version"),
     ],
 )
 def test_what_cannot_be_compared_is_told(

@@ -73,7 +73,7 @@ def test_what_is_no_unit_for_sure_is_a_comment(tmp_path: Path, left_out: FoundUn
 
 
 def test_a_unit_that_is_too_slow_for_its_digest_is_listed(tmp_path: Path) -> None:
-    slow = unit(0, "North", trouble="It answers too slowly.")
+    slow = unit(0, "North", trouble="It is too slow.")
     assert [one.name for one in loaded(tmp_path, slow).units] == ["North"]
 
 
@@ -92,7 +92,7 @@ def test_a_file_that_is_there_is_kept(
     with Twin() as twin:
         assert carry_out(["unit", "find", twin.url, "--out", "units.toml"]) == 2
         assert twin.requests() == []
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert Path("units.toml").read_text() == "# mine\n"
     silent = f"http://127.0.0.1:{free_port()}"
     assert carry_out(["unit", "find", silent, "--out", "none.toml"]) == 1
@@ -119,7 +119,7 @@ def test_a_named_address_that_is_silent_is_listed_and_a_range_is_counted(
 
 def test_units_that_share_a_name_are_reported() -> None:
     (sentence,) = same_names([unit(0, "Pump"), unit(1, "Pump"), unit(2, "Fan"), unit(3)])
-    assert sentence == "2 units are called Pump: http://192.0.2.0, http://192.0.2.1."
+    assert sentence == "2 units have the name Pump: http://192.0.2.0, http://192.0.2.1."
     assert same_names([unit(0, "Pump"), unit(1, "Pump", mac=MACS[0])]) == []
 
 

@@ -136,7 +136,7 @@ async def test_find_names_units_without_login_and_asks_for_no_useless_password(
     async def announced(listen_s: float) -> list[HeardUnit]:
         return []
 
-    monkeypatch.setattr(find, "ask_everybody", answered)
+    monkeypatch.setattr(find, "broadcast_request", answered)
     monkeypatch.setattr(find, "hear_announced", announced)
     # Reading from it would be an error: nothing could get the password.
     monkeypatch.setattr(sys, "stdin", None)
@@ -161,7 +161,7 @@ async def test_a_redirect_to_another_host_never_gets_the_login() -> None:
 
         with hostile_unit(redirect) as unit:
             async with open_paced_client(unit.url, LOGIN, paced=False, retry_waits_s=()) as client:
-                with pytest.raises(UnusableAnswer, match="sends its clients to"):
+                with pytest.raises(UnusableAnswer, match="redirects its clients to"):
                     await client.read("/json/status.json")
             assert unit.has_seen_login
         assert thief.heads == []
@@ -397,12 +397,12 @@ async def test_an_answer_that_trickles_for_ever_ends_in_time() -> None:
 
     with hostile_unit(trickle) as unit:
         async with unit_client(unit.url, None, answer_s=0.3) as client:
-            with pytest.raises(UnitSilent, match="does not answer in time"):
+            with pytest.raises(UnitSilent, match="did not answer in time"):
                 await client.whole("GET", "/", {}, b"", 1 << 40)
 
 
 async def test_a_unit_that_keeps_its_client_waiting_is_given_up() -> None:
     with hostile_unit(lambda head: [plain_answer(b"", status="503 Busy")]) as unit:
         async with open_paced_client(unit.url, paced=False) as client:
-            with pytest.raises(UnitSilent, match="answers too slowly"):
+            with pytest.raises(UnitSilent, match="is too slow"):
                 await pull_unit(client, within_s=0.2)

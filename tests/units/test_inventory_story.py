@@ -73,7 +73,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # A dead unit is not waited for.
     for module in (plan, visits):
-        monkeypatch.setattr(module, "paced_client", partial(open_paced_client, retry_waits_s=()))
+        monkeypatch.setattr(module, "open_paced_client", partial(open_paced_client, retry_waits_s=()))
     monkeypatch.setenv("UNIT_PASSWORD", PASSWORD)
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
     Path("all.toml").write_text(FILE)
@@ -144,7 +144,7 @@ def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[s
     assert [unit.address for unit in known] == world.urls[:units]
     assert [unit.mac for unit in known] == [twin.mac for twin in world.twins]
     assert run(*found) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def pull_and_compare(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +190,7 @@ def change_and_roll_back(
     assert run("apply", "plan.json", "--canary", "versions", "--batch", "10", "--yes") == 2
     said = capsys.readouterr().out
     assert "Boiler: done." in said
-    assert f"{units - 2} units not begun: " in said
+    assert f"{units - 2} units not started: " in said
     assert run("plan", "units.toml", "--out", "plan.json") == 2
     assert "1 unit: nothing to send" in capsys.readouterr().out
     assert run("apply", "--canary", "versions", "--batch", "10", "--yes", "plan.json") == 0

@@ -75,7 +75,7 @@ def test_a_plan_is_shown_in_words_without_secrets_and_nothing_is_sent(
 ) -> None:
     assert run("plan", "unit.toml", twin.url) == 0
     told = capsys.readouterr().out
-    assert f"{twin.url}, {Profile()}: 4 steps, proven on a twin." in told
+    assert f"{twin.url}, {Profile()}: 4 steps, verified on a twin." in told
     assert 'Name an output\n      outputs.OUT0.name: "" -> "Pump"\n' in told
     assert "GET /stm.cgi?em4=***" in told
     assert "hidden" not in told
@@ -140,7 +140,7 @@ def test_somebody_is_asked_and_may_say_no(
     twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("apply", "unit.toml", twin.url) == 2
-    assert "say --yes" in capsys.readouterr().err
+    assert "use --yes" in capsys.readouterr().err
     monkeypatch.setattr(apply.sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda question: "n")
     assert run("apply", "unit.toml", twin.url) == 1
@@ -168,7 +168,7 @@ def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
     assert is_as_the_file_says(twin)
     capsys.readouterr()
     assert run("apply", "--resume", "--yes") == 0
-    assert capsys.readouterr().out == "Nothing is unfinished.\n"
+    assert capsys.readouterr().out == "There is no unfinished change.\n"
 
 
 @pytest.mark.parametrize(
@@ -176,12 +176,12 @@ def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
     [
         (("apply",), "Name a plan, a unit file or an inventory"),
         (("apply", "unit.toml"), "Name the units"),
-        (("apply", "unit.toml", "x", "--group", "g"), "A group is one of an inventory"),
-        (("apply", "plan.json", "south", "--yes"), "The plan is not about south"),
-        (("apply", "bad.json"), "bad.json is no plan that this version wrote"),
+        (("apply", "unit.toml", "x", "--group", "g"), "--group needs an inventory"),
+        (("apply", "plan.json", "south", "--yes"), "The plan does not include south"),
+        (("apply", "bad.json"), "bad.json is not a plan of this version"),
         (("apply", "late.json"), "late.json has the format 9"),
-        (("apply", "unit.toml", "x", "--canary", "many"), "Write a whole number"),
-        (("apply", "unit.toml", "x", "--batch", "0"), "At least one unit at a time"),
+        (("apply", "unit.toml", "x", "--canary", "many"), "is not a whole number"),
+        (("apply", "unit.toml", "x", "--batch", "0"), "write a whole number from 1"),
     ],
 )
 def test_what_cannot_be_carried_out_is_told(
@@ -303,7 +303,7 @@ def test_a_canary_that_fails_keeps_the_others_as_they_are(
         fleet[0].command("stm.cgi?oname=3Valve")
         assert run("apply", "plan.json", "--yes", "--canary", "1", "--batch", "2") == 2
         told = capsys.readouterr()
-        assert f"2 units not begun: {urls[1]}, {urls[2]}.\n" in told.out
+        assert f"2 units not started: {urls[1]}, {urls[2]}.\n" in told.out
         assert [twin.settings["outputs"][0]["name"] for twin in fleet] == ["", "", ""]
 
 
@@ -357,7 +357,7 @@ def test_a_canary_group_is_one_of_the_inventory(
     assert run(*plan) == 2
     assert "add --inventory" in capsys.readouterr().err
     assert run(*plan, "--inventory", "units.toml") == 2
-    assert "no plan for any unit of the group first" in capsys.readouterr().err
+    assert "No unit of the group first has a plan" in capsys.readouterr().err
     assert run(*plan, "--canary", "1") == 2
     assert "exclude each other" in capsys.readouterr().err
 
@@ -384,7 +384,7 @@ def test_a_plan_keeps_to_the_branches_that_are_named(
     capsys.readouterr()
     assert run("plan", "unit.toml", twin.url, "--only", "outputs,rule") == 2
     refusal = capsys.readouterr().err
-    assert "--only 'rule': did you mean rules? Allowed are, separated by commas: name," in refusal
+    assert "--only: Unknown branch 'rule'. Did you mean rules? Allowed, separated by commas: name," in refusal
     assert "mqtt" in refusal
     assert run("apply", "plan.json", "--only", "rules") == 2
     assert "use --only with `unit plan`" in capsys.readouterr().err
@@ -400,7 +400,7 @@ def test_a_plan_file_is_shown_in_full_for_the_units_that_are_named(
     capsys.readouterr()
     assert run("show", "plan.json", urls[1]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"{urls[1]}, {Profile()}: 4 steps, proven on a twin.")
+    assert shown.startswith(f"{urls[1]}, {Profile()}: 4 steps, verified on a twin.")
     assert "GET /stm.cgi?oname=0Pump" in shown
     assert urls[0] not in shown
     assert "hidden words" not in shown

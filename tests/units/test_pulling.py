@@ -120,7 +120,7 @@ async def test_an_account_that_is_no_administrator_is_told_so() -> None:
     assert NOT_ADMINISTRATOR in found.remarks
     assert found.why_unread("email.host")
     # A file for the administrator, and nothing else.
-    assert "/xml/st.xml is not there (status 403)" in str(found.why_unread("access.required"))
+    assert "/xml/st.xml does not exist (status 403)" in str(found.why_unread("access.required"))
     assert found.settings.outputs[0].return_time == 90
 
 
@@ -199,7 +199,7 @@ async def test_a_unit_that_restarts_meanwhile_is_read_again() -> None:
         unit.files["/json/status.json"] = msgspec.json.encode(
             {**msgspec.json.decode(files["/json/status.json"]), "uptimeHours": "2", **before}
         )
-        with pytest.raises(UnusableAnswer, match="restarts again and again"):
+        with pytest.raises(UnusableAnswer, match="restarts repeatedly"):
             await pulled(unit.url)
         assert len(unit.asked) - asked > 2 * asked
     assert calm.settings.outputs[0].return_time == 90
@@ -235,7 +235,7 @@ async def test_what_a_unit_writes_does_nothing_to_a_terminal() -> None:
 async def test_what_is_no_unit_is_told() -> None:
     for files in ({}, {"/json/status.json": {"a": "b"}}, {"/api/settings": b"{}"}):
         async with served_files(files) as unit:
-            with pytest.raises(UnusableAnswer, match="is no unit"):
+            with pytest.raises(UnusableAnswer, match="is not a unit"):
                 await pulled(unit.url)
 
 

@@ -83,7 +83,7 @@ async def test_a_variant_is_taken_as_its_kin_and_its_unknown_keys_are_told() -> 
         **{f"modbus_mapping.{place}.slot": 1 for place in range(30)},
         **{f"modbus_mapping.{place}.reading": place for place in range(1, 30)},
     }
-    assert unit.why_unread("rules") == "/xml/eve2.xml is not there (status 404)"
+    assert unit.why_unread("rules") == "/xml/eve2.xml does not exist (status 404)"
 
 
 @pytest.mark.parametrize("software", ["1.82", "2.00", "beta"])

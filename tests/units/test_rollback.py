@@ -92,7 +92,7 @@ def test_an_address_that_holds_a_key_is_in_no_journal_and_is_listed(
     assert "no rollback can restore http.HTTP1.url" in capsys.readouterr().out
     assert "example.org" not in "".join(path.read_text() for path in journals())
     assert run("rollback", journals()[-1], "--yes") == 1
-    assert "http.HTTP1.url is not reached. No journal holds" in capsys.readouterr().out
+    assert "http.HTTP1.url is not reached. No journal contains" in capsys.readouterr().out
     # The first change began with the factory setting, which is known.
     assert run("rollback", JOURNALS, "--yes") == 0
     assert twin.controller.engine.settings.http[0].url == ""

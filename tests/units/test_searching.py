@@ -246,7 +246,7 @@ async def test_who_is_heard_both_ways_is_told_once(
         async def announced(listen_s: float) -> list[HeardUnit]:
             return [HeardUnit("http://192.0.2.1", "Cellar", MAC, *versions)]
 
-        monkeypatch.setattr(find, "ask_everybody", answered)
+        monkeypatch.setattr(find, "broadcast_request", answered)
         monkeypatch.setattr(find, "hear_announced", announced)
         assert await find_units([], None, None, 1.0, None, True, True, None) == 0
     (line,) = capsys.readouterr().out.splitlines()

@@ -47,7 +47,7 @@ def front(twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """Serve a unit with two rules."""
     monkeypatch.chdir(tmp_path)
     impatient = partial(open_paced_client, retry_waits_s=())
-    monkeypatch.setattr("leverframe.units.apply.paced_client", impatient)
+    monkeypatch.setattr("leverframe.units.apply.open_paced_client", impatient)
     twin.reset()
     for place, rule in enumerate(("10*0*6000*0*0*1", "11*0*3000*0*0*0")):
         twin.command(f"/inpa.cgi?event={place}*{rule}*0*0*0*0*0*1")

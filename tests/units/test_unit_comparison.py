@@ -196,7 +196,7 @@ def test_what_was_read_with_loss_is_told_so() -> None:
     result = compare_units(
         side(changed(outputs__0__name="Pump")), side(defaults(NEWEST), "b", lossy=lossy)
     )
-    assert [one.note for one in result.differences] == ["b tells it with loss: it is cut"]
+    assert [one.note for one in result.differences] == ["b shows it incompletely: it is cut"]
 
 
 def test_settings_that_no_version_allows_cannot_be_compared() -> None:

@@ -191,7 +191,7 @@ def test_switching_sign_in_on_for_an_open_unit_is_read_back_with_the_new_account
     assert (access.required, access.admin.name, names(twin)) == (True, "keeper", ["Pump", "Fan"])
     # The way back needs the account, and then goes the other way.
     assert run("rollback", JOURNALS, "--yes") == 2
-    assert "asks for a login; name an account with --user" in capsys.readouterr().err
+    assert "requires a login; add --user" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", io.StringIO("of the keeper\n"))
     assert run("rollback", JOURNALS, "--user", "keeper", "--yes") == 1
     assert "rolled back, except for:\n   -  access.admin.password:" in capsys.readouterr().out

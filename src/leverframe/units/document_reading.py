@@ -71,7 +71,7 @@ def _value(name: str, values: Mapping[str, Value]) -> Value:
     if name in values:
         return values[name]
     meant = nearest(name, values)
-    advice = f"did you mean ${{{meant}}}?" if meant else "set it under [values] or in the inventory"
+    advice = f"did you mean ${{{meant}}}?" if meant else "set it in `values` or in the inventory"
     raise BadEntry(f"uses ${{{name}}}, which has no value; {advice}")
 
 
