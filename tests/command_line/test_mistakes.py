@@ -510,6 +510,13 @@ def busy_port() -> Iterator[int]:
         yield listening.getsockname()[1]
 
 
+def status_of(arguments: list[str]) -> int | str | None:
+    try:
+        return main(arguments)
+    except SystemExit as left:
+        return left.code
+
+
 @for_each(
     ("arguments", "status", "answer"),
     [mistake[1:] for mistake in MISTAKES],
@@ -527,11 +534,7 @@ def test_mistake_gets_an_answer_with_advice(
     monkeypatch.chdir(tmp_path)
     for name, content in FILES.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
-    try:
-        found = main(arguments.replace(BUSY, str(busy_port)).split())
-    except SystemExit as left:
-        assert isinstance(left.code, int)
-        found = left.code
+    found = status_of(arguments.replace(BUSY, str(busy_port)).split())
     output, errors = capsys.readouterr()
     assert (found, (errors or output).strip()) == (status, answer.replace(BUSY, str(busy_port)))
 

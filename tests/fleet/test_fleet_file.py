@@ -101,7 +101,11 @@ async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_an
         ('name = "b"\nsettings = "none.toml"', 6, "none.toml cannot be read"),
         ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
         ('name = "B"', 5, "'B' cannot be a name"),
-        ('tags = ["a"]', 4, "name is missing in number 2; it must be a string of at least one character."),
+        (
+            'tags = ["a"]',
+            4,
+            "name is missing in number 2; it must be a string of at least one character.",
+        ),
         ('name = "b"\naddress = "no"', 6, "is no address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
         (

@@ -85,7 +85,8 @@ def test_what_only_root_may_use_fails_as_the_account_of_the_service(
     as_root = check(tmp_path, text).stdout
     assert "serial port, can be opened" in as_root
     assert "Checked as root" in as_root
-    assert "Root has access to everything; check the account of the service with --account." in as_root
+    advice = "Root has access to everything; check the account of the service with --account."
+    assert advice in as_root
     tried = check(tmp_path, text, "--account", NOBODY)
     rows = {line.split()[0]: line for line in tried.stdout.splitlines()}
     assert tried.returncode == 1

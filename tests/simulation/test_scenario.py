@@ -118,7 +118,7 @@ def test_a_body_stands_behind_a_space(folder: Path) -> None:
         ("sim = 5", 'line 1: sim must be a string such as "DS1=21.5&INPD1=0"'),
         ("at = 5", "line 1: at must be written as [[at]] tables"),
         ('commands = [\n"/outs.cgi?out0=1",\n"/outs.cgi?out9=1"]', "line 3: "),
-        ('commands = ["/nothing?x=1"]', "line 1: '/nothing?x=1' is not a command; write it like /ou"),
+        ('commands = ["/nothing?x=1"]', "line 1: '/nothing?x=1' is not a command; write it like"),
         ('commands = ["/outs.cgi?fly=1"]', "line 1: /outs.cgi has no command 'fly'"),
         ('commands = ["/post.cgi?sched_save nonsense"]', "line 1: The body is not a list of"),
         ('[[at]]\nsim = "DS1=5"', "line 1: the time is missing; write a time of day like 06:00"),
@@ -126,7 +126,7 @@ def test_a_body_stands_behind_a_space(folder: Path) -> None:
         ('[[at]]\ntime = "25:00"', "line 2: '25:00' is no time of a run"),
         ("[[at]]\ntime = 5", "line 2: 5 is no time of a run"),
         ("[[at]]\ntime = 2020-01-01T00:00:00", "line 2: 2020-01-01 00:00:00 is before the start"),
-        ('[[at]]\ntime = "+1s"\ndo = "x"', "line 3: Unknown key do; known keys: time, sim, commands"),
+        ('[[at]]\ntime = "+1s"\ndo = "x"', "line 3: Unknown key do; known keys: time, sim"),
         ("[[plants]]\nx = 1", "line 1: There is no plant ''. Allowed: room, tank, load, meter."),
         ('[[plants]]\nkind = "sun"', "line 2: There is no plant 'sun'. Allowed: room, tank"),
         (

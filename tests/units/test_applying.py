@@ -181,7 +181,7 @@ async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_o
             ("swallowed", r"was answered, but .* is .*, not "),
             ("400", "refused .* with status 400"),
             ("503", "refused .* with status 503"),
-            ("401", "asks for a login"),
+            ("401", "requires a login"),
         ]
     ),
 )

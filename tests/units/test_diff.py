@@ -69,7 +69,7 @@ def test_a_unit_is_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert first == f"- {twin.url}, HW 3.9 SW 1.75"
         assert second == f"+ {file}, HW 3.9 SW 1.75"
         assert unknown == (
-            f"{file} cannot tell email.password: the secret that the file refers to is not there"
+            f"{file} does not show email.password: the secret that the file refers to is missing"
         )
         assert last == "The same as far as both can tell."
         twin.command("/stm.cgi?oname=0Fan")
@@ -104,7 +104,9 @@ def test_what_a_version_cannot_hold_is_said(
     arguments = [backup(tmp_path, "new.bin", new), backup(tmp_path, "old.bin", old)]
     assert main(["unit", "diff", *arguments]) == NO
     lines = said(capsys)
-    assert "ui auto sign in: false -> true (HW 3.9 SW 1.75 does not support the other value)" in lines
+    assert (
+        "ui auto sign in: false -> true (HW 3.9 SW 1.75 does not support the other value)" in lines
+    )
     assert 'custom5 name ("Meter"): HW 3.5 SW 1.44 does not have it.' in lines
     assert "hush" not in "\n".join(lines)
 

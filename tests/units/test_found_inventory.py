@@ -59,7 +59,7 @@ def test_names_that_come_again_are_numbered_and_reported(tmp_path: Path) -> None
     [
         unit(1, mac=MACS[0]),
         FoundUnit("http://192.0.2.1", sign_in=True),
-        FoundUnit("http://192.0.2.1", trouble="It does not take the login\n[units.b]"),
+        FoundUnit("http://192.0.2.1", trouble="It rejects the login\n[units.b]"),
         unit(1, trouble="It tells two MAC addresses.", is_identified=False),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_file_that_is_there_is_kept(
     assert Path("units.toml").read_text() == "# mine\n"
     silent = f"http://127.0.0.1:{free_port()}"
     assert carry_out(["unit", "find", silent, "--out", "none.toml"]) == 1
-    assert "no unit was found" in capsys.readouterr().err
+    assert "no units were found" in capsys.readouterr().err
     assert not Path("none.toml").exists()
 
 

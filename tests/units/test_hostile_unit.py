@@ -144,7 +144,7 @@ async def test_find_names_units_without_login_and_asks_for_no_useless_password(
     said = capsys.readouterr()
     assert "not sent" in said.out
     assert f"The login was not sent to {stranger.url}" in said.err
-    assert "Name the addresses that are yours, or pass --inventory" in said.err
+    assert "Name the addresses of your units, or use --inventory" in said.err
     await find_units([], None, "admin", 1.0, None, True, True, None)
     assert msgspec.json.decode(capsys.readouterr().out)["is_login_withheld"] is True
     assert not stranger.has_seen_login

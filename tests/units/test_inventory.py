@@ -133,6 +133,6 @@ def test_two_units_with_the_same_address_are_told(folder: Path, field: str) -> N
     (found,) = told(written(folder, text, "units.toml"))
     number = 6 if field == "mac" else 4
     assert found == (
-        f"units.toml, line {number}: units.south has the {field} of units.north, {same[field]};"
-        " each unit has its own."
+        f"units.toml, line {number}: units.south has the same {field} as units.north,"
+        f" {same[field]}; it must be unique."
     )

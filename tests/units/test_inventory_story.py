@@ -73,7 +73,9 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # A dead unit is not waited for.
     for module in (plan, visits):
-        monkeypatch.setattr(module, "open_paced_client", partial(open_paced_client, retry_waits_s=()))
+        monkeypatch.setattr(
+            module, "open_paced_client", partial(open_paced_client, retry_waits_s=())
+        )
     monkeypatch.setenv("UNIT_PASSWORD", PASSWORD)
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
     Path("all.toml").write_text(FILE)
@@ -134,11 +136,11 @@ def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[s
     dead = world.urls[units]
     assert f"{dead}: " in said.out
     assert f"{units} units written to units.toml." in said.out
-    assert "not as a unit does" in said.out
+    assert "not like a unit does" in said.out
     first, second = (world.urls[place] for place in range(2))
     assert f"numbered in the inventory: {first} is Boiler, {second} is boiler-2." in said.err
     assert "left out of the inventory" in said.err
-    assert "does not take the login" in said.err
+    assert "rejects the login" in said.err
     assert run("check", "units.toml") == 0
     known = load_inventory(Path("units.toml")).units
     assert [unit.address for unit in known] == world.urls[:units]

@@ -384,7 +384,10 @@ def test_a_plan_keeps_to_the_branches_that_are_named(
     capsys.readouterr()
     assert run("plan", "unit.toml", twin.url, "--only", "outputs,rule") == 2
     refusal = capsys.readouterr().err
-    assert "--only: Unknown branch 'rule'. Did you mean rules? Allowed, separated by commas: name," in refusal
+    assert (
+        "--only: Unknown branch 'rule'. Did you mean rules? Allowed, separated by commas: name,"
+        in refusal
+    )
     assert "mqtt" in refusal
     assert run("apply", "plan.json", "--only", "rules") == 2
     assert "use --only with `unit plan`" in capsys.readouterr().err
@@ -405,7 +408,7 @@ def test_a_plan_file_is_shown_in_full_for_the_units_that_are_named(
     assert urls[0] not in shown
     assert "hidden words" not in shown
     assert run("show", "plan.json", "north") == 2
-    assert "not about north" in capsys.readouterr().err
+    assert "does not include north" in capsys.readouterr().err
     assert run("show", "plan.json", "--curl", "--user", "admin", urls[1]) == 0
     assert capsys.readouterr().out.count("--user admin") == 4
 
@@ -431,7 +434,7 @@ TROUBLES = {
     "reset": (faults.reset(), NO_ANSWER),
     "garbage": (faults.garbage("answer"), NO_ANSWER),
     "status": (faults.status(500), "refused GET /stm.cgi"),
-    "sign-in": (faults.status(401), "asks for a login"),
+    "sign-in": (faults.status(401), "requires a login"),
 }
 
 
@@ -441,7 +444,7 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
 ) -> None:
     fault, sentence = TROUBLES[trouble]
     target = apply.Selection.of(two_names(), None)
-    found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
+    found = await apply.make_plans(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
     answer_s = 0.4 if fault.kind == "slow" else PATIENCE_S
@@ -462,7 +465,7 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
 
 async def test_a_unit_that_reboots_meanwhile_is_gone_on_with_when_it_is_back(twin: Twin) -> None:
     target = apply.Selection.of(two_names(), None)
-    found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
+    found = await apply.make_plans(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
     async with open_paced_client(twin.url, retry_waits_s=()) as client:

@@ -63,7 +63,7 @@ async def test_what_cannot_be_read_is_listed(capsys: pytest.CaptureFixture[str])
     assert "Note: Leverframe shows all settings only to its administrator" in report
     with Twin(accounts=accounts) as twin:
         assert await pull_unit(twin.url) == NOT_DONE
-        assert "asks for a login" in capsys.readouterr().err
+        assert "requires a login" in capsys.readouterr().err
 
 
 async def test_a_unit_file_says_what_was_read(

@@ -171,7 +171,7 @@ async def test_who_asks_for_a_login_is_told_without_one_and_read_with_one() -> N
         assert unit.sign_in
         assert unit.software == "1.75"
         (wrong,) = await found(twin.url, login=UnitLogin("admin", "another password"))
-        assert "does not take the login" in wrong.trouble
+        assert "rejects the login" in wrong.trouble
         assert not wrong.software
 
 
@@ -179,7 +179,7 @@ async def test_something_else_at_an_address_is_told_as_no_unit() -> None:
     async with Twin() as twin:
         with twin.fault(faults.garbage()):
             (other,) = await found(twin.url)
-    assert "not as a unit" in other.trouble
+    assert "not like a unit" in other.trouble
     assert not other.mac
 
 
@@ -220,14 +220,14 @@ async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[
         told = capsys.readouterr()
         assert "address" in told.out
         assert MAC in told.out
-        assert "told by several" in told.err
+        assert "Several addresses show" in told.err
         assert await find_units([twin.url], None, None, 1.0, None, True, True, None) == 0
         (line,) = capsys.readouterr().out.splitlines()
         unit = msgspec.json.decode(line)
         assert (unit["mac"], unit["name"], unit["sign_in"]) == (MAC, "Cellar", False)
         with twin.fault(faults.garbage()):
             await find_units([twin.url], None, None, 1.0, None, True, False, None)
-        assert "not as a unit" in capsys.readouterr().out
+        assert "not like a unit" in capsys.readouterr().out
     assert (
         await find_units([f"{HERE}:{free_port()}"], None, None, 1.0, None, True, False, None) == 1
     )

@@ -136,7 +136,7 @@ async def test_nothing_is_overwritten(tmp_path: Path) -> None:
         with pytest.raises(CannotTakeOver, match="choose another file"):
             await taken(twin, tmp_path)
         (tmp_path / "cellar.toml").unlink()
-        with pytest.raises(CannotTakeOver, match="name a new folder"):
+        with pytest.raises(CannotTakeOver, match="choose a new folder"):
             await taken(twin, tmp_path)
 
 

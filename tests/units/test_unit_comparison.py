@@ -177,7 +177,10 @@ def test_what_a_version_cannot_hold_is_told() -> None:
     (one,) = compare_units(
         side(changed(modbus_devices__0__name="x")), side(defaults(HW30), "b")
     ).differences
-    assert str(one) == 'custom1 name: "x" -> nothing (HW 3.0 SW 1.58a cannot hold the other)'
+    assert (
+        str(one)
+        == 'custom1 name: "x" -> nothing (HW 3.0 SW 1.58a does not support the other value)'
+    )
 
 
 def test_what_a_side_cannot_tell_is_no_difference() -> None:

@@ -81,7 +81,7 @@ def test_a_rule_has_the_place_that_its_number_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["emial", "outputs.OUT9", "name.x", "rules.1.nothing"])
 def test_an_unknown_part_that_is_unread_is_told(key: str, tmp_path: Path) -> None:
     (told,) = mistakes(written(tmp_path, f'complete = true\nunread = ["{key}"]\n'))
-    assert told == f"unit.toml, line 2: unread: {key} is no key."
+    assert told == f"unit.toml, line 2: unread: unknown key {key}."
 
 
 def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
@@ -172,9 +172,12 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
             '[email]\npassword = { secret = "no" }',
             "email.password refers to the secret 'no', which is not in any secrets file",
         ),
-        ('[email]\nport = { env = "HOME" }', "email.port is not a secret; write its value here, or ${name}"),
+        (
+            '[email]\nport = { env = "HOME" }',
+            "email.port is not a secret; write its value here, or ${name}",
+        ),
         ("values = { a = [1] }", "values must be a table such as"),
-        ('[outputs.OUT0]\nname = "${zone}"', "uses ${zone}, which has no value; give it as values"),
+        ('[outputs.OUT0]\nname = "${zone}"', "uses ${zone}, which has no value; set it in"),
         ('[access.admin]\nname = ""', "access.admin.name must be a text: 1 to 31 characters."),
         (
             '[access.users.1]\nname = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"',
@@ -279,7 +282,10 @@ def test_included_files_come_first_and_what_includes_them_wins(tmp_path: Path) -
 def test_a_circle_of_includes_is_told(tmp_path: Path) -> None:
     written(tmp_path, 'name = "x"\ninclude = ["unit.toml"]\n', "common.toml")
     (told,) = mistakes(written(tmp_path, 'include = [\n  "common.toml",\n]\n'))
-    assert told == "common.toml, line 2: unit.toml includes itself in the end; leave it out."
+    assert (
+        told == "common.toml, line 2: unit.toml includes itself, directly or through another file;"
+        " remove this include."
+    )
 
 
 def test_more_includes_than_anybody_needs_are_told(tmp_path: Path) -> None:
@@ -309,7 +315,7 @@ def test_secrets_come_from_the_environment_or_a_file_for_its_owner_alone(
         password = { secret = "broker" }
         """,
     )
-    assert "others can read it; chmod 600" in mistakes(path)[0]
+    assert "other users can read it; run chmod 600" in mistakes(path)[0]
     kept.chmod(0o600)
     settings = load_unit_file(path).settings
     assert settings.email.password == "from environment"
