@@ -117,7 +117,7 @@ def test_other_limits_of_other_versions_are_told() -> None:
 def test_a_command_that_the_newest_version_lost_is_told_for_one_that_had_it() -> None:
     section = commands().partition("### `GET /inpa.cgi?diffzsel=<A><B>`")[2].partition("###")[0]
     assert "- Versions: HW 3.5+ before SW 1.49 or HW 3.0" in section
-    assert "- What is allowed is told for HW 3.9 SW 1.45b" in section
+    assert "- Allowed values are for HW 3.9 SW 1.45b" in section
 
 
 def test_every_setting_is_in_the_reference() -> None:

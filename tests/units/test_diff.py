@@ -71,7 +71,7 @@ def test_a_unit_is_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert unknown == (
             f"{file} does not show email.password: the secret that the file refers to is missing"
         )
-        assert last == "The same as far as both can tell."
+        assert last == "The same as far as both show it."
         twin.command("/stm.cgi?oname=0Fan")
         assert main(["unit", "diff", file, twin.url]) == NO
         assert said(capsys)[2] == 'OUT0 name: "Pump" -> "Fan"'
@@ -144,7 +144,7 @@ def test_a_recording_tells_what_its_status_files_show(
         assert main(["unit", "diff", recording, twin.url]) == DONE
         lines = said(capsys)
         assert any(
-            line.startswith(f"{recording} cannot tell") and "email" in line for line in lines
+            line.startswith(f"{recording} does not show") and "email" in line for line in lines
         )
         twin.command("/stm.cgi?oname=0Fan")
         assert main(["unit", "diff", recording, twin.url]) == NO

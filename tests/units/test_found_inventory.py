@@ -154,7 +154,7 @@ def test_another_unit_at_an_address_of_the_inventory_is_not_read(
         for command in (["pull", "--out", "folder"], ["diff"]):
             assert carry_out(["unit", *command, "units.toml"]) == 2
             refusal = capsys.readouterr().err
-            assert f"it has the MAC address {MACS[1]}, not {MACS[0]}." in refusal
+            assert f"its MAC address is {MACS[1]}, not {MACS[0]}." in refusal
     assert not list(Path("folder").iterdir())
 
 

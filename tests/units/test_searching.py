@@ -231,7 +231,7 @@ async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[
     assert (
         await find_units([f"{HERE}:{free_port()}"], None, None, 1.0, None, True, False, None) == 1
     )
-    assert "No unit was found." in capsys.readouterr().out
+    assert "No units were found." in capsys.readouterr().out
 
 
 async def test_who_is_heard_both_ways_is_told_once(

@@ -321,7 +321,7 @@ def test_secrets_come_from_the_environment_or_a_file_for_its_owner_alone(
     assert settings.email.password == "from environment"
     assert settings.mqtt.password == "from file"
     kept.write_text("broker = 3\n", encoding="utf-8")
-    assert "broker must be a text" in mistakes(path)[0]
+    assert "broker must be a string" in mistakes(path)[0]
 
 
 def test_a_password_that_no_account_can_have_is_told_and_not_shown(

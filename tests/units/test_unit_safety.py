@@ -69,9 +69,8 @@ def test_a_unit_with_another_mac_than_the_inventory_lists_gets_no_plan_and_no_co
     write_inventory(front, OTHER_MAC)
     for words in (("plan", "units.toml"), ("apply", "units.toml", "--yes")):
         assert run(*words) == 2
-        assert (
-            f"north: Another unit answers at {front.url}: it has the MAC address {MAC}, not "
-            in (capsys.readouterr().err)
+        assert f"north: Another unit answers at {front.url}: its MAC address is {MAC}, not " in (
+            capsys.readouterr().err
         )
     # The plan was made without the inventory, and is sent with it.
     assert run("plan", "names.toml", front.url, "--out", "plan.json") == 0
@@ -87,7 +86,7 @@ def test_a_unit_that_was_swapped_since_the_plan_gets_nothing(
     assert run("plan", "names.toml", front.url, "--out", "plan.json") == 0
     front.unit = other
     assert run("apply", "plan.json", "--yes") == 2
-    assert f"it has the MAC address {OTHER_MAC}, not {MAC}." in capsys.readouterr().err
+    assert f"its MAC address is {OTHER_MAC}, not {MAC}." in capsys.readouterr().err
     assert front.commands == []
     assert find_unfinished(JOURNALS) == []
 
@@ -140,7 +139,7 @@ def test_a_unit_that_has_another_version_in_the_middle_gets_nothing_more(
 
     front.fate = upgrade
     assert run("apply", "names.toml", front.url, "--yes") == 2
-    assert "SW 1.60 now, and the plan was made for HW 3.9 SW 1.75: nothing was sent after 1" in (
+    assert "SW 1.60 now, but the plan was made for HW 3.9 SW 1.75: nothing was sent after 1" in (
         capsys.readouterr().err
     )
     assert len(front.commands) == 1
@@ -204,7 +203,10 @@ def test_sign_in_is_not_switched_on_where_nothing_could_be_read_back_after_that(
 ) -> None:
     Path("sign-in.toml").write_text("[access]\nrequired = true\n")
     assert run("apply", "sign-in.toml", front.url, "--yes") == 2
-    assert "the password of admin; name the account with --user admin." in capsys.readouterr().err
+    assert (
+        "the password of admin no setting could be read back; add --user admin."
+        in capsys.readouterr().err
+    )
     assert front.commands == []
 
 

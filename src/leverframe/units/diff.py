@@ -166,7 +166,7 @@ def lines_of(result: UnitDifference) -> Iterator[str]:
             f"{f' and {more} more' if more > 0 else ''}: {unknown.reason}"
         )
     count = len(result.differences) + len(result.cannot_hold)
-    known = "as far as both show it" if result.cannot_tell else ""
+    known = " as far as both show it" if result.cannot_tell else ""
     yield f"{_count_differences(count)}." if count else f"The same{known}."
 
 
