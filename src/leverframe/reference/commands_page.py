@@ -152,11 +152,11 @@ def _list_allowed(
 
 
 def _other_versions(row: Row, param: Param, profile: Profile) -> Iterator[str]:
-    def allowed_in(profile: Profile) -> str | None:
+    def allow_text(profile: Profile) -> str | None:
         is_there = row.offered(profile) and has_field(param, profile)
         return param.allowed(profile) if is_there else None
 
-    for variant in variants(allowed_in):
+    for variant in variants(allow_text):
         if not offered(variant.spans, profile):
             yield f"{spans_in_words(variant.spans)}: {prose(variant.text)}"
 
