@@ -14,10 +14,10 @@ from leverframe.engine.settings import SECRETS, Settings
 from leverframe.engine.tree import leaves
 from leverframe.profile import Profile, spans_in_words
 from leverframe.reference.__main__ import main
-from leverframe.reference.command_line_options import all_documented_tasks
+from leverframe.reference.command_line_options import list_all_tasks
 from leverframe.reference.commands_page import table_titles, tables_of
 from leverframe.reference.markdown import anchor, code, prose, table
-from leverframe.reference.pages import packaged_files, pages
+from leverframe.reference.pages import list_packaged_files, pages
 from leverframe.reference.settings_page import field_comments, places_in_tree
 from leverframe.reference.trials import (
     ALL_SETTINGS,
@@ -30,7 +30,7 @@ from leverframe.servers.routes.endpoints import ENDPOINTS
 DOCS = Path(__file__).parent.parent / "docs"
 #: Building them takes two seconds, and they are the same each time.
 built = functools.cache(pages)
-packaged = functools.cache(packaged_files)
+packaged = functools.cache(list_packaged_files)
 
 #: Settings that no command changes: which version the controller is.
 WITHOUT_COMMAND = {"profile.hw", "profile.sw"}
@@ -47,7 +47,7 @@ def settings() -> str:
 @pytest.fixture(autouse=True)
 def build_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.reference.__main__.pages", built)
-    monkeypatch.setattr("leverframe.reference.__main__.packaged_files", packaged)
+    monkeypatch.setattr("leverframe.reference.__main__.list_packaged_files", packaged)
 
 
 def line_about(page: str, start: str) -> str:
@@ -117,7 +117,7 @@ def test_other_limits_of_other_versions_are_listed() -> None:
 def test_removed_command_is_described_for_a_version_that_has_it() -> None:
     section = commands().partition("### `GET /inpa.cgi?diffzsel=<A><B>`")[2].partition("###")[0]
     assert "- Versions: HW 3.5+ before SW 1.49 or HW 3.0" in section
-    assert "- What is allowed is told for HW 3.9 SW 1.45b" in section
+    assert "- Allowed values are for HW 3.9 SW 1.45b" in section
 
 
 def test_every_setting_is_in_the_reference() -> None:
@@ -208,7 +208,7 @@ def test_every_key_of_every_file_is_in_the_reference() -> None:
 
 def test_every_option_of_the_command_line_is_in_the_reference() -> None:
     page = built()["reference/command-line.md"]
-    for documented in all_documented_tasks():
+    for documented in list_all_tasks():
         _, _, rest = page.rpartition(f"# `leverframe {documented.words}`\n")
         section = rest.partition("\n#")[0]
         assert [x.usage for x in documented.options if f"| {code(x.usage)} |" not in section] == []

@@ -1,4 +1,4 @@
-"""`leverframe` and `python -m leverframe`: the way into the command line."""
+"""Entry point of `leverframe` and `python -m leverframe`."""
 
 import gc
 import sys
@@ -10,24 +10,24 @@ _COMMAND_LINE = "leverframe.command_line.entry"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     try:
-        return _loaded()(arguments)
+        return _load_command_line()(arguments)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("leverframe"):
             raise
         from leverframe.exit_codes import NOT_DONE
 
         print(
-            f"leverframe: The package {error.name.partition('.')[0]} is missing; install Leverframe"
-            " again with all that it needs: make setup, or pip install ., in its folder.",
+            f"leverframe: The package {error.name.partition('.')[0]} is missing. Reinstall"
+            " Leverframe with its dependencies: run make setup or pip install . in its folder.",
             file=sys.stderr,
         )
         return NOT_DONE
 
 
-def _loaded() -> Callable[[Sequence[str] | None], int]:
-    """Load the command line; no collection looks through it, now or later: it stays.
+def _load_command_line() -> Callable[[Sequence[str] | None], int]:
+    """Import the command line and exclude its objects from garbage collection.
 
-    It would take a twentieth of a controller's time to its first answer.
+    Collecting them would take a twentieth of a controller's time to its first answer.
     """
     if _COMMAND_LINE not in sys.modules:
         gc.disable()

@@ -32,30 +32,30 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("rum", "unknown command rum (did you mean run?); there are run,"),
+        ("rum", "unknown command rum (did you mean run?); known commands: run,"),
         ("run --prot 8081", "unknown option --prot (did you mean --port?); see leverframe run"),
         ("run --prot=8081", "unknown option --prot (did you mean --port?)"),
         ("run --virt", "unknown option --virt"),
         ("run extra", "unknown argument extra; see leverframe run --help"),
         ("run --port", "--port: expected one argument"),
-        ("board chekc", "unknown task chekc (did you mean check?); there are check;"),
+        ("board chekc", "unknown task chekc (did you mean check?); known tasks: check;"),
         ("board check", "required: --config"),
         ("backup show", "required: file"),
-        ("fleet advance", "give one of TIME, --to, --step, --rate and --freeze"),
-        ("fleet advance 1h --rate 0", "TIME and --rate exclude each other; give one of TIME, --to"),
+        ("fleet advance", "use one of TIME, --to, --step, --rate and --freeze"),
+        ("fleet advance 1h --rate 0", "TIME and --rate exclude each other; use one of TIME, --to"),
         (
             "fleet advance --node u -- -5s --user a",
-            "what follows -- is no option; write --user bef",
+            "--user after -- is not read as an option; write --user bef",
         ),
-        ("fleet --node=u list", "write --node behind leverframe fleet list"),
-        ("fleet remove", "give NAME or --tag"),
-        ("fleet tag gh-1", "give --add or --remove"),
-        ("fleet place gh-1", "give --address or --port"),
+        ("fleet --node=u list", "write --node after leverframe fleet list"),
+        ("fleet remove", "NAME or --tag is required"),
+        ("fleet tag gh-1", "--add or --remove is required"),
+        ("fleet place gh-1", "--address or --port is required"),
         ("fleet rename gh-1", "required: NEW_NAME"),
         ("backup show a.bin --jsn", "did you mean --json?"),
         ("simulate a.toml --for 3x", "--for"),
-        ("simulate a.toml --step 0s", "write it like 60s"),
-        ("firmware build a.img --hw 9 --sw 1.75", "choose from '3.0'"),
+        ("simulate a.toml --step 0s", "above 0, like 60s"),
+        ("firmware build a.img --hw 9 --sw 1.75", "allowed: 3.0, 3.5"),
     ],
 )
 def test_a_command_line_that_is_not_understood(
@@ -84,7 +84,7 @@ def test_an_empty_word_chooses_nobody_instead_of_all(
 ) -> None:
     with pytest.raises(SystemExit):
         main(["fleet", *arguments])
-    assert f"argument {shown}: this is empty" in told(capsys)
+    assert f"argument {shown}: the value is empty" in told(capsys)
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_an_empty_word_chooses_nobody_instead_of_all(
         ("run --hw 4.0", "--hw: "),
         ("run --sw 2", "--sw: "),
         ("run --port 70000", "--port: port must be a whole number from 0 to 65535, not 70000"),
-        ("run --host=", "host must be a text that is not empty"),
-        ("run --data=", "data must be a text that is not empty"),
+        ("run --host=", "host must be a string of at least one character"),
+        ("run --data=", "data must be a string of at least one character"),
         ("run --log-level loud", '"debug", "info", "warning" or "error"'),
-        ("run --tls-key key.pem", "tls_certificate and tls_key go together"),
-        ("run --mqtt-key key.pem", "mqtt_certificate and mqtt_key go together"),
+        ("run --tls-key key.pem", "tls_certificate and tls_key belong together"),
+        ("run --mqtt-key key.pem", "mqtt_certificate and mqtt_key belong together"),
         (f"run --data {FORBIDDEN}/leverframe", "choose another folder with --data"),
         (f"run --data {FORBIDDEN}/leverframe/deep", "choose another folder with --data"),
-        ("run --syslog /nowhere", "name a socket or a host"),
+        ("run --syslog /nowhere", "use /dev/log, HOST or HOST:PORT"),
         ("run --tls-certificate a --tls-key b", "certificate a and its key b cannot be used"),
         ("run --data d --firmware-key none.pub", "--firmware-key: "),
         ("run --data d --ca-file none.pem", "--ca-file: "),
@@ -149,7 +149,7 @@ def test_a_missing_package_is_named(package: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert f"The package {package} is missing; install" in done.stderr
+    assert f"The package {package} is missing. Reinstall" in done.stderr
 
 
 def run_program(arguments: str, output: int | IO[bytes]) -> tuple[int, str]:
@@ -173,8 +173,8 @@ def test_a_full_disk_behind_the_output_is_told(here: Path, arguments: str) -> No
         code, told = run_program(arguments, full)
     assert code == 2
     assert told == (
-        "leverframe: Writing failed: No space left on device; make room there,"
-        " or choose another place.\n"
+        "leverframe: Writing failed: No space left on device; free some space there,"
+        " or choose another path.\n"
     )
 
 
@@ -192,9 +192,9 @@ def test_links_in_a_circle_and_folders_for_files_are_told(
 ) -> None:
     (here / "circle").symlink_to("circle")
     assert main(["firmware", "show", "circle"]) == 2
-    assert "the links lead in a circle" in told(capsys)
+    assert "the symbolic links form a loop" in told(capsys)
     assert main(["firmware", "show", "."]) == 2
-    assert "Is a directory; name a file." in told(capsys)
+    assert "Is a directory; use the path of a file." in told(capsys)
 
 
 def test_a_fault_of_the_program_is_not_hidden() -> None:

@@ -46,7 +46,7 @@ def test_the_check_of_a_wrong_file_ends_with_a_line_for_each_mistake(
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.splitlines() == [
-        f"leverframe: {path}, line 1: prot is unknown; did you mean port?",
+        f"leverframe: {path}, line 1: Unknown key prot. Did you mean port?",
         f"leverframe: {path}, line 2: tls must be true or false, not 2.",
     ]
 

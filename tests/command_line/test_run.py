@@ -94,7 +94,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
 def test_no_password_is_made_for_an_address_that_cannot_be_used(tmp_path: Path) -> None:
     # An address for documents, which no machine has.
     text = complaint("run", "--host", "192.0.2.1", "--data", str(tmp_path))
-    assert "192.0.2.1 is no address of this machine; choose one with --host" in text
+    assert "192.0.2.1 is not an address of this machine; choose one with --host" in text
     assert not (tmp_path / "store.db").exists()
 
 

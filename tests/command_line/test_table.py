@@ -11,7 +11,7 @@ import pytest
 from leverframe import __version__
 from leverframe.__main__ import main
 from leverframe.command_line.configured import SECTIONS
-from leverframe.command_line.entry import MADE
+from leverframe.command_line.entry import BUILT
 from leverframe.command_line.parser import command_line_parser
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
@@ -62,22 +62,23 @@ def test_what_the_commands_ask_a_node_is_declared_as_they_ask_it() -> None:
 def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) -> None:
     module, _, name = task.function.partition(":")
     function = getattr(import_module(f"leverframe.{module}"), name)
-    given = set(MADE) - {"client"} if task.config is not None else set()
+    arguments = set(BUILT) - {"client"} if task.config is not None else set()
     for argument in task.arguments:
         longest = max(argument.names, key=len).lstrip("-").replace("-", "_")
-        given.add(argument.settings.get("dest", longest))
-    taken = set(inspect.signature(function).parameters)
-    if "client" in taken:
-        assert given >= OF_CLIENT
-        given = (given - OF_CLIENT) | {"client"}
-    if "given" in taken:
-        # What a node is told under the same names.
-        told = given - taken
-        assert told <= KNOWN_TO_NODES
-        taken = (taken - {"given"}) | told
-    assert taken <= given
+        arguments.add(argument.settings.get("dest", longest))
+    parameters = set(inspect.signature(function).parameters)
+    if "client" in parameters:
+        assert arguments >= OF_CLIENT
+        arguments = (arguments - OF_CLIENT) | {"client"}
+        # One parameter may receive the remaining arguments, which are sent under the same names.
+        if others := parameters - arguments:
+            assert len(others) == 1
+            remaining = arguments - parameters
+            assert remaining <= KNOWN_TO_NODES
+            parameters = (parameters - others) | remaining
+    assert parameters <= arguments
     # The options of `run` are keys of the configuration, also where they have another name.
-    assert given - taken - set(MADE) <= {"log_level"}
+    assert arguments - parameters - set(BUILT) <= {"log_level"}
 
 
 @pytest.mark.parametrize("words", [[], ["fleet"], ["unit"], ["config"]])

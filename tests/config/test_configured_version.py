@@ -29,10 +29,10 @@ def test_firmware_counts_for_more_than_the_configuration_it_came_after() -> None
 def test_a_key_that_cannot_be_used_is_told_before_the_start(tmp_path: Path) -> None:
     private, public = new_key_pair()
     key = tmp_path / "owner.pub"
-    with pytest.raises(BadConfiguration, match="firmware_key: .* cannot be read"):
+    with pytest.raises(BadConfiguration, match="--firmware-key: .* cannot be read"):
         read_config(None, {"firmware_key": str(key)})
     key.write_bytes(private)
-    with pytest.raises(BadConfiguration, match="firmware_key: This is not a public key"):
+    with pytest.raises(BadConfiguration, match="--firmware-key: This is not a public key"):
         read_config(None, {"firmware_key": str(key)})
     key.write_bytes(public)
     assert read_config(None, {"firmware_key": str(key)}).public_key() == public

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from leverframe.config import Config
-from leverframe.config.described import REQUIRED, Key, describe_type, keys, labelled, nearest
+from leverframe.config.described import REQUIRED, Key, describe_type, keys, list_labelled, nearest
 from tests.cases import for_each
 
-ALL = [*keys(), *(key for tables in labelled() for key in tables.keys)]
+ALL = [*keys(), *(key for tables in list_labelled() for key in tables.keys)]
 
 
 @for_each("key", ALL, ids=lambda key: key.name)
@@ -49,8 +49,8 @@ def test_names_follow_the_place_of_a_key() -> None:
         ("port", "a whole number from 0 to 65535"),
         ("tls", "true or false"),
         ("capture", "true or false"),
-        ("ca_file", "a text that is not empty"),
-        ("hosts", "a list of texts"),
+        ("ca_file", "a string of at least one character"),
+        ("hosts", "a list of strings"),
         ("log_format", '"text" or "json"'),
         ("board.i2c.bus", "a whole number of at least 0"),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from leverframe.config import Config, read_config
-from leverframe.config.described import keys, labelled
+from leverframe.config.described import keys, list_labelled
 from leverframe.config.example import as_toml, example
 
 
@@ -24,7 +24,7 @@ def test_every_key_is_in_the_example_also_those_without_a_default() -> None:
         for part in key.place:
             assert part in table, key.name
             table = table[part]
-    for tables in labelled():
+    for tables in list_labelled():
         assert everything["board"][tables.place[-1]] == tables.example
 
 

@@ -31,7 +31,7 @@ def test_the_file_sets_the_port_and_the_switches(tmp_path: Path) -> None:
 
 def test_a_module_and_a_bus_cannot_share_a_port(tmp_path: Path) -> None:
     text = 'serial_port = "/dev/ttyUSB0"\nserial_modbus = "/dev/ttyUSB0"\n'
-    with pytest.raises(BadConfiguration, match="the same port"):
+    with pytest.raises(BadConfiguration, match="the same device"):
         read_config(config_file(tmp_path, text), {})
 
 
@@ -49,8 +49,8 @@ def test_the_check_finds_a_port_that_is_there(
     config = config_file(tmp_path, f'serial_port = "{terminal}"\n')
     assert main(["board", "check", "--config", str(config)]) == 0
     told = capsys.readouterr().out
-    assert 'simulated; [board] kind = "linux"' in told
-    assert "All 1 can be used" in told
+    assert 'simulated; set [board] kind = "linux"' in told
+    assert "All 1 devices work" in told
 
 
 def test_the_check_tells_of_ports_that_are_missing_or_none(
@@ -62,4 +62,4 @@ def test_the_check_tells_of_ports_that_are_missing_or_none(
     told = capsys.readouterr().out
     assert "/dev/ttyUSB99 is missing" in told
     assert "is not connected to a serial port" in told
-    assert "2 of 2 cannot be used" in told
+    assert "2 of 2 devices do not work" in told

@@ -44,9 +44,9 @@ def test_without_a_table_the_board_is_simulated() -> None:
         ),
         (
             "[board.outputs]\nOUT0 = {chip = 'x', line = 1, pull = 'up'}",
-            "OUT0.pull is unknown; known are chip",
+            "OUT0.pull; known keys: chip",
         ),
-        ("[board.outputs]\nOUT0 = {chip = 'x'}", "OUT0 lacks line, a whole number"),
+        ("[board.outputs]\nOUT0 = {chip = 'x'}", "OUT0; it must be a whole number"),
         (
             "[board.outputs]\nOUT0 = {chip = 'x', line = 1}\n"
             "[board.digital_inputs]\nINPD1 = {chip = 'x', line = 1}",
@@ -75,5 +75,5 @@ def test_wired_devices_of_a_simulated_board_are_told(tmp_path: Path) -> None:
 
 def test_virtual_time_needs_the_simulated_board(tmp_path: Path) -> None:
     path = config_file(tmp_path, '[board]\nkind = "linux"\n')
-    with pytest.raises(BadConfiguration, match="Virtual time needs the simulated board"):
+    with pytest.raises(BadConfiguration, match="Virtual time requires the simulated board"):
         read_config(path, {"virtual_time": True})

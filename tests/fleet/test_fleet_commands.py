@@ -695,7 +695,7 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     admin = told.split("as admin with the password ")[1].split()[0]
 
     def types(password: str) -> None:
-        monkeypatch.setattr("leverframe.fleet.node_client.asked_secret", lambda _: password)
+        monkeypatch.setattr("leverframe.fleet.node_client.ask_secret", lambda _: password)
 
     types(anna)
     unsigned = "This node asks for a user name and password. Sign in with --user NAME."

@@ -93,21 +93,25 @@ async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_an
     ("table", "line", "told"),
     [
         ('name = "cellar"', 5, "cellar: There is a controller cellar already."),
-        ('name = "b"\ntags = "north"', 6, "b.tags must be a list of texts, not 'north'."),
+        ('name = "b"\ntags = "north"', 6, "b.tags must be a list of strings, not 'north'."),
         ('name = "b"\nhw = "4.0"', 6, "b: Unknown hardware '4.0'"),
         ('name = "b"\nhw = "3.5"\nsw = "9.9"', 7, "b: "),
         ('name = "b"\ntags = ["no tag"]', 6, "'no tag' cannot be a tag"),
         ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is no port"),
         ('name = "b"\nsettings = "none.toml"', 6, "none.toml cannot be read"),
-        ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
+        ('name = "b"\nhwx = "3.0"', 6, "Unknown key b.hwx. Did you mean hw?"),
         ('name = "B"', 5, "'B' cannot be a name"),
-        ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
+        (
+            'tags = ["a"]',
+            4,
+            "name is missing in number 2; it must be a string of at least one character.",
+        ),
         ('name = "b"\naddress = "no"', 6, "is no address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
         (
             'name = "b"\nhw = "3.0"\nsw = "1.18"\nsettings = "new.toml"',
             8,
-            "b: The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold. ",
+            "b: The template sets ui.user_read_only, which HW 3.0 SW 1.18 does not support. ",
         ),
     ],
 )
@@ -231,8 +235,8 @@ async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_pa
     [
         ('name = "x"\n', "fleet.toml, line 1: name is no key of a node; known are host, port"),
         ("controllers = 3\n", "fleet.toml, line 1: controllers is written as [[controllers]]"),
-        ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
-        ("at = 3\n", "fleet.toml, line 1: at is unknown"),
+        ("prot = 8090\n", "fleet.toml, line 1: Unknown key prot. Did you mean port?"),
+        ("at = 3\n", "fleet.toml, line 1: Unknown key at"),
     ],
 )
 def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(

@@ -76,7 +76,7 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
         ('tag = ["north"]\nsim', 'tag = ["nroth"]\nsim', 19, "No controller has the tag 'nroth'"),
         ('tag = ["north"]\nsim', 'tag = "north"\nsim', 19, "tag must be a list of texts"),
         ("DS1=4.5&INPD1=1", "DS99=1", 19, "The simulated board has no 'DS99'"),
-        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance and until are not for scenarios"),
+        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance and until are not allowed in scenarios"),
         ('sim = "DS1=4.5&INPD1=1"', "sim = 3", 19, "sim must be a text"),
         ('sim = "DS1', 'smi = "DS1', 22, "smi is unknown"),
         ("eventname", "eventnmae", 15, "has no command 'eventnmae'"),
@@ -147,7 +147,7 @@ def test_what_is_no_list_of_moments_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, "at = 3\n") == 2
-    assert "at is written as [[at]] tables" in capsys.readouterr().err
+    assert "at must be written as [[at]] tables" in capsys.readouterr().err
 
 
 def test_the_example_is_lived_through(capsys: pytest.CaptureFixture[str]) -> None:

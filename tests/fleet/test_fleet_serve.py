@@ -81,7 +81,7 @@ async def test_a_node_says_where_it_answers_and_stops_when_it_is_told(
 async def test_a_port_that_is_taken_is_told_before_anything_is_made(tmp_path: Path) -> None:
     listener = await asyncio.start_server(lambda *_: None, HOME, 0)
     port = listener.sockets[0].getsockname()[1]
-    with pytest.raises(CannotListen, match=f"Port {port} is taken by another program"):
+    with pytest.raises(CannotListen, match=f"Port {port} is in use by another program"):
         await _serve(read_fleet(fleet_file(tmp_path, port)))
     listener.close()
     assert not (tmp_path / "data" / "fleet.db").exists()

@@ -12,7 +12,7 @@ from leverframe.durations import BadDuration
 from leverframe.fleet.bulk import each
 from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
 from leverframe.fleet.member import Member
-from leverframe.maintenance.readable_backup import changed_settings
+from leverframe.maintenance.readable_backup import list_changes
 from leverframe.storage.backup import encode_backup, unpack
 from leverframe.storage.store import StoreUnavailable
 from tests.cases import for_each
@@ -263,9 +263,9 @@ async def test_an_export_has_the_settings_that_a_backup_would_have() -> None:
         (exported,) = await node.get("export", name="gh-2")
         controller = node.member("gh-2").controller
         backup = unpack(encode_backup(controller.profile, controller.engine.settings))
-        assert exported["settings"]["settings"] == changed_settings(backup)
+        assert exported["settings"]["settings"] == list_changes(backup)
         shown = await node.get("show", name="gh-2")
-        assert shown["settings"] == changed_settings(backup)
+        assert shown["settings"] == list_changes(backup)
         template = msgspec.json.encode(exported["settings"])
         await node.post("add", template, name="again")
         assert (await node.get("show", name="again"))["settings"] == shown["settings"]

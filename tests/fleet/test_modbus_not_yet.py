@@ -51,7 +51,7 @@ async def half_started(
             assert (await before.post("send", command=command))["done"] == 3
         for command in commands:
             assert (await before.post("send", command=command, name="gh-3"))["done"] == 1
-    lane.may_go_on.clear()
+    lane.may_continue.clear()
     async with loop_node(lane, modbus_port=modbus, snmp_port=snmp) as again:
         again.node.begin_start([])
         await again.node.door.listen("127.0.0.1", 0)
@@ -64,9 +64,9 @@ async def half_started(
         async with asyncio.timeout(PATIENCE_S):
             await lane.reached.wait()
         try:
-            yield HalfStarted(again, modbus, snmp, lane.may_go_on.set)
+            yield HalfStarted(again, modbus, snmp, lane.may_continue.set)
         finally:
-            lane.may_go_on.set()
+            lane.may_continue.set()
             await starting
 
 

@@ -38,13 +38,13 @@ class HeldLane(MemoryLane):
     def __init__(self) -> None:
         super().__init__()
         self.reached = asyncio.Event()
-        self.may_go_on = asyncio.Event()
-        self.may_go_on.set()
+        self.may_continue = asyncio.Event()
+        self.may_continue.set()
 
     async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
-        if not self.may_go_on.is_set() and min(controllers) > STARTED:
+        if not self.may_continue.is_set() and min(controllers) > STARTED:
             self.reached.set()
-            await self.may_go_on.wait()
+            await self.may_continue.wait()
         return await super().fetch(controllers)
 
 
@@ -59,7 +59,7 @@ class StartingNode:
         return await ask_once(address, self.port, target, host)
 
     async def started(self) -> None:
-        self._lane.may_go_on.set()
+        self._lane.may_continue.set()
         async with asyncio.timeout(PATIENCE_S):
             await self._starting
 
@@ -77,7 +77,7 @@ async def starting_node(
             await before.node.registry.put_tenant(TenantRecord(tenant))
         await before.post("add", name="gh-{n}", count=3, tags="a")
         await before.post("add", name="gh-4", address=ADDRESS, **_with(own_port), tags="b")
-    lane.may_go_on.clear()
+    lane.may_continue.clear()
     async with loop_node(lane) as again:
         again.node.begin_start(one.record for one in written)
         await again.node.door.listen(HOME, 0)

@@ -18,13 +18,13 @@ class HeldEnds:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = self.most = 0
-        self.may_go_on = asyncio.Event()
+        self.may_continue = asyncio.Event()
         end = Member.end
 
         async def held(member: Member) -> None:
             self.count += 1
             self.most = max(self.most, self.count)
-            await self.may_go_on.wait()
+            await self.may_continue.wait()
             await end(member)
             self.count -= 1
 
@@ -44,7 +44,7 @@ async def test_as_many_are_stopped_together_as_the_bound_says(
         ends = HeldEnds(monkeypatch)
         closing = asyncio.ensure_future(node.node.close())
         await until(lambda: ends.count == STOPPED_AT_A_TIME)
-        ends.may_go_on.set()
+        ends.may_continue.set()
         await closing
         assert ends.most == STOPPED_AT_A_TIME
         assert not node.node.members
@@ -89,5 +89,5 @@ async def test_how_far_a_stop_has_come_is_told(
             assert (status, told["controllers"]) == (503, 2)
             sentence = f"stopping: {STOPPED_AT_A_TIME} of {count} controllers have stopped"
             await until(lambda: sentence in capsys.readouterr().err)
-            ends.may_go_on.set()
+            ends.may_continue.set()
             await closing

@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from leverframe.commands.describe.media_types import FORM
 from leverframe.commands.table.matching import MAX_COMMANDS
 from leverframe.commands.table.refusals import BadValue
-from leverframe.config.described import alternatives, taken_apart
+from leverframe.config.described import alternatives, split_type
 from leverframe.fleet.bulk import BY_FLEET
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.parameters import MAX_ITEMS, list_of_texts, read_parameters
@@ -42,7 +42,7 @@ _BOUNDED = (bool, int, float, type(None))
 
 def unbounded(hint: Any) -> Iterator[str]:
     """Yield the parts of a type that may be as long as a client likes."""
-    plain, metas = taken_apart(hint)
+    plain, metas = split_type(hint)
     if members := alternatives(plain):
         for member in members:
             yield from unbounded(member)
@@ -167,7 +167,7 @@ class Sent(Struct, frozen=True):
 
 def texts_at_bounds(hint: Any) -> Iterator[str]:
     """Yield texts that a type just allows, and that it just refuses."""
-    plain, metas = taken_apart(hint)
+    plain, metas = split_type(hint)
     if plain is bool:
         yield from ("1", "0", "maybe")
     elif plain in (int, float):
@@ -188,7 +188,7 @@ def texts_at_bounds(hint: Any) -> Iterator[str]:
 
 
 def bodies_at_bounds(hint: Any) -> Iterator[bytes]:
-    _, metas = taken_apart(hint)
+    _, metas = split_type(hint)
     most = next(meta.max_length for meta in metas if meta.max_length is not None)
     entries = ",".join(f'"outputs.{number}.name":"{"x" * 30}"' for number in range(4900))
     yield from (

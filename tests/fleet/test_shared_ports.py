@@ -83,19 +83,19 @@ async def test_modbus_and_snmp_wait_for_the_turn_of_the_controller() -> None:
         await two(node)
         for command in SWITCHES:
             assert (await node.post("send", command=command))["done"] == 2
-        may_go_on = use_up_its_time(node, "gh-1")
+        may_continue = use_up_its_time(node, "gh-1")
         assert await coil(FIRST, modbus_port) == 0
-        assert perf_counter() > may_go_on
+        assert perf_counter() > may_continue
         loop = asyncio.get_running_loop()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as manager:
             manager.setblocking(False)
             manager.connect((FIRST, snmp_port))
-            may_go_on = use_up_its_time(node, "gh-1")
+            may_continue = use_up_its_time(node, "gh-1")
             manager.send(ASK_NAME)
             async with asyncio.timeout(PATIENCE_S):
                 answer = await loop.sock_recv(manager, 4096)
         assert answer.endswith(b"gh-1")
-        assert perf_counter() > may_go_on
+        assert perf_counter() > may_continue
 
 
 async def test_a_port_in_use_refuses_to_switch_modbus_and_snmp_on() -> None:

@@ -17,7 +17,7 @@ from leverframe.fleet.templates import (
     TemplateReader,
     check_structure,
 )
-from leverframe.maintenance.readable_backup import as_text, changed_settings
+from leverframe.maintenance.readable_backup import as_text, list_changes
 from leverframe.storage.backup import BackupFile, encode_backup, unpack
 from tests.boundary_profiles import NEWEST
 from tests.cases import for_each
@@ -53,7 +53,7 @@ def test_whole_backup_is_a_template_in_either_form(suffix: str) -> None:
     text = as_text(file, suffix)
     template = asyncio.run(read(text))
     # TOML has no null.
-    written = changed_settings(file).items()
+    written = list_changes(file).items()
     assert template.settings == {
         path: value for path, value in written if value is not None or suffix == ".json"
     }

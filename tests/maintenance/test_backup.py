@@ -11,7 +11,7 @@ from leverframe.__main__ import main
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves, with_value
-from leverframe.maintenance.readable_backup import changed_settings, read
+from leverframe.maintenance.readable_backup import list_changes, read
 from leverframe.profile import Profile
 from leverframe.storage.backup import encode_backup, unpack
 from leverframe.storage.encrypting import EncryptingStore
@@ -78,8 +78,8 @@ def test_a_converted_backup_lists_what_is_left_behind(
     output = tmp_path / "b.bin"
     arguments = ["backup", "convert", str(file), str(output), "--hw", "3.0", "--sw", "1.58a"]
     assert main(arguments) == 0
-    assert "not carried over: outputs.0.remember (true)" in capsys.readouterr().out
-    assert changed_settings(unpack(output.read_bytes())) == {"outputs.0.name": "Lamp"}
+    assert "left out: outputs.0.remember (true)" in capsys.readouterr().out
+    assert list_changes(unpack(output.read_bytes())) == {"outputs.0.name": "Lamp"}
     assert read(output).hw == "3.0"
 
 
@@ -114,7 +114,7 @@ def test_a_sealed_backup_is_restored_with_its_passphrase(
         ("a.json", b"{", "not valid JSON"),
         ("a.json", b"[" * 100_000, "not valid JSON"),
         ("a.json", b'{"hw": "\xff"}', "not valid JSON"),
-        ("a.txt", b"{}", "end it with .toml, .json, .bin"),
+        ("a.txt", b"{}", "end the name with .toml, .json or .bin"),
         ("a.json", b'{"hw": "9", "sw": "1.75", "settings": {}}', "unknown"),
         ("a.json", b'{"hw": "3.9", "sw": "1.75", "settings": {"pwm.0.duty": 101}}', "pwm.0.duty"),
         ("a.json", b'{"hw": "3.9", "sw": "1.75", "settings": {"email.password": "x"}}', "sealed"),

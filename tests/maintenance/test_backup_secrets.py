@@ -51,7 +51,7 @@ def test_a_sealed_backup_is_not_restored_without_a_choice(
 ) -> None:
     assert run("restore", "sealed.bin", "--data", "data") == 2
     error = capsys.readouterr().err
-    assert "sealed with a passphrase: email.password." in error
+    assert "encrypted with a passphrase: email.password." in error
     for option in ("--passphrase", "--passphrase-file", "--without-secrets"):
         assert option in error
     assert stored_settings(folder) == defaults(NEWEST)
@@ -61,7 +61,7 @@ def test_a_backup_is_restored_without_its_secrets_on_purpose(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("restore", "sealed.bin", "--data", "data", "--without-secrets") == 0
-    assert "not carried over: email.password" in capsys.readouterr().out
+    assert "left out: email.password" in capsys.readouterr().out
     settings = stored_settings(folder)
     assert (settings.outputs[0].name, settings.email.password) == ("Lamp", "")
 
@@ -145,7 +145,7 @@ def test_a_backup_without_secrets_says_which_are_not_in_it(
     for options in ((), ("--without-secrets",)):
         name = f"{len(options)}.toml"
         assert run("create", name, "--data", "data", *options) == 0
-        assert "Secrets that are not in it: email.password." in capsys.readouterr().out
+        assert "Secrets not included: email.password." in capsys.readouterr().out
         assert read(Path(name)).left_out == ("email.password",)
 
 
@@ -193,10 +193,10 @@ def test_a_terminal_is_asked_for_the_passphrase() -> None:
     code, said = at_terminal("create", "new.bin", "--data", "data", typed=[WORDS, WORDS])
     assert code == 0, said
     assert "The controller has secrets: email.password." in said
-    assert "The same again" in said
+    assert "Repeat the passphrase" in said
     code, said = at_terminal("restore", "new.bin", "--data", "second", typed=[WORDS])
     assert code == 0, said
-    assert "sealed with a passphrase: email.password." in said
+    assert "encrypted with a passphrase: email.password." in said
     assert WORDS not in said
     assert stored_settings(Path("second")) == with_secret()
 

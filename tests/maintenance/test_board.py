@@ -46,7 +46,7 @@ def test_a_check_says_that_all_is_there(
     assert "12.1 V" in told
     assert "21.5 °C" in told
     assert "slot 4" in told
-    assert "All 4 can be used." in told
+    assert "All 4 devices work." in told
 
 
 def test_a_check_says_what_is_missing_and_what_to_do(
@@ -69,7 +69,7 @@ def test_a_check_says_what_is_missing_and_what_to_do(
     assert "pwmchip0 has no channel 2; its channels are 0 to 1." in told
     assert "answers with wrong checksums; the line is disturbed" in told
     assert "not on the bus; check its wires." in told
-    assert "5 of 7 cannot be used." in told
+    assert "5 of 7 devices do not work." in told
 
 
 def test_a_check_drives_nothing(tmp_path: Path, tree: SysfsTree) -> None:
@@ -99,7 +99,7 @@ def test_a_linux_board_without_devices_is_a_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check(tmp_path, '[board]\nkind = "linux"\n') == 1
-    assert "Nothing is wired" in capsys.readouterr().out
+    assert "No device is wired" in capsys.readouterr().out
 
 
 def test_a_configuration_that_cannot_be_read_is_one_line(

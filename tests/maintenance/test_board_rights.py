@@ -84,17 +84,18 @@ def test_what_only_root_may_use_fails_as_the_account_of_the_service(
     )
     as_root = check(tmp_path, text).stdout
     assert "serial port, can be opened" in as_root
-    assert "Tried as root" in as_root
-    assert "Root may use everything; name the account of the service with --account." in as_root
+    assert "Checked as root" in as_root
+    advice = "Root has access to everything; check the account of the service with --account."
+    assert advice in as_root
     tried = check(tmp_path, text, "--account", NOBODY)
     rows = {line.split()[0]: line for line in tried.stdout.splitlines()}
     assert tried.returncode == 1
-    assert f"{port} may not be used by this account" in rows["serial_port"]
-    assert "may not be used by this account" in rows["PWM1"]
+    assert f"This account may not listen on {port}" in rows["serial_port"]
+    assert "This account may not" in rows["PWM1"]
     first, second = (line for line in tried.stdout.splitlines() if line.startswith("slot"))
     assert "answers with wrong checksums" in first
     assert "not on the bus; check its wires." in second
-    assert f"Tried as {NOBODY} (groups: nogroup)." in tried.stdout
+    assert f"Checked as {NOBODY} (groups: nogroup)." in tried.stdout
 
 
 @pytest.mark.thorough
@@ -107,7 +108,7 @@ def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
     next(tree.root.rglob("w1_slave")).chmod(0o600)
     text = f'[board]\nkind = "linux"\nsysfs = "{tree.root}"\n[board.onewire]\n'
     assert "20.0 °C" in check(tmp_path, text).stdout
-    assert "may not be used by this account" in check(tmp_path, text, "--account", NOBODY).stdout
+    assert "This account may not" in check(tmp_path, text, "--account", NOBODY).stdout
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_an_account_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
     tried = check(tmp_path, 'serial_port = "/dev/null"\n', "--account", "gatekeeper")
     assert tried.returncode == 2
     assert tried.stderr == (
-        "leverframe: There is no account gatekeeper; name that of the service, or leave --account"
+        "leverframe: Unknown account gatekeeper; use the account of the service, or leave --account"
         " out.\n"
     )
 
@@ -147,7 +148,7 @@ def test_only_root_becomes_another(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "initgroups", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
-    with pytest.raises(NoSuchAccount, match="Only root can try as nobody; use sudo"):
+    with pytest.raises(NoSuchAccount, match="Only root can check as nobody; use sudo"):
         drop_rights_to(NOBODY)
 
 

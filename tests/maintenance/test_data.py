@@ -40,12 +40,12 @@ def test_check_says_whether_store_and_snapshots_are_sound(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["data", "check", "--data", str(folder)]) == 0
-    assert "is sound" in capsys.readouterr().out
+    assert "is not damaged" in capsys.readouterr().out
     spoil(folder / "store.db")
     assert main(["data", "check", "--data", str(folder)]) == 1
     told = capsys.readouterr().out
     assert "damaged" in told
-    assert "Snapshot 1 is sound" in told
+    assert "Snapshot 1 is not damaged" in told
 
 
 def test_repair_uses_the_last_snapshot(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +62,7 @@ def test_repair_saves_what_can_be_read_where_there_is_no_snapshot(
     path = folder / "store.db"
     path.write_bytes(path.read_bytes().replace(b'"Lamp"', b'"Lam\xff"'))
     assert main(["data", "repair", "--data", str(folder)]) == 0
-    assert "3 settings could be read" in capsys.readouterr().out
+    assert "3 settings were recovered" in capsys.readouterr().out
     assert stored(folder).settings["access.required"] is True
     assert (folder / "damaged-1" / "store.db").exists()
     assert main(["data", "check", "--data", str(folder)]) == 0
@@ -73,7 +73,7 @@ def test_repair_leaves_a_sound_store_alone(
 ) -> None:
     before = stored(folder)
     assert main(["data", "repair", "--data", str(folder)]) == 0
-    assert "nothing to repair" in capsys.readouterr().out
+    assert "nothing needs repair" in capsys.readouterr().out
     assert stored(folder) == before
 
 

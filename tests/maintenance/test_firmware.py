@@ -30,7 +30,7 @@ def test_an_image_is_built_signed_and_shown(tmp_path: Path, owner: str, capsys: 
     assert main(["firmware", "show", str(image), "--key", f"{owner}.pub"]) == 0
     shown = capsys.readouterr().out
     assert "SW 1.60a for HW 3.5, 3.9" in shown
-    assert "Signed by the owner" in shown
+    assert "Signed with this key" in shown
     firmware = check_image(image.read_bytes(), Path(f"{owner}.pub").read_bytes(), "3.9")
     assert firmware.site == site.read_bytes()
 

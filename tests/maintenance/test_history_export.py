@@ -54,9 +54,9 @@ def test_labels_and_times_choose_what_is_written(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--labels", "DS9"), "no label 'DS9'"),
+        (("--labels", "DS9"), "Unknown label 'DS9'"),
         (("--from", "yesterday"), "is no time"),
-        (("--from", "2030-01-01"), "Nothing was recorded then"),
+        (("--from", "2030-01-01"), "The history has no values in this period"),
         (("-o", "/nowhere/at/all.csv"), "cannot be written"),
     ],
 )

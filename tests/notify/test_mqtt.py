@@ -753,13 +753,13 @@ async def test_what_a_broker_sends_is_read_at_the_turns_of_the_controller(tmp_pa
         # It has worked long, and another one is asked.
         shares.answer(LoopShare(), None, lambda _: None)
         share.paid_until = shares.clock() + BURST_S / PART + 0.2
-        may_go_on = share.paid_until - BURST_S / PART
+        may_continue = share.paid_until - BURST_S / PART
         for number in range(100):
             link.publish("cellar/cmd", str(number))
         await until(lambda: len(heard) == 101)
         living.cancel()
         assert heard[1:] == [str(number).encode() for number in range(100)]
-        assert moments[1] >= may_go_on
+        assert moments[1] >= may_continue
         # Not all together: other work has its time between two bites.
         [(_, in_one_round)] = Counter(rounds[1:]).most_common(1)
         assert in_one_round <= READ_BYTES / len(b"cellar/cmd0")

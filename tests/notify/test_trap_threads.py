@@ -60,12 +60,12 @@ def test_senders_are_lent_again_and_closed_also_when_they_come_back_late(
 async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made, may_go_on, opened = threading.Event(), threading.Event(), list[str]()
+    made, may_continue, opened = threading.Event(), threading.Event(), list[str]()
 
     class SlowSender:
         def __init__(self) -> None:
             made.set()
-            may_go_on.wait(PATIENCE_S)
+            may_continue.wait(PATIENCE_S)
             opened.append("open")
 
         def send(self, *_: object) -> None:
@@ -87,6 +87,6 @@ async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
     sending.cancel()
     closing = asyncio.create_task(channel.close())
     await until(lambda: channel._taken is None)
-    may_go_on.set()
+    may_continue.set()
     await closing
     assert opened == []

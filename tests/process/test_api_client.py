@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from leverframe.process.api_client import NO_ANSWER, ApiClient, signed
+from leverframe.process.api_client import NO_ANSWER, ApiClient, sign_in_headers
 from leverframe.testing import Twin, faults
 
 ALL = "/json/all.json"
@@ -27,6 +27,8 @@ def test_an_account_signs_in_and_a_refusal_is_an_answer() -> None:
         client = ApiClient(twin.url)
         refusal = client.request("GET", "/api/account")
         assert (refusal.status, json.loads(refusal.body)["status"]) == (401, 401)
-        named = client.request("GET", "/api/account", headers=signed(("keeper", "geheim-ä")))
+        named = client.request(
+            "GET", "/api/account", headers=sign_in_headers(("keeper", "geheim-ä"))
+        )
         assert json.loads(named.body)["name"] == "keeper"
-    assert signed(None) == {}
+    assert sign_in_headers(None) == {}

@@ -163,16 +163,16 @@ async def test_a_version_for_other_hardware_is_not_for_us(place: Place) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "trouble"),
     [
-        (404, b"", "answered 404"),
-        (302, b"", "answered 302"),
+        (404, b"", "answered with status 404"),
+        (302, b"", "answered with status 302"),
         (200, b"", "did not answer with JSON"),
         (200, b"<html>", "did not answer with JSON"),
         (200, b"[]", "did not answer with JSON"),
         (200, b'{"version": 176}', "did not answer with JSON"),
         (200, b'{"hardware": ["3.9"]}', "did not answer with JSON"),
-        (200, b'{"version": "newest"}', "written unlike 1.36"),
+        (200, b'{"version": "newest"}', "not written like 1.36"),
         (200, b'{"version": "1.76", "hardware": "3.9"}', "did not answer with JSON"),
-        (200, b'{"version": "1.76", "notes": "javascript:x"}', "no http or https address"),
+        (200, b'{"version": "1.76", "notes": "javascript:x"}', "not an http or https URL"),
         (200, b'{"version": "1.7\xff"}', "did not answer with JSON"),
         (200, b"[" * 5000, "did not answer with JSON"),
         (200, b" " * 20_000, "more than 16384 bytes"),
@@ -210,7 +210,7 @@ async def test_what_was_heard_before_holds_when_the_place_is_gone(place: Place) 
         await until(lambda: twin.controller.firmware_report().trouble is not None)
         report = await twin.json("/api/firmware")
     assert (report["newest"], report["is_newer"]) == ("1.76", True)
-    assert "answered 500" in report["trouble"]
+    assert "answered with status 500" in report["trouble"]
 
 
 async def test_a_file_of_authorities_that_is_gone_is_told_and_asked_again_the_next_day(

@@ -107,7 +107,7 @@ def test_passwd_makes_up_a_password(tmp_path: Path) -> None:
     ("arguments", "typed", "sentence"),
     [
         ((), "short\n", "The password has 5 characters; it must have 12 to 128."),
-        (("nobody",), "long enough to do\n", "There is no account 'nobody'"),
+        (("nobody",), "long enough to do\n", "Unknown account 'nobody'"),
     ],
 )
 def test_passwd_says_what_will_not_do(

@@ -57,7 +57,7 @@ async def test_more_time_is_asked_for_as_long_as_something_goes_on(
         looks += 1
         return next(left, 0)
 
-    async with supervisor.given_time(progress):
+    async with supervisor.extend_time(progress):
         await until(lambda: looks >= 10)
     supervisor.stopping()
     told = iter(lambda: notices.recv(100), b"STOPPING=1")

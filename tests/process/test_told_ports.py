@@ -148,7 +148,7 @@ def test_a_port_that_was_taken_at_the_start_is_refused_again_until_it_is_free(
 
 def test_a_plain_port_beside_https_leads_there(tmp_path: Path) -> None:
     with controller_process(tmp_path, "--tls", "--redirect-port", "0") as process:
-        plain = int(re.findall(r"and leads there from port (\d+) ", process.printed)[0])
+        plain = int(re.findall(r"and redirect from port (\d+) ", process.printed)[0])
         connection = http.client.HTTPConnection("127.0.0.1", plain, timeout=PATIENCE_S)
         connection.request("GET", "/outs.cgi?out0=1")
         answer = connection.getresponse()
@@ -162,7 +162,7 @@ def test_a_plain_port_that_is_taken_is_a_trouble_and_the_rest_runs(tmp_path: Pat
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
         with controller_process(tmp_path, "--tls", "--redirect-port", taken) as process:
-            assert "leads there" not in process.printed
+            assert "redirect from" not in process.printed
             assert f"port {taken} cannot be used" in process.log.read_text()
 
 

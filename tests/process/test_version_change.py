@@ -196,7 +196,7 @@ async def test_a_start_reads_the_store_once_unless_its_version_is_new(
     for sw, count in (("1.58a", 2), ("1.58a", 1), ("1.75", 2)):
         config = Config(hw="3.0" if sw == "1.58a" else "3.9", sw=sw)
         store = EncryptingStore(rows, folder.key_path)
-        built = await serve._built(config, folder, store, THIS_MACHINE)
+        built = await serve._build(config, folder, store, THIS_MACHINE)
         await built.stop()
         assert built.controller.profile.sw == sw
         assert len(loads) == count

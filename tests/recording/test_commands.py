@@ -181,7 +181,7 @@ def test_a_client_that_had_signed_in_is_replayed_with_a_login(tmp_path: Path, ty
         done = typed("replay", str(path), "--against", against(unit.port))
         assert done.returncode == 1
         assert "status was 200, is 401" in done.stdout
-        assert "--user NAME does so here, too" in done.stderr
+        assert "sign in with --user NAME" in done.stderr
         user = ["--user", ADMIN[0]]
         done = typed("replay", str(path), "--against", against(unit.port), *user, text=ADMIN[1])
         assert done.returncode == 0, done
@@ -224,9 +224,9 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path, typed: Typed) -> None:
             ("record", unit, "--out", str(there)): "File exists; choose another name",
             ("record", "unit", "--out", new): "write it like http://",
             ("record", unit, "--out", str(tmp_path / "no" / "x")): "No such file",
-            ("record", unit, "--out", new, "--port", port): "is taken by another program; choose",
-            ("record", unit, "--out", f"{new}2", "--port", "-1"): "There is no port -1",
-            ("record", unit, "--out", f"{new}3", "--port", "70000"): "There is no port 70000",
+            ("record", unit, "--out", new, "--port", port): "is in use by another program; choose",
+            ("record", unit, "--out", f"{new}2", "--port", "-1"): "Port -1 is out of range",
+            ("record", unit, "--out", f"{new}3", "--port", "70000"): "Port 70000 is out of range",
             ("record", unit, "--out", f"{new}4", "--port", "x"): "invalid int value",
             ("replay", str(there), "--against", unit): "is not a recording",
             ("replay", f"{new}5", "--against", unit): "check the name",
@@ -260,6 +260,6 @@ def test_a_full_disk_ends_the_recording_and_says_so(tmp_path: Path) -> None:
             process.kill()
             process.wait(PATIENCE_S)
         assert process.returncode == 2
-        assert "cannot be written any more: File too large" in said
+        assert "cannot be written: File too large" in said
         assert said.count("\n") == 1
     assert recorded_in(out) == []

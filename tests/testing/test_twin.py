@@ -38,7 +38,7 @@ from leverframe.testing.any_twin import TwinNotReached
 from leverframe.testing.explanation import UnknownLabel
 from leverframe.testing.rule_words import BadRule
 from leverframe.units.problems import BadUnitFile
-from leverframe.units.pull import written
+from leverframe.units.pull import write_pulled
 from leverframe.uploads.site_archive import pack_site
 from tests.cases import for_each
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
@@ -346,7 +346,7 @@ def test_settings_are_those_of_a_unit_at_a_url_which_is_only_read(tmp_path: Path
     with Twin(settings=pulled) as twin:
         assert twin.settings["outputs"][0]["name"] == "Pump"
     for name in ("pulled.toml", "pulled.json"):
-        written(pulled, tmp_path / name)
+        write_pulled(pulled, tmp_path / name)
         with Twin(settings=tmp_path / name) as twin:
             assert (twin.profile.hw, twin.settings["outputs"][0]["name"]) == ("3.5", "Pump")
 
@@ -364,11 +364,11 @@ def test_a_port_can_be_chosen_and_a_taken_one_is_refused() -> None:
         assert twin.url == f"http://127.0.0.1:{port}"
         with twin.fork() as other:
             assert other.url != twin.url
-        with pytest.raises(CannotListen, match=f"Port {port} is taken by another program"):
+        with pytest.raises(CannotListen, match=f"Port {port} is in use by another program"):
             Twin(port=port).start()
         twin.close()
         assert twin.start().url == f"http://127.0.0.1:{port}"
-    with pytest.raises(CannotListen, match="There is no port 70000"):
+    with pytest.raises(CannotListen, match="Port 70000 is out of range"):
         Twin(port=70_000)
 
 

@@ -14,10 +14,10 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.units.apply_journal import (
     ApplyJournal,
+    find_unfinished,
     plan_beside,
     read_journal,
-    reopened,
-    unfinished,
+    reopen_journal,
 )
 from leverframe.units.applying import Applier, ApplyStopped
 from leverframe.units.plan_making import plan_for_settings
@@ -82,8 +82,8 @@ def recorded(journal: ApplyJournal) -> JournalledChange:
 
 
 async def resumed(unit: ToldTwin, folder: Path, login: UnitLogin | None = None) -> None:
-    (path,) = unfinished(folder)
-    journal = reopened(path)
+    (path,) = find_unfinished(folder)
+    journal = reopen_journal(path)
     await Applier(plan_beside(path), unit.client(login), journal).run()
     journal.close()
 
@@ -97,7 +97,7 @@ async def test_a_plan_leads_a_unit_to_the_wanted_settings(tmp_path: Path, is_rea
         assert unit.settings == after(NEW)
         assert unit.carried_out == [step.request.target for step in plan.steps]
         assert journal.lines[-1].event == "done"
-        assert unfinished(tmp_path) == []
+        assert find_unfinished(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_a_deletion_without_an_answer_is_not_sent_twice(tmp_path: Path) ->
         plan = replace(await plan_of(unit, tree(NEW)), unread=("rules",))
         number = next(n for n, x in enumerate(plan.steps, 1) if "eventdel" in x.request.target)
         unit.fate = lambda count, _: "lost" if count == number else None
-        with pytest.raises(ApplyStopped, match="not known whether it was carried out; --resume"):
+        with pytest.raises(ApplyStopped, match="unknown whether it was carried out; --resume"):
             await applied(unit, plan, tmp_path)
         with pytest.raises(ApplyStopped, match="must not be sent twice"):
             await resumed(unit, tmp_path)
@@ -158,7 +158,7 @@ async def test_a_unit_that_changed_since_the_plan_was_made_is_refused(tmp_path: 
         )
         assert unit.carried_out == []
         # There is nothing to resume.
-        assert unfinished(tmp_path) == []
+        assert find_unfinished(tmp_path) == []
 
 
 async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_on_with(
@@ -170,7 +170,7 @@ async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_o
         with pytest.raises(Killed):
             await applied(unit, plan, tmp_path)
         await unit.twin.ok("/stm.cgi?oname=3Valve")
-        with pytest.raises(ApplyStopped, match="after 2 of 7 steps.*Somebody else changed"):
+        with pytest.raises(ApplyStopped, match="after 2 of 7 steps.*Another client changed"):
             await resumed(unit, tmp_path)
 
 
@@ -181,7 +181,7 @@ async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_o
             ("swallowed", r"was answered, but .* is .*, not "),
             ("400", "refused .* with status 400"),
             ("503", "refused .* with status 503"),
-            ("401", "asks for a login"),
+            ("401", "requires a login"),
         ]
     ),
 )
@@ -194,7 +194,7 @@ async def test_it_stops_at_the_first_difference_with_a_sentence(
         with pytest.raises(ApplyStopped, match=f"after 3 of .* steps.*{sentence}"):
             await applied(unit, plan, tmp_path)
         assert len(unit.carried_out) == 3
-        (path,) = unfinished(tmp_path)
+        (path,) = find_unfinished(tmp_path)
         assert read_journal(path)[-1].event == "stopped"
         unit.fate = lambda count, _: None
         await resumed(unit, tmp_path)
@@ -224,7 +224,7 @@ async def test_settings_that_cannot_be_read_any_more_stop_it(tmp_path: Path) -> 
     async with told_twin(NEW, before(NEW), is_real=True) as unit:
         plan = await plan_of(unit, after(NEW))
         unit.missing_file = "/xml/eve2.xml"
-        with pytest.raises(ApplyStopped, match="cannot be read any more"):
+        with pytest.raises(ApplyStopped, match="can no longer be read"):
             await applied(unit, plan, tmp_path)
         assert unit.carried_out == []
 
@@ -238,7 +238,7 @@ async def test_a_file_that_is_gone_in_the_middle_stops_it(tmp_path: Path) -> Non
                 unit.missing_file = "/xml/eve2.xml"
 
         unit.fate = lose_a_file
-        with pytest.raises(ApplyStopped, match=r"no longer shows .*/xml/eve2.xml is not there"):
+        with pytest.raises(ApplyStopped, match=r"no longer shows .*/xml/eve2.xml does not exist"):
             await applied(unit, plan, tmp_path)
         assert unit.carried_out[-1] == "/inpa.cgi?eventon=1*0"
 
@@ -314,7 +314,7 @@ async def test_a_rollback_leads_back_to_what_was_read(tmp_path: Path, number: in
         try:
             journal = await applied(unit, plan, tmp_path)
         except Killed:
-            journal = reopened(unfinished(tmp_path)[0])
+            journal = reopen_journal(find_unfinished(tmp_path)[0])
         unit.fate = lambda count, _: None
         pulled = await pull_unit(unit.client())
         old = settings_to_restore([recorded(journal)], pulled)
@@ -337,14 +337,14 @@ async def test_a_rollback_lists_what_was_never_read_and_refuses_another_version(
         old = settings_to_restore([recorded(journal)], await pull_unit(unit.client()))
         assert [one.path for one in old.lost] == ["email.password"]
         assert old.settings.email.subject == "Before"
-        with pytest.raises(BadPlan, match="another version are not put back"):
+        with pytest.raises(BadPlan, match="another version cannot be restored"):
             settings_to_restore([recorded(journal)], await pull_unit(other.client()))
 
 
 def test_a_journal_whose_last_line_was_not_written_whole_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "north.jsonl"
     path.write_bytes(b'{"at":"x","event":"begun","unit":"north"}\n{"at":"y","ev')
-    journal = reopened(path)
+    journal = reopen_journal(path)
     journal.add("sending", step=1)
     journal.close()
     assert [line.event for line in read_journal(path)] == ["begun", "sending"]
@@ -354,5 +354,5 @@ def test_a_journal_whose_last_line_was_not_written_whole_can_be_read(tmp_path: P
 def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "north.jsonl"
     path.write_bytes(content)
-    with pytest.raises(BadPlan, match="is no journal"):
+    with pytest.raises(BadPlan, match="is not the journal"):
         read_journal(path)

@@ -11,7 +11,7 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.testing import Twin, faults
 from leverframe.units import client as module
-from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, paced_client
+from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, open_paced_client
 from tests.cases import for_each
 from tests.patience import PATIENCE_S
 
@@ -30,7 +30,7 @@ def asked(twin: Twin) -> list[str]:
 async def quick_client(
     twin: Twin, login: UnitLogin | None = None, answer_s: float = PATIENCE_S
 ) -> AsyncIterator[PacedClient]:
-    async with paced_client(
+    async with open_paced_client(
         twin.url, login, twin.ca_file, paced=False, answer_s=answer_s, retry_waits_s=SOON
     ) as client:
         yield client
@@ -39,7 +39,7 @@ async def quick_client(
 async def test_requests_keep_the_pace_of_a_real_unit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_REQUESTS_PER_S", 50)
     with Twin() as twin:
-        async with paced_client(twin.url) as client:
+        async with open_paced_client(twin.url) as client:
             begin = monotonic()
             await asyncio.gather(*(client.read(FILE) for _ in range(6)))
         assert monotonic() - begin >= 5 / 50
@@ -68,7 +68,7 @@ async def test_a_read_is_repeated_until_it_succeeds(fault: Callable[[], faults.F
 async def test_a_read_that_never_succeeds_ends_with_what_is_wrong() -> None:
     with Twin() as twin, twin.fault(faults.frozen()):
         async with quick_client(twin, answer_s=SHORT_S) as client:
-            with pytest.raises(UnitSilent, match="does not answer in time"):
+            with pytest.raises(UnitSilent, match="did not answer in time"):
                 await client.read(FILE)
 
 
@@ -98,8 +98,8 @@ async def test_a_login_is_shown_to_a_unit_that_asks_for_one() -> None:
 @pytest.mark.parametrize(
     ("login", "sentence"),
     [
-        (None, "asks for a login; name an account with --user"),
-        (UnitLogin("admin", "wrong-secret"), "does not take the login of admin"),
+        (None, "requires a login; add --user"),
+        (UnitLogin("admin", "wrong-secret"), "rejects the login of admin"),
     ],
 )
 async def test_a_missing_or_wrong_login_is_told_at_once(
@@ -136,8 +136,8 @@ async def answering(answer: Callable[[bytes], bytes]) -> AsyncIterator[str]:
 
 async def test_a_unit_that_sends_its_clients_elsewhere_is_told() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: https://unit.example/\r\n\r\n"
-    async with answering(lambda _: moved) as url, paced_client(url, paced=False) as client:
-        with pytest.raises(UnusableAnswer, match="sends its clients to https://unit.example/"):
+    async with answering(lambda _: moved) as url, open_paced_client(url, paced=False) as client:
+        with pytest.raises(UnusableAnswer, match="redirects its clients to https://unit.example/"):
             await client.read(FILE)
 
 
@@ -147,7 +147,7 @@ async def test_a_unit_that_refuses_without_asking_for_a_login_is_shown_it() -> N
         return b"HTTP/1.1 200 OK\r\n\r\n" if is_known else b"HTTP/1.1 403 Forbidden\r\n\r\n"
 
     async with answering(answer) as url:
-        async with paced_client(url, UnitLogin("admin", "admin"), paced=False) as client:
+        async with open_paced_client(url, UnitLogin("admin", "admin"), paced=False) as client:
             assert (await client.read(FILE)).is_ok
-        async with paced_client(url, paced=False) as client:
+        async with open_paced_client(url, paced=False) as client:
             assert (await client.read(FILE)).status == 403

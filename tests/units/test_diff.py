@@ -69,9 +69,9 @@ def test_a_unit_is_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert first == f"- {twin.url}, HW 3.9 SW 1.75"
         assert second == f"+ {file}, HW 3.9 SW 1.75"
         assert unknown == (
-            f"{file} cannot tell email.password: the secret that the file refers to is not there"
+            f"{file} does not show email.password: the secret that the file refers to is missing"
         )
-        assert last == "The same as far as both can tell."
+        assert last == "The same as far as both show it."
         twin.command("/stm.cgi?oname=0Fan")
         assert main(["unit", "diff", file, twin.url]) == NO
         assert said(capsys)[2] == 'OUT0 name: "Pump" -> "Fan"'
@@ -104,7 +104,9 @@ def test_what_a_version_cannot_hold_is_said(
     arguments = [backup(tmp_path, "new.bin", new), backup(tmp_path, "old.bin", old)]
     assert main(["unit", "diff", *arguments]) == NO
     lines = said(capsys)
-    assert "ui auto sign in: false -> true (HW 3.9 SW 1.75 cannot hold the other)" in lines
+    assert (
+        "ui auto sign in: false -> true (HW 3.9 SW 1.75 does not support the other value)" in lines
+    )
     assert 'custom5 name ("Meter"): HW 3.5 SW 1.44 does not have it.' in lines
     assert "hush" not in "\n".join(lines)
 
@@ -142,7 +144,7 @@ def test_a_recording_tells_what_its_status_files_show(
         assert main(["unit", "diff", recording, twin.url]) == DONE
         lines = said(capsys)
         assert any(
-            line.startswith(f"{recording} cannot tell") and "email" in line for line in lines
+            line.startswith(f"{recording} does not show") and "email" in line for line in lines
         )
         twin.command("/stm.cgi?oname=0Fan")
         assert main(["unit", "diff", recording, twin.url]) == NO
@@ -152,12 +154,12 @@ def test_a_recording_tells_what_its_status_files_show(
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("unit.txt", "x", "is nothing that can be compared; name the address of a unit"),
+        ("unit.txt", "x", "cannot be compared; name the address of a unit"),
         ("gone.bin", None, "gone.bin cannot be read: No such file"),
         ("unit.toml", "nmae = 1", "line 1: Unknown key `nmae`. Did you mean `name`?"),
         ("b.json", '{"hw":"3.9","sw":"1.75","settings":{"pwm.0.duty":900}}', "that no version"),
         ("gone.toml", None, "gone.toml cannot be read"),
-        ("empty.jsonl", None, "holds no status file that tells the version"),
+        ("empty.jsonl", None, "contains no status file with the version"),
     ],
 )
 def test_what_cannot_be_compared_is_told(

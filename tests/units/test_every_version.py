@@ -20,7 +20,7 @@ from leverframe.engine.settings import Rule, RulePlaces, Settings, number_rules
 from leverframe.engine.tree import MISSING, difference, is_confidential, with_value
 from leverframe.profile import Profile
 from leverframe.testing import Twin
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from leverframe.units.rewriting import save_unit_file
@@ -79,7 +79,7 @@ def settings_of(twin: Twin) -> Settings:
 
 
 async def pulled_through(front: PlainFront) -> PulledUnit:
-    async with paced_client(front.url, paced=False) as client:
+    async with open_paced_client(front.url, paced=False) as client:
         return await pull_unit(client)
 
 

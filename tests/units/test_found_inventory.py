@@ -7,7 +7,7 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin
-from leverframe.units.found_inventory import found_inventory, same_names
+from leverframe.units.found_inventory import build_inventory, same_names
 from leverframe.units.inventory import (
     Inventory,
     InventoryUnit,
@@ -32,7 +32,7 @@ def unit(number: int, name: str = "", mac: str = "", **more: object) -> FoundUni
 
 def loaded(folder: Path, *found: FoundUnit) -> Inventory:
     path = folder / "units.toml"
-    path.write_text(found_inventory(found).text, encoding="utf-8")
+    path.write_text(build_inventory(found).text, encoding="utf-8")
     assert carry_out(["unit", "check", str(path)]) == 0
     return load_inventory(path)
 
@@ -50,7 +50,7 @@ def test_an_inventory_has_names_addresses_and_mac_addresses(tmp_path: Path) -> N
 def test_names_that_come_again_are_numbered_and_reported(tmp_path: Path) -> None:
     units = [unit(0, "Pump"), unit(1, "pump"), unit(2, "Pump-2")]
     assert [one.name for one in loaded(tmp_path, *units).units] == ["Pump", "pump-2", "Pump-2-2"]
-    (remark,) = found_inventory(units).remarks
+    (remark,) = build_inventory(units).remarks
     assert "http://192.0.2.0 is Pump, http://192.0.2.1 is pump-2" in remark
 
 
@@ -59,21 +59,21 @@ def test_names_that_come_again_are_numbered_and_reported(tmp_path: Path) -> None
     [
         unit(1, mac=MACS[0]),
         FoundUnit("http://192.0.2.1", sign_in=True),
-        FoundUnit("http://192.0.2.1", trouble="It does not take the login\n[units.b]"),
+        FoundUnit("http://192.0.2.1", trouble="It rejects the login\n[units.b]"),
         unit(1, trouble="It tells two MAC addresses.", is_identified=False),
     ],
 )
 def test_what_is_no_unit_for_sure_is_a_comment(tmp_path: Path, left_out: FoundUnit) -> None:
     (known,) = loaded(tmp_path, unit(0, "North"), left_out).units
     assert known.name == "North"
-    text, size, (remark,) = found_inventory([unit(0, "North"), left_out])
+    text, size, (remark,) = build_inventory([unit(0, "North"), left_out])
     assert size == 1
     assert '# address = "http://192.0.2.1"' in text
     assert "http://192.0.2.1 is left out" in remark
 
 
 def test_a_unit_that_is_too_slow_for_its_digest_is_listed(tmp_path: Path) -> None:
-    slow = unit(0, "North", trouble="It answers too slowly.")
+    slow = unit(0, "North", trouble="It is too slow.")
     assert [one.name for one in loaded(tmp_path, slow).units] == ["North"]
 
 
@@ -92,11 +92,11 @@ def test_a_file_that_is_there_is_kept(
     with Twin() as twin:
         assert carry_out(["unit", "find", twin.url, "--out", "units.toml"]) == 2
         assert twin.requests() == []
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert Path("units.toml").read_text() == "# mine\n"
     silent = f"http://127.0.0.1:{free_port()}"
     assert carry_out(["unit", "find", silent, "--out", "none.toml"]) == 1
-    assert "no unit was found" in capsys.readouterr().err
+    assert "no units were found" in capsys.readouterr().err
     assert not Path("none.toml").exists()
 
 
@@ -119,7 +119,7 @@ def test_a_named_address_that_is_silent_is_listed_and_a_range_is_counted(
 
 def test_units_that_share_a_name_are_reported() -> None:
     (sentence,) = same_names([unit(0, "Pump"), unit(1, "Pump"), unit(2, "Fan"), unit(3)])
-    assert sentence == "2 units are called Pump: http://192.0.2.0, http://192.0.2.1."
+    assert sentence == "2 units have the name Pump: http://192.0.2.0, http://192.0.2.1."
     assert same_names([unit(0, "Pump"), unit(1, "Pump", mac=MACS[0])]) == []
 
 
@@ -154,7 +154,7 @@ def test_another_unit_at_an_address_of_the_inventory_is_not_read(
         for command in (["pull", "--out", "folder"], ["diff"]):
             assert carry_out(["unit", *command, "units.toml"]) == 2
             refusal = capsys.readouterr().err
-            assert f"it has the MAC address {MACS[1]}, not {MACS[0]}." in refusal
+            assert f"its MAC address is {MACS[1]}, not {MACS[0]}." in refusal
     assert not list(Path("folder").iterdir())
 
 

@@ -21,9 +21,9 @@ from leverframe.recording.unit_client import UnitSilent, unit_client
 from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin
 from leverframe.units import find
-from leverframe.units.client import UnusableAnswer, paced_client
+from leverframe.units.client import UnusableAnswer, open_paced_client
 from leverframe.units.find import find_units
-from leverframe.units.heard_units import HeardUnit, _from_service, ask_everybody
+from leverframe.units.heard_units import HeardUnit, _from_service, broadcast_request
 from leverframe.units.inventory import Inventory, load_inventory
 from leverframe.units.pulling import pull_unit
 from leverframe.units.searching import look_at
@@ -85,7 +85,7 @@ async def test_a_stranger_that_answers_discovery_gets_no_password(stranger: Host
             await loop.sock_sendto(answering, said.encode(), source)
 
         asking = asyncio.create_task(answer())
-        heard = await ask_everybody([HOST], port, listen_s=0.3)
+        heard = await broadcast_request([HOST], port, listen_s=0.3)
         await asking
     assert [unit.address for unit in heard] == [stranger.url]
     logins = GuardedLogins(lambda _: LOGIN, withholds=True)
@@ -136,7 +136,7 @@ async def test_find_names_units_without_login_and_asks_for_no_useless_password(
     async def announced(listen_s: float) -> list[HeardUnit]:
         return []
 
-    monkeypatch.setattr(find, "ask_everybody", answered)
+    monkeypatch.setattr(find, "broadcast_request", answered)
     monkeypatch.setattr(find, "hear_announced", announced)
     # Reading from it would be an error: nothing could get the password.
     monkeypatch.setattr(sys, "stdin", None)
@@ -144,7 +144,7 @@ async def test_find_names_units_without_login_and_asks_for_no_useless_password(
     said = capsys.readouterr()
     assert "not sent" in said.out
     assert f"The login was not sent to {stranger.url}" in said.err
-    assert "Name the addresses that are yours, or pass --inventory" in said.err
+    assert "Name the addresses of your units, or use --inventory" in said.err
     await find_units([], None, "admin", 1.0, None, True, True, None)
     assert msgspec.json.decode(capsys.readouterr().out)["is_login_withheld"] is True
     assert not stranger.has_seen_login
@@ -160,8 +160,8 @@ async def test_a_redirect_to_another_host_never_gets_the_login() -> None:
             return [f"HTTP/1.1 302 Found\r\nLocation: {target}\r\n\r\n".encode()]
 
         with hostile_unit(redirect) as unit:
-            async with paced_client(unit.url, LOGIN, paced=False, retry_waits_s=()) as client:
-                with pytest.raises(UnusableAnswer, match="sends its clients to"):
+            async with open_paced_client(unit.url, LOGIN, paced=False, retry_waits_s=()) as client:
+                with pytest.raises(UnusableAnswer, match="redirects its clients to"):
                     await client.read("/json/status.json")
             assert unit.has_seen_login
         assert thief.heads == []
@@ -379,7 +379,7 @@ async def test_a_document_of_a_unit_costs_little_memory(body: bytes) -> None:
     with hostile_unit(lambda head: [plain_answer(body, "application/json")]) as unit:
         tracemalloc.start()
         try:
-            async with paced_client(unit.url, paced=False, retry_waits_s=()) as client:
+            async with open_paced_client(unit.url, paced=False, retry_waits_s=()) as client:
                 with pytest.raises(UnusableAnswer):
                     await pull_unit(client)
             _, peak = tracemalloc.get_traced_memory()
@@ -397,12 +397,12 @@ async def test_an_answer_that_trickles_for_ever_ends_in_time() -> None:
 
     with hostile_unit(trickle) as unit:
         async with unit_client(unit.url, None, answer_s=0.3) as client:
-            with pytest.raises(UnitSilent, match="does not answer in time"):
+            with pytest.raises(UnitSilent, match="did not answer in time"):
                 await client.whole("GET", "/", {}, b"", 1 << 40)
 
 
 async def test_a_unit_that_keeps_its_client_waiting_is_given_up() -> None:
     with hostile_unit(lambda head: [plain_answer(b"", status="503 Busy")]) as unit:
-        async with paced_client(unit.url, paced=False) as client:
-            with pytest.raises(UnitSilent, match="answers too slowly"):
+        async with open_paced_client(unit.url, paced=False) as client:
+            with pytest.raises(UnitSilent, match="is too slow"):
                 await pull_unit(client, within_s=0.2)

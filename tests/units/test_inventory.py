@@ -62,27 +62,27 @@ def test_a_unit_has_what_its_groups_say_and_its_own_over_it(folder: Path) -> Non
 
 def test_the_file_of_a_unit_is_read_with_its_values_and_secrets(folder: Path) -> None:
     inventory = load_inventory(written(folder, INVENTORY, "units.toml"))
-    wanted = inventory.wanted(inventory.units[0])
+    wanted = inventory.read_file(inventory.units[0])
     assert wanted is not None
     assert wanted.settings.name == "House north"
     assert wanted.settings.email.password == "of mail"
-    assert inventory.wanted(inventory.units[1]) is None
+    assert inventory.read_file(inventory.units[1]) is None
 
 
 def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
     inventory = load_inventory(written(folder, INVENTORY, "units.toml"))
     north, south = inventory.units
-    assert inventory.selected() == [north, south]
-    assert inventory.selected(("south",)) == [south]
-    assert inventory.selected(("http://192.168.1.10",)) == [north]
-    assert inventory.selected(group="greenhouses") == [north]
+    assert inventory.select() == [north, south]
+    assert inventory.select(("south",)) == [south]
+    assert inventory.select(("http://192.168.1.10",)) == [north]
+    assert inventory.select(group="greenhouses") == [north]
     with pytest.raises(BadUnitFile, match="Unknown unit `souht`. Did you mean `south`"):
-        inventory.selected(("souht",))
+        inventory.select(("souht",))
     with pytest.raises(
         BadUnitFile,
         match=r"Unknown group `green`. Did you mean `greenhouses`\? Allowed: greenhouses, all",
     ):
-        inventory.selected(group="green")
+        inventory.select(group="green")
 
 
 @pytest.mark.parametrize(
@@ -94,16 +94,16 @@ def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
             "Unknown key `units.x.mca`. Did you mean `mac`",
         ),
         ('[units.x]\naddress = "http://a"\ngroups = [["all"]]', 3, "must be a list such as"),
-        ("[units.x]", 1, "units.x lacks address, such as"),
+        ("[units.x]", 1, "units.x has no address; add one such as"),
         ("units.x = 1", 1, "units.x must be a table: [units.x]."),
-        ('[units.x]\naddress = "192.168.1.1"', 2, "units.x.address is not an address"),
-        ('[units.x]\naddress = "http://a:0/"', 2, "units.x.address is not an address"),
-        ('[units.x]\naddress = "http://a:b/"', 2, "units.x.address is not an address"),
-        ('[units.x]\naddress = "http://a/path"', 2, "units.x.address is not an address"),
-        ('[units.x]\naddress = "http://a b"', 2, "units.x.address is not an address"),
-        ('[units.x]\naddress = "http://a\\u001b"', 2, "units.x.address is not an address"),
+        ('[units.x]\naddress = "192.168.1.1"', 2, "units.x.address is not the address"),
+        ('[units.x]\naddress = "http://a:0/"', 2, "units.x.address is not the address"),
+        ('[units.x]\naddress = "http://a:b/"', 2, "units.x.address is not the address"),
+        ('[units.x]\naddress = "http://a/path"', 2, "units.x.address is not the address"),
+        ('[units.x]\naddress = "http://a b"', 2, "units.x.address is not the address"),
+        ('[units.x]\naddress = "http://a\\u001b"', 2, "units.x.address is not the address"),
         ("[units.x]\naddress = 5", 2, "units.x.address must be an address such as"),
-        ('[units.x]\naddress = "http://admin:hush@host"', 2, "without a name, a password or"),
+        ('[units.x]\naddress = "http://admin:hush@host"', 2, "without user, password or"),
         ('[units.x]\naddress = "http://a"\ngroups = ["al"]', 3, "units.x: Unknown group `al`. "),
         ('[units.x]\naddress = "http://a"\nmac = "12"', 3, "must be six bytes such as"),
         ('[units.x]\naddress = "http://a"\npassword = "hush"', 3, 'must be { env = "NAME" }'),
@@ -133,6 +133,6 @@ def test_two_units_with_the_same_address_are_told(folder: Path, field: str) -> N
     (found,) = told(written(folder, text, "units.toml"))
     number = 6 if field == "mac" else 4
     assert found == (
-        f"units.toml, line {number}: units.south has the {field} of units.north, {same[field]};"
-        " each unit has its own."
+        f"units.toml, line {number}: units.south has the same {field} as units.north,"
+        f" {same[field]}; it must be unique."
     )

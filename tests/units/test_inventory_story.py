@@ -16,7 +16,7 @@ import pytest
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin
 from leverframe.units import plan, visits
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.inventory import load_inventory
 from leverframe.units.unit_plan import read_plans
 from tests.docs.blocks import PROJECT, blocks
@@ -73,7 +73,9 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # A dead unit is not waited for.
     for module in (plan, visits):
-        monkeypatch.setattr(module, "paced_client", partial(paced_client, retry_waits_s=()))
+        monkeypatch.setattr(
+            module, "open_paced_client", partial(open_paced_client, retry_waits_s=())
+        )
     monkeypatch.setenv("UNIT_PASSWORD", PASSWORD)
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
     Path("all.toml").write_text(FILE)
@@ -134,17 +136,17 @@ def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[s
     dead = world.urls[units]
     assert f"{dead}: " in said.out
     assert f"{units} units written to units.toml." in said.out
-    assert "not as a unit does" in said.out
+    assert "not like a unit does" in said.out
     first, second = (world.urls[place] for place in range(2))
     assert f"numbered in the inventory: {first} is Boiler, {second} is boiler-2." in said.err
     assert "left out of the inventory" in said.err
-    assert "does not take the login" in said.err
+    assert "rejects the login" in said.err
     assert run("check", "units.toml") == 0
     known = load_inventory(Path("units.toml")).units
     assert [unit.address for unit in known] == world.urls[:units]
     assert [unit.mac for unit in known] == [twin.mac for twin in world.twins]
     assert run(*found) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def pull_and_compare(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,7 +192,7 @@ def change_and_roll_back(
     assert run("apply", "plan.json", "--canary", "versions", "--batch", "10", "--yes") == 2
     said = capsys.readouterr().out
     assert "Boiler: done." in said
-    assert f"{units - 2} units not begun: " in said
+    assert f"{units - 2} units not started: " in said
     assert run("plan", "units.toml", "--out", "plan.json") == 2
     assert "1 unit: nothing to send" in capsys.readouterr().out
     assert run("apply", "--canary", "versions", "--batch", "10", "--yes", "plan.json") == 0

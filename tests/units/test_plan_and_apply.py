@@ -14,9 +14,9 @@ from leverframe.commands.plan.written import PlannedRequest
 from leverframe.profile import Profile
 from leverframe.testing import Fleet, Twin, faults
 from leverframe.units import apply, plan_making
-from leverframe.units.apply_journal import ApplyJournal, unfinished
+from leverframe.units.apply_journal import ApplyJournal, find_unfinished
 from leverframe.units.applying import Applier, ApplyStopped
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.plan_text import plan_as_curl, plan_in_words
 from leverframe.units.unit_plan import (
     BadPlan,
@@ -75,7 +75,7 @@ def test_a_plan_is_shown_in_words_without_secrets_and_nothing_is_sent(
 ) -> None:
     assert run("plan", "unit.toml", twin.url) == 0
     told = capsys.readouterr().out
-    assert f"{twin.url}, {Profile()}: 4 steps, proven on a twin." in told
+    assert f"{twin.url}, {Profile()}: 4 steps, verified on a twin." in told
     assert 'Name an output\n      outputs.OUT0.name: "" -> "Pump"\n' in told
     assert "GET /stm.cgi?em4=***" in told
     assert "hidden" not in told
@@ -133,14 +133,14 @@ def test_a_change_is_taken_back_by_its_journal(
     assert "Add rule 1: when DS1 < 12 (hysteresis 1), then OUT0 on\n" in said
     assert "Delete rule 1: when DS1 < 12 (hysteresis 1), then OUT0 on\n" in said
     assert twin.settings == before
-    assert unfinished(Path("unit-journal")) == []
+    assert find_unfinished(Path("unit-journal")) == []
 
 
 def test_somebody_is_asked_and_may_say_no(
     twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("apply", "unit.toml", twin.url) == 2
-    assert "say --yes" in capsys.readouterr().err
+    assert "use --yes" in capsys.readouterr().err
     monkeypatch.setattr(apply.sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", lambda question: "n")
     assert run("apply", "unit.toml", twin.url) == 1
@@ -168,7 +168,7 @@ def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
     assert is_as_the_file_says(twin)
     capsys.readouterr()
     assert run("apply", "--resume", "--yes") == 0
-    assert capsys.readouterr().out == "Nothing is unfinished.\n"
+    assert capsys.readouterr().out == "There is no unfinished change.\n"
 
 
 @pytest.mark.parametrize(
@@ -176,12 +176,12 @@ def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
     [
         (("apply",), "Name a plan, a unit file or an inventory"),
         (("apply", "unit.toml"), "Name the units"),
-        (("apply", "unit.toml", "x", "--group", "g"), "A group is one of an inventory"),
-        (("apply", "plan.json", "south", "--yes"), "The plan is not about south"),
-        (("apply", "bad.json"), "bad.json is no plan that this version wrote"),
+        (("apply", "unit.toml", "x", "--group", "g"), "--group needs an inventory"),
+        (("apply", "plan.json", "south", "--yes"), "The plan does not include south"),
+        (("apply", "bad.json"), "bad.json is not a plan of this version"),
         (("apply", "late.json"), "late.json has the format 9"),
-        (("apply", "unit.toml", "x", "--canary", "many"), "Write a whole number"),
-        (("apply", "unit.toml", "x", "--batch", "0"), "At least one unit at a time"),
+        (("apply", "unit.toml", "x", "--canary", "many"), "is not a whole number"),
+        (("apply", "unit.toml", "x", "--batch", "0"), "write a whole number from 1"),
     ],
 )
 def test_what_cannot_be_carried_out_is_told(
@@ -303,7 +303,7 @@ def test_a_canary_that_fails_keeps_the_others_as_they_are(
         fleet[0].command("stm.cgi?oname=3Valve")
         assert run("apply", "plan.json", "--yes", "--canary", "1", "--batch", "2") == 2
         told = capsys.readouterr()
-        assert f"2 units not begun: {urls[1]}, {urls[2]}.\n" in told.out
+        assert f"2 units not started: {urls[1]}, {urls[2]}.\n" in told.out
         assert [twin.settings["outputs"][0]["name"] for twin in fleet] == ["", "", ""]
 
 
@@ -357,7 +357,7 @@ def test_a_canary_group_is_one_of_the_inventory(
     assert run(*plan) == 2
     assert "add --inventory" in capsys.readouterr().err
     assert run(*plan, "--inventory", "units.toml") == 2
-    assert "no plan for any unit of the group first" in capsys.readouterr().err
+    assert "No unit of the group first has a plan" in capsys.readouterr().err
     assert run(*plan, "--canary", "1") == 2
     assert "exclude each other" in capsys.readouterr().err
 
@@ -384,7 +384,10 @@ def test_a_plan_keeps_to_the_branches_that_are_named(
     capsys.readouterr()
     assert run("plan", "unit.toml", twin.url, "--only", "outputs,rule") == 2
     refusal = capsys.readouterr().err
-    assert "--only 'rule': did you mean rules? Allowed are, separated by commas: name," in refusal
+    assert (
+        "--only: Unknown branch 'rule'. Did you mean rules? Allowed, separated by commas: name,"
+        in refusal
+    )
     assert "mqtt" in refusal
     assert run("apply", "plan.json", "--only", "rules") == 2
     assert "use --only with `unit plan`" in capsys.readouterr().err
@@ -400,12 +403,12 @@ def test_a_plan_file_is_shown_in_full_for_the_units_that_are_named(
     capsys.readouterr()
     assert run("show", "plan.json", urls[1]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"{urls[1]}, {Profile()}: 4 steps, proven on a twin.")
+    assert shown.startswith(f"{urls[1]}, {Profile()}: 4 steps, verified on a twin.")
     assert "GET /stm.cgi?oname=0Pump" in shown
     assert urls[0] not in shown
     assert "hidden words" not in shown
     assert run("show", "plan.json", "north") == 2
-    assert "not about north" in capsys.readouterr().err
+    assert "does not include north" in capsys.readouterr().err
     assert run("show", "plan.json", "--curl", "--user", "admin", urls[1]) == 0
     assert capsys.readouterr().out.count("--user admin") == 4
 
@@ -431,7 +434,7 @@ TROUBLES = {
     "reset": (faults.reset(), NO_ANSWER),
     "garbage": (faults.garbage("answer"), NO_ANSWER),
     "status": (faults.status(500), "refused GET /stm.cgi"),
-    "sign-in": (faults.status(401), "asks for a login"),
+    "sign-in": (faults.status(401), "requires a login"),
 }
 
 
@@ -441,13 +444,13 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
 ) -> None:
     fault, sentence = TROUBLES[trouble]
     target = apply.Selection.of(two_names(), None)
-    found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
+    found = await apply.make_plans(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
     answer_s = 0.4 if fault.kind == "slow" else PATIENCE_S
     async with (
-        paced_client(twin.url, answer_s=answer_s) as client,
-        paced_client(twin.url) as patient,
+        open_paced_client(twin.url, answer_s=answer_s) as client,
+        open_paced_client(twin.url) as patient,
     ):
         with twin.fault(fault, path="/stm.cgi"):
             told = await outcome(Applier(plan, client, journal))
@@ -462,14 +465,14 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
 
 async def test_a_unit_that_reboots_meanwhile_is_gone_on_with_when_it_is_back(twin: Twin) -> None:
     target = apply.Selection.of(two_names(), None)
-    found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
+    found = await apply.make_plans(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans
     journal = ApplyJournal.begin(Path("unit-journal"), plan)
-    async with paced_client(twin.url, retry_waits_s=()) as client:
+    async with open_paced_client(twin.url, retry_waits_s=()) as client:
         twin.fault(faults.reboot("30s"))
         assert await outcome(Applier(plan, client, journal))
         await asyncio.to_thread(twin.advance, "1min")
-        assert not unfinished(Path("unit-journal"))
+        assert not find_unfinished(Path("unit-journal"))
         again = ApplyJournal.begin(Path("unit-journal"), plan)
         await Applier(plan, client, again).run()
     assert [output["name"] for output in twin.settings["outputs"][:2]] == ["Pump", "Fan"]

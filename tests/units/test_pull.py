@@ -60,10 +60,10 @@ async def test_what_cannot_be_read_is_listed(capsys: pytest.CaptureFixture[str])
     assert "  none" in report
     assert "Not read:" in report
     assert "power.POWER1-POWER6.current" in report
-    assert "Note: Leverframe shows all settings to its administrator alone" in report
+    assert "Note: Leverframe shows all settings only to its administrator" in report
     with Twin(accounts=accounts) as twin:
         assert await pull_unit(twin.url) == NOT_DONE
-        assert "asks for a login" in capsys.readouterr().err
+        assert "requires a login" in capsys.readouterr().err
 
 
 async def test_a_unit_file_says_what_was_read(
@@ -76,7 +76,7 @@ async def test_a_unit_file_says_what_was_read(
     assert text.startswith(f"# Read from {twin.url}")
     assert 'url = { secret = "http.HTTP1.url" }' in text
     assert f"Written to {out}." in report
-    assert "Confidential, and not in the file: http.HTTP1.url" in report
+    assert "Secrets that are not in the file: http.HTTP1.url" in report
     file = load_unit_file(out, need_secrets=False)
     assert file.profile == Profile("3.5", "1.49")
 
@@ -118,7 +118,7 @@ async def test_a_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("x.txt", "end it with .toml"), ("", "is there already")]
+    ("name", "why"), [("x.txt", "end the name with .toml"), ("", "already exists")]
 )
 async def test_a_file_that_cannot_be_written_is_refused_before_the_unit_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, why: str

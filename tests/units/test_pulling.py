@@ -17,7 +17,7 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin, faults
-from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, paced_client
+from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, open_paced_client
 from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import NOT_ADMINISTRATOR, UNPROVEN, pull_unit
@@ -48,7 +48,7 @@ SETTINGS: dict[str, Any] = {
 async def client_of(
     url: str, login: UnitLogin | None = None, answer_s: float = PATIENCE_S
 ) -> AsyncIterator[PacedClient]:
-    async with paced_client(
+    async with open_paced_client(
         url, login, paced=False, answer_s=answer_s, retry_waits_s=SOON
     ) as client:
         yield client
@@ -120,7 +120,7 @@ async def test_an_account_that_is_no_administrator_is_told_so() -> None:
     assert NOT_ADMINISTRATOR in found.remarks
     assert found.why_unread("email.host")
     # A file for the administrator, and nothing else.
-    assert "/xml/st.xml is not there (status 403)" in str(found.why_unread("access.required"))
+    assert "/xml/st.xml does not exist (status 403)" in str(found.why_unread("access.required"))
     assert found.settings.outputs[0].return_time == 90
 
 
@@ -199,7 +199,7 @@ async def test_a_unit_that_restarts_meanwhile_is_read_again() -> None:
         unit.files["/json/status.json"] = msgspec.json.encode(
             {**msgspec.json.decode(files["/json/status.json"]), "uptimeHours": "2", **before}
         )
-        with pytest.raises(UnusableAnswer, match="restarts again and again"):
+        with pytest.raises(UnusableAnswer, match="restarts repeatedly"):
             await pulled(unit.url)
         assert len(unit.asked) - asked > 2 * asked
     assert calm.settings.outputs[0].return_time == 90
@@ -235,7 +235,7 @@ async def test_what_a_unit_writes_does_nothing_to_a_terminal() -> None:
 async def test_what_is_no_unit_is_told() -> None:
     for files in ({}, {"/json/status.json": {"a": "b"}}, {"/api/settings": b"{}"}):
         async with served_files(files) as unit:
-            with pytest.raises(UnusableAnswer, match="is no unit"):
+            with pytest.raises(UnusableAnswer, match="is not a unit"):
                 await pulled(unit.url)
 
 
@@ -271,7 +271,7 @@ async def test_another_release_of_leverframe_is_read_as_far_as_it_goes() -> None
     assert found.why_unread("power.1.unit") is None
     assert "does not allow" in str(found.why_unread("outputs.1.return_time"))
     assert found.settings.outputs[1].return_time == 0
-    assert any("1.99 is not known" in remark for remark in found.remarks)
+    assert any("1.99 is unknown" in remark for remark in found.remarks)
     assert any("novelty" in remark for remark in found.remarks)
 
 

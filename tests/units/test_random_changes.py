@@ -12,7 +12,12 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, leaves
 from leverframe.profile import Profile
-from leverframe.units.apply_journal import ApplyJournal, plan_beside, reopened, unfinished
+from leverframe.units.apply_journal import (
+    ApplyJournal,
+    find_unfinished,
+    plan_beside,
+    reopen_journal,
+)
 from leverframe.units.applying import Applier
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.pulling import pull_unit
@@ -34,8 +39,8 @@ def random_tree(profile: Profile, random: Random) -> Settings:
 async def applied_with_kills(unit: ToldTwin, folder: Path) -> None:
     """Go on with what is unfinished until it is done, however often it is killed."""
     for _ in range(MAX_ROUNDS):
-        (path,) = unfinished(folder)
-        journal = reopened(path)
+        (path,) = find_unfinished(folder)
+        journal = reopen_journal(path)
         try:
             await Applier(plan_beside(path), unit.client(), journal).run()
             return

@@ -13,7 +13,7 @@ from leverframe.engine.tree import difference
 from leverframe.profile import Profile
 from leverframe.recording.unit_client import unit_client
 from leverframe.testing import Twin, faults
-from leverframe.units.client import PacedClient, UnitAnswer, paced_client
+from leverframe.units.client import PacedClient, UnitAnswer, open_paced_client
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from tests.units.unit_server import served_files
@@ -27,7 +27,7 @@ def files_of_unit(name: str) -> dict[str, Any]:
 
 
 async def pulled(files: dict[str, Any]) -> PulledUnit:
-    async with served_files(files) as unit, paced_client(unit.url, paced=False) as client:
+    async with served_files(files) as unit, open_paced_client(unit.url, paced=False) as client:
         return await pull_unit(client)
 
 
@@ -83,7 +83,7 @@ async def test_a_variant_is_taken_as_its_kin_and_its_unknown_keys_are_told() -> 
         **{f"modbus_mapping.{place}.slot": 1 for place in range(30)},
         **{f"modbus_mapping.{place}.reading": place for place in range(1, 30)},
     }
-    assert unit.why_unread("rules") == "/xml/eve2.xml is not there (status 404)"
+    assert unit.why_unread("rules") == "/xml/eve2.xml does not exist (status 404)"
 
 
 @pytest.mark.parametrize("software", ["1.82", "2.00", "beta"])
@@ -124,7 +124,7 @@ async def test_settings_of_before_and_after_a_restart_are_never_mixed() -> None:
 async def test_a_unit_that_restarts_is_waited_for() -> None:
     with Twin(settings={"outputs.0.name": "Pump"}) as twin:
         twin.reboot(takes="5s")
-        async with paced_client(twin.url, paced=False, retry_waits_s=(0.02,) * 200) as client:
+        async with open_paced_client(twin.url, paced=False, retry_waits_s=(0.02,) * 200) as client:
             reading = asyncio.create_task(pull_unit(client))
             await asyncio.to_thread(twin.advance, "6s")
             assert (await reading).settings.outputs[0].name == "Pump"

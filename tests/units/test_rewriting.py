@@ -188,7 +188,7 @@ def test_what_an_included_file_says_against_it_is_refused(tmp_path: Path) -> Non
     written(tmp_path, '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n', "common.toml")
     path = written(tmp_path, 'include = ["common.toml"]\n')
     settings = with_value(load_unit_file(path).settings, "rules", ())
-    with pytest.raises(BadUnitFile, match=r"rules\.1\.source would not be as it is read"):
+    with pytest.raises(BadUnitFile, match=r"rules\.1\.source would differ from the unit"):
         save_unit_file(path, settings, NEWEST)
     assert path.read_text(encoding="utf-8") == 'include = ["common.toml"]\n'
 

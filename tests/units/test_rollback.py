@@ -10,7 +10,7 @@ from leverframe.command_line.entry import carry_out
 from leverframe.engine.tree import difference, leaves
 from leverframe.profile import Profile
 from leverframe.testing import Fleet, Twin, faults
-from leverframe.units.apply_journal import ApplyJournal, unfinished
+from leverframe.units.apply_journal import ApplyJournal, find_unfinished
 from leverframe.units.applying import Applier
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.pulling import pull_unit
@@ -76,7 +76,7 @@ def test_a_password_that_was_replaced_is_named_by_the_plan_and_listed_by_the_rol
     assert run("rollback", *journals(), "--yes") == 1
     assert capsys.readouterr().out.endswith(
         f"{twin.url}: rolled back, except for:\n"
-        "   -  email.password: No journal holds what it was before; set it again.\n"
+        "   -  email.password: No journal contains its previous value; set it yourself.\n"
     )
     assert names(twin) == ["", ""]
 
@@ -92,7 +92,7 @@ def test_an_address_that_holds_a_key_is_in_no_journal_and_is_listed(
     assert "no rollback can restore http.HTTP1.url" in capsys.readouterr().out
     assert "example.org" not in "".join(path.read_text() for path in journals())
     assert run("rollback", journals()[-1], "--yes") == 1
-    assert "http.HTTP1.url is not reached. No journal holds" in capsys.readouterr().out
+    assert "http.HTTP1.url is not reached. No journal contains" in capsys.readouterr().out
     # The first change began with the factory setting, which is known.
     assert run("rollback", JOURNALS, "--yes") == 0
     assert twin.controller.engine.settings.http[0].url == ""
@@ -160,7 +160,7 @@ def test_a_folder_is_rolled_back_with_one_command_and_a_unit_that_is_gone_stops_
     # The unit that was gone is left; several journals mean the same as their folder.
     assert run("rollback", *journals(), "--yes") == 0
     told = capsys.readouterr()
-    assert "Rolled back before, and left out: 3.\n" in told.out
+    assert "Already rolled back, and skipped: 3.\n" in told.out
     assert told.out.endswith(f"{urls[2]}: done.\n")
     assert names(fleet[2]) == ["", ""]
     assert run("rollback", JOURNALS, "--yes") == 0
@@ -178,7 +178,7 @@ def test_a_rollback_that_was_interrupted_is_resumed_in_place_of_its_change(
         with twin.fault(faults.status(500), path="/stm.cgi"):
             assert run("rollback", JOURNALS, "--yes") == 2
     # The second rollback takes the place of the first.
-    assert unfinished(JOURNALS) == journals()[2:]
+    assert find_unfinished(JOURNALS) == journals()[2:]
     capsys.readouterr()
     assert run("apply", "--resume", "--yes") == 1
     assert "rolled back, except for:\n   -  email.password:" in capsys.readouterr().out
@@ -204,7 +204,7 @@ def test_a_change_that_sent_nothing_is_not_rolled_back(
     assert run("apply", "plan.json", "--yes") == 2
     capsys.readouterr()
     assert run("rollback", *journals(), "--yes") == 0
-    assert "nothing was sent; nothing to roll back." in capsys.readouterr().out
+    assert "nothing was sent, so there is nothing to roll back." in capsys.readouterr().out
     assert run("rollback", JOURNALS, "--yes") == 0
     assert capsys.readouterr().out == "No change is left to roll back.\n"
     assert twin.settings["outputs"][3]["name"] == "Valve"
@@ -214,7 +214,7 @@ def test_what_is_no_journal_is_refused_and_stops_no_unit(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("rollback", "nowhere", "--yes") == 2
-    assert "There is no journal nowhere" in capsys.readouterr().err
+    assert "Journal nowhere does not exist" in capsys.readouterr().err
     Path("empty").mkdir()
     assert run("rollback", "empty", "--yes") == 2
     assert "There is no journal (*.jsonl) in empty." in capsys.readouterr().err

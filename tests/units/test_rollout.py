@@ -68,11 +68,11 @@ async def test_somebody_is_asked_after_the_canaries(answer: bool, begun: str) ->
     asked: list[int] = []
     bench = Bench()
 
-    def may_go_on(left: int) -> bool:
+    def may_continue(left: int) -> bool:
         asked.append(left)
         return answer
 
-    await roll_out(UNITS, bench.apply, canaries=UNITS[:2], may_go_on=may_go_on)
+    await roll_out(UNITS, bench.apply, canaries=UNITS[:2], may_continue=may_continue)
     assert (asked, "".join(bench.begun)) == ([4], begun)
 
 
@@ -81,7 +81,7 @@ async def test_nobody_is_asked_where_all_are_canaries() -> None:
         raise AssertionError
 
     ask: Callable[[int], bool] = refuse
-    assert len(await roll_out(UNITS, Bench().apply, canaries=UNITS, may_go_on=ask)) == 6
+    assert len(await roll_out(UNITS, Bench().apply, canaries=UNITS, may_continue=ask)) == 6
 
 
 async def test_a_mistake_of_the_program_is_not_taken_for_a_stop() -> None:

@@ -9,9 +9,9 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import difference, is_confidential, leaves
 from leverframe.profile import Profile
 from leverframe.testing import Twin
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.loading import load_unit_file
-from leverframe.units.pull import written
+from leverframe.units.pull import write_pulled
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from tests.effort import some_of
@@ -21,7 +21,7 @@ from tests.units.test_pulling import EXISTING
 
 async def pulled_twin(profile: Profile, settings: dict[str, object], by_files: bool) -> PulledUnit:
     with Twin(hw=profile.hw, sw=profile.sw, settings=settings) as twin:
-        async with paced_client(twin.url, paced=False) as client:
+        async with open_paced_client(twin.url, paced=False) as client:
             return await pull_unit(client, by_files=by_files)
 
 
@@ -41,7 +41,7 @@ async def test_settings_arrive_as_far_as_each_step_can_hold_them(
     }
     first = await pulled_twin(source, given, by_files)
     file = tmp_path / "unit.toml"
-    written(first, file)
+    write_pulled(first, file)
     said, _ = load_unit_file(file, need_secrets=False).for_version(target)
     wanted = said.over(defaults(target))
     second = await pulled_twin(

@@ -13,7 +13,7 @@ from leverframe.servers.discovery.discovery import DiscoveryServer
 from leverframe.testing import LoopTwin, Twin, faults
 from leverframe.units import find
 from leverframe.units.find import find_units
-from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
+from leverframe.units.heard_units import HeardUnit, broadcast_request, hear_announced
 from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.named_addresses import (
     MAX_ADDRESSES,
@@ -79,7 +79,7 @@ async def test_the_question_is_answered_with_name_mac_and_versions() -> None:
         server = DiscoveryServer(twin.controller, name="Cellar", mac=MAC, http_port=8081)
         server.start(port=port)
         try:
-            (heard,) = await ask_everybody([ALL], port, listen_s=0.3)
+            (heard,) = await broadcast_request([ALL], port, listen_s=0.3)
         finally:
             await server.close()
     assert heard == HeardUnit(heard.address, "Cellar", MAC, "3.5", "1.49")
@@ -109,12 +109,12 @@ async def test_an_answer_that_is_none_is_left_out(answer: bytes) -> None:
             await loop.sock_sendto(liar, answer, asking)
 
         lying = asyncio.create_task(lie())
-        assert await ask_everybody([HERE], port, listen_s=0.2) == []
+        assert await broadcast_request([HERE], port, listen_s=0.2) == []
         await lying
 
 
 async def test_a_machine_without_a_network_hears_nobody() -> None:
-    assert await ask_everybody(["not an address"], free_port(), listen_s=0.05) == []
+    assert await broadcast_request(["not an address"], free_port(), listen_s=0.05) == []
 
 
 @pytest.mark.thorough
@@ -171,7 +171,7 @@ async def test_who_asks_for_a_login_is_told_without_one_and_read_with_one() -> N
         assert unit.sign_in
         assert unit.software == "1.75"
         (wrong,) = await found(twin.url, login=UnitLogin("admin", "another password"))
-        assert "does not take the login" in wrong.trouble
+        assert "rejects the login" in wrong.trouble
         assert not wrong.software
 
 
@@ -179,7 +179,7 @@ async def test_something_else_at_an_address_is_told_as_no_unit() -> None:
     async with Twin() as twin:
         with twin.fault(faults.garbage()):
             (other,) = await found(twin.url)
-    assert "not as a unit" in other.trouble
+    assert "not like a unit" in other.trouble
     assert not other.mac
 
 
@@ -220,18 +220,18 @@ async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[
         told = capsys.readouterr()
         assert "address" in told.out
         assert MAC in told.out
-        assert "told by several" in told.err
+        assert "Several addresses show" in told.err
         assert await find_units([twin.url], None, None, 1.0, None, True, True, None) == 0
         (line,) = capsys.readouterr().out.splitlines()
         unit = msgspec.json.decode(line)
         assert (unit["mac"], unit["name"], unit["sign_in"]) == (MAC, "Cellar", False)
         with twin.fault(faults.garbage()):
             await find_units([twin.url], None, None, 1.0, None, True, False, None)
-        assert "not as a unit" in capsys.readouterr().out
+        assert "not like a unit" in capsys.readouterr().out
     assert (
         await find_units([f"{HERE}:{free_port()}"], None, None, 1.0, None, True, False, None) == 1
     )
-    assert "No unit was found." in capsys.readouterr().out
+    assert "No units were found." in capsys.readouterr().out
 
 
 async def test_who_is_heard_both_ways_is_told_once(
@@ -246,7 +246,7 @@ async def test_who_is_heard_both_ways_is_told_once(
         async def announced(listen_s: float) -> list[HeardUnit]:
             return [HeardUnit("http://192.0.2.1", "Cellar", MAC, *versions)]
 
-        monkeypatch.setattr(find, "ask_everybody", answered)
+        monkeypatch.setattr(find, "broadcast_request", answered)
         monkeypatch.setattr(find, "hear_announced", announced)
         assert await find_units([], None, None, 1.0, None, True, True, None) == 0
     (line,) = capsys.readouterr().out.splitlines()

@@ -12,7 +12,7 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from tests.effort import some_of
 from tests.units.plain_front import Fate, PlainFront, plain_front
 from tests.units.unit_files import written
@@ -46,8 +46,8 @@ def keys_interrupt() -> Iterator[None]:
 def front(twin: Twin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlainFront]:
     """Serve a unit with two rules."""
     monkeypatch.chdir(tmp_path)
-    impatient = partial(paced_client, retry_waits_s=())
-    monkeypatch.setattr("leverframe.units.apply.paced_client", impatient)
+    impatient = partial(open_paced_client, retry_waits_s=())
+    monkeypatch.setattr("leverframe.units.apply.open_paced_client", impatient)
     twin.reset()
     for place, rule in enumerate(("10*0*6000*0*0*1", "11*0*3000*0*0*0")):
         twin.command(f"/inpa.cgi?event={place}*{rule}*0*0*0*0*0*1")
@@ -106,7 +106,7 @@ def test_lost_unit_says_which_rule_may_be_off(
     assert run("apply", "unit.toml", front.url, "--yes") == 2
     said = capsys.readouterr().err
     assert "Rule 1 may be off: when DS1 >= 60, then OUT1 on." in said
-    assert "Step 2 may be carried out or not." in said
+    assert "Step 2 may or may not have been carried out." in said
     front.fate = lambda *_: None
     assert carry_out([*commands_in(said)[0], "--yes"]) == 0
     assert (references(twin), is_on(twin)) == ([55.0, 30.0], [True, True])
@@ -126,7 +126,7 @@ def test_interruption_ends_with_a_sentence_and_its_own_status(
     assert run("apply", "unit.toml", front.url, "--yes") == 130
     shown = capsys.readouterr()
     assert "interrupted. Rule 1 is off now: when DS1 >= 60, then OUT1 on." in shown.err
-    assert "Step 3 may be carried out or not." in shown.err
+    assert "Step 3 may or may not have been carried out." in shown.err
     assert "Traceback" not in shown.err
     front.fate = lambda *_: None
     assert carry_out([*commands_in(shown.err)[0], "--yes"]) == 0

@@ -111,5 +111,5 @@ def test_of_many_names_the_first_ones_are_shown() -> None:
 
 def test_results_count_the_units_that_are_done_and_not_begun() -> None:
     results = [*(RolledOut(name, "") for name in "abc"), RolledOut("d", "", is_begun=False)]
-    assert list(results_in_words(results, {})) == ["3 units done: a, b, c.", "d: not begun."]
+    assert list(results_in_words(results, {})) == ["3 units done: a, b, c.", "d: not started."]
     assert list(results_in_words(results, {}, verbose=True))[:2] == ["a: done.", "b: done."]

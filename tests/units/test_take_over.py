@@ -133,10 +133,10 @@ async def test_meters_go_on_where_they_stood(tmp_path: Path) -> None:
 async def test_nothing_is_overwritten(tmp_path: Path) -> None:
     async with Twin(mac=MAC) as twin:
         await taken(twin, tmp_path)
-        with pytest.raises(CannotTakeOver, match="name another file"):
+        with pytest.raises(CannotTakeOver, match="choose another file"):
             await taken(twin, tmp_path)
         (tmp_path / "cellar.toml").unlink()
-        with pytest.raises(CannotTakeOver, match="name a new folder"):
+        with pytest.raises(CannotTakeOver, match="choose a new folder"):
             await taken(twin, tmp_path)
 
 
@@ -155,7 +155,7 @@ async def test_the_account_that_signed_in_is_taken_over(
         assert access.admin.name == "owner"
         assert await Passwords().right(access.admin.password, "a long password")
     told = capsys.readouterr().out
-    assert "the one that you signed in with" in told
+    assert "the account that you signed in with" in told
     assert "a long password" not in told + (tmp_path / "cellar.toml").read_text()
 
 
@@ -215,7 +215,7 @@ async def test_a_unit_file_tells_the_accounts_that_the_unit_does_not_show(
         assert await Passwords().right(accounts[name], PASSWORDS[key])
     assert settings.email.password == PASSWORDS["MAIL"]
     assert settings.outputs[0].name == "Pump"
-    assert "note: outputs.OUT0.name is as the unit shows it" in told
+    assert "note: outputs.OUT0.name is taken from the unit" in told
     assert not [line for line in told.splitlines() if line.startswith("not taken over: access")]
     # What the file told is no change to bring to the unit, and no file shows a secret.
     (plan,) = read_plans(plan_file)
@@ -267,7 +267,7 @@ async def test_what_was_changed_meanwhile_is_planned_for_the_unit(
     assert done == 0
     new = {change.path: change.new for step in plan.steps for change in step.changes}
     assert new == {"outputs.0.name": "Well", "outputs.2.name": "Heater"}
-    assert "outputs.OUT2.name was changed on the unit, too" in told
+    assert "outputs.OUT2.name was also changed on the unit" in told
     assert "outputs.OUT1.name" not in told
 
 

@@ -15,7 +15,7 @@ from leverframe.units.unit_comparison import (
     ComparedUnit,
     NotComparable,
     UnitDifference,
-    compared,
+    compare_units,
 )
 from tests.random_settings import random_settings
 from tests.units.unit_files import PROFILES
@@ -38,13 +38,13 @@ def changed(**values: object) -> Settings:
 
 
 def told(first: Settings, second: Settings) -> list[str]:
-    return [str(one) for one in compared(side(first), side(second, "b")).differences]
+    return [str(one) for one in compare_units(side(first), side(second, "b")).differences]
 
 
 @pytest.mark.parametrize("profile", [NEWEST, OLDER, HW30], ids=str)
 def test_a_unit_is_the_same_as_itself(profile: Profile) -> None:
     settings = random_settings(profile, Random(str(profile)), 120)
-    assert compared(side(settings), side(settings)).is_same
+    assert compare_units(side(settings), side(settings)).is_same
 
 
 def test_what_differs_is_told_in_words() -> None:
@@ -60,7 +60,7 @@ def test_what_differs_is_told_in_words() -> None:
 
 def test_secrets_are_named_and_not_shown() -> None:
     first = changed(mqtt__password="hush", http__0__url="example.org/hush")
-    result = compared(side(first), side(defaults(NEWEST)))
+    result = compare_units(side(first), side(defaults(NEWEST)))
     assert [str(one) for one in result.differences] == [
         "HTTP1 url: (secret) -> nothing",
         "mqtt password: (secret) -> nothing",
@@ -147,19 +147,22 @@ def test_the_same_settings_in_two_versions_differ_only_by_what_one_cannot_hold(
         (side(settings), side(carried.settings, "b")),
         (side(carried.settings, "b"), side(settings)),
     ):
-        result = compared(first, second)
+        result = compare_units(first, second)
         # Going back finds nothing that the newer one could not hold: those are differences.
         assert len(result.cannot_hold) + len(result.differences) <= 2 * len(
             carried.not_carried_over
         )
-    assert compared(side(defaults(NEWEST)), side(defaults(target), "b")).is_same
+    assert compare_units(side(defaults(NEWEST)), side(defaults(target), "b")).is_same
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_units_of_any_versions_are_compared_both_ways(seed: int) -> None:
     random = Random(seed)
     first, second = (random_settings(one, random, 40) for one in random.sample(PROFILES, k=2))
-    there, back = compared(side(first), side(second, "b")), compared(side(second, "b"), side(first))
+    there, back = (
+        compare_units(side(first), side(second, "b")),
+        compare_units(side(second, "b"), side(first)),
+    )
     assert not there.is_same
     assert {one.key for one in there.cannot_hold} == {one.key for one in back.cannot_hold}
     assert {one.key for one in there.differences} == {one.key for one in back.differences}
@@ -167,21 +170,24 @@ def test_units_of_any_versions_are_compared_both_ways(seed: int) -> None:
 
 def test_what_a_version_cannot_hold_is_told() -> None:
     rules = (Rule(source="DS1", reference=1.0, action="ENABLE PID", enabled=True),)
-    result = compared(side(changed(rules=rules)), side(defaults(HW30), "b"))
+    result = compare_units(side(changed(rules=rules)), side(defaults(HW30), "b"))
     assert not result.is_same
     (lost,) = [*result.cannot_hold, *result.differences]
     assert "rule" in str(lost)
-    (one,) = compared(
+    (one,) = compare_units(
         side(changed(modbus_devices__0__name="x")), side(defaults(HW30), "b")
     ).differences
-    assert str(one) == 'custom1 name: "x" -> nothing (HW 3.0 SW 1.58a cannot hold the other)'
+    assert (
+        str(one)
+        == 'custom1 name: "x" -> nothing (HW 3.0 SW 1.58a does not support the other value)'
+    )
 
 
 def test_what_a_side_cannot_tell_is_no_difference() -> None:
     first = changed(email__host="mail.example", rules=(Rule(permanent=True),))
     unread = {"email": "no file shows it", "rules.0.permanent": "no file shows it"}
     second = side(changed(rules=(Rule(),)), "b", unread=unread)
-    for result in (compared(side(first), second), compared(second, side(first))):
+    for result in (compare_units(side(first), second), compare_units(second, side(first))):
         assert result.is_same
         assert result.cannot_tell == (
             CannotTell("b", ("email", "rules.1.permanent"), "no file shows it"),
@@ -190,20 +196,20 @@ def test_what_a_side_cannot_tell_is_no_difference() -> None:
 
 def test_what_was_read_with_loss_is_told_so() -> None:
     lossy = {"outputs.0.name": "it is cut"}
-    result = compared(
+    result = compare_units(
         side(changed(outputs__0__name="Pump")), side(defaults(NEWEST), "b", lossy=lossy)
     )
-    assert [one.note for one in result.differences] == ["b tells it with loss: it is cut"]
+    assert [one.note for one in result.differences] == ["b shows it incompletely: it is cut"]
 
 
 def test_settings_that_no_version_allows_cannot_be_compared() -> None:
     nonsense = changed(pwm__0__duty=900)
     with pytest.raises(NotComparable, match="a: The backup contains a value for pwm"):
-        compared(side(nonsense), side(defaults(HW30), "b"))
+        compare_units(side(nonsense), side(defaults(HW30), "b"))
 
 
 def test_a_comparison_of_units_that_differ_a_lot_is_short() -> None:
-    result: UnitDifference = compared(
+    result: UnitDifference = compare_units(
         side(changed(outputs__0__name="x")), side(defaults(Profile("3.5", "1.10")), "b")
     )
     assert len(result.differences) + len(result.cannot_hold) == 1

@@ -81,7 +81,7 @@ def test_a_rule_has_the_place_that_its_number_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["emial", "outputs.OUT9", "name.x", "rules.1.nothing"])
 def test_an_unknown_part_that_is_unread_is_told(key: str, tmp_path: Path) -> None:
     (told,) = mistakes(written(tmp_path, f'complete = true\nunread = ["{key}"]\n'))
-    assert told == f"unit.toml, line 2: unread: {key} is no key."
+    assert told == f"unit.toml, line 2: unread: unknown key {key}."
 
 
 def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ("[pwm.9]", "Unknown key `pwm.9`. Allowed: PWM0, PWM1, PWM2, PWM3."),
         ("outputs = 3", "outputs must be a table, such as [outputs]."),
         ("outputs.OUT0 = 3", "outputs.OUT0 must be a table, such as [outputs.OUT0]."),
-        ("[profile]", "The version is written as hardware and software."),
+        ("[profile]", "Write hardware and software instead of version."),
         ("[outputs.OUT0]\nname = 1", "outputs.OUT0.name must be a text."),
         ('[pwm.PWM0]\nduty = "much"', "pwm.PWM0.duty must be a whole number."),
         ("[pwm.PWM0]\nduty = 200", "must be a whole number from 0 to 100 in HW 3.9 SW 1.75, not"),
@@ -164,17 +164,20 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ('[schedule.1]\nvalue = "up"', "schedule.1.value must be one of off, on, reverse."),
         ('[schedule.1]\naction = "OUT9"', "HW 3.9 SW 1.75 has no action 'OUT9' there."),
         ('[schedule.1]\nname = "a name that is long"', "has no such time, date, days or name"),
-        ('[rules]\n1 = "when it rains"', "rules.1 is no rule; write it like"),
+        ('[rules]\n1 = "when it rains"', "rules.1 is not a rule; write it like"),
         ('[rules.1]\nsource = "DS9"', "rules.1: HW 3.9 SW 1.75 has no source 'DS9' there."),
         ('[email]\npassword = "hush"', "email.password is a secret, which does not stand in"),
         ('[email]\npassword = { env = "NOT_SET" }', "environment variable NOT_SET, which is not"),
         (
             '[email]\npassword = { secret = "no" }',
-            "email.password refers to the secret 'no', which no secrets file holds",
+            "email.password refers to the secret 'no', which is not in any secrets file",
         ),
-        ('[email]\nport = { env = "HOME" }', "email.port is no secret; write it here, or ${name}"),
+        (
+            '[email]\nport = { env = "HOME" }',
+            "email.port is not a secret; write its value here, or ${name}",
+        ),
         ("values = { a = [1] }", "values must be a table such as"),
-        ('[outputs.OUT0]\nname = "${zone}"', "uses ${zone}, which has no value; give it as values"),
+        ('[outputs.OUT0]\nname = "${zone}"', "uses ${zone}, which has no value; set it in"),
         ('[access.admin]\nname = ""', "access.admin.name must be a text: 1 to 31 characters."),
         (
             '[access.users.1]\nname = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"',
@@ -279,7 +282,10 @@ def test_included_files_come_first_and_what_includes_them_wins(tmp_path: Path) -
 def test_a_circle_of_includes_is_told(tmp_path: Path) -> None:
     written(tmp_path, 'name = "x"\ninclude = ["unit.toml"]\n', "common.toml")
     (told,) = mistakes(written(tmp_path, 'include = [\n  "common.toml",\n]\n'))
-    assert told == "common.toml, line 2: unit.toml includes itself in the end; leave it out."
+    assert (
+        told == "common.toml, line 2: unit.toml includes itself, directly or through another file;"
+        " remove this include."
+    )
 
 
 def test_more_includes_than_anybody_needs_are_told(tmp_path: Path) -> None:
@@ -309,13 +315,13 @@ def test_secrets_come_from_the_environment_or_a_file_for_its_owner_alone(
         password = { secret = "broker" }
         """,
     )
-    assert "others can read it; chmod 600" in mistakes(path)[0]
+    assert "other users can read it; run chmod 600" in mistakes(path)[0]
     kept.chmod(0o600)
     settings = load_unit_file(path).settings
     assert settings.email.password == "from environment"
     assert settings.mqtt.password == "from file"
     kept.write_text("broker = 3\n", encoding="utf-8")
-    assert "broker must be a text" in mistakes(path)[0]
+    assert "broker must be a string" in mistakes(path)[0]
 
 
 def test_a_password_that_no_account_can_have_is_told_and_not_shown(

@@ -10,7 +10,7 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.testing import Twin, faults
-from leverframe.units.apply_journal import unfinished
+from leverframe.units.apply_journal import find_unfinished
 from leverframe.units.unit_lock import CannotLock, UnitHeld, refuse_held, unit_held
 from leverframe.units.unit_plan import read_plans
 from tests.units.empty_plan import empty_plan
@@ -69,9 +69,8 @@ def test_a_unit_with_another_mac_than_the_inventory_lists_gets_no_plan_and_no_co
     write_inventory(front, OTHER_MAC)
     for words in (("plan", "units.toml"), ("apply", "units.toml", "--yes")):
         assert run(*words) == 2
-        assert (
-            f"north: Another unit answers at {front.url}: it has the MAC address {MAC}, not "
-            in (capsys.readouterr().err)
+        assert f"north: Another unit answers at {front.url}: its MAC address is {MAC}, not " in (
+            capsys.readouterr().err
         )
     # The plan was made without the inventory, and is sent with it.
     assert run("plan", "names.toml", front.url, "--out", "plan.json") == 0
@@ -87,9 +86,9 @@ def test_a_unit_that_was_swapped_since_the_plan_gets_nothing(
     assert run("plan", "names.toml", front.url, "--out", "plan.json") == 0
     front.unit = other
     assert run("apply", "plan.json", "--yes") == 2
-    assert f"it has the MAC address {OTHER_MAC}, not {MAC}." in capsys.readouterr().err
+    assert f"its MAC address is {OTHER_MAC}, not {MAC}." in capsys.readouterr().err
     assert front.commands == []
-    assert unfinished(JOURNALS) == []
+    assert find_unfinished(JOURNALS) == []
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,7 @@ def test_a_unit_that_has_another_version_in_the_middle_gets_nothing_more(
 
     front.fate = upgrade
     assert run("apply", "names.toml", front.url, "--yes") == 2
-    assert "SW 1.60 now, and the plan was made for HW 3.9 SW 1.75: nothing was sent after 1" in (
+    assert "SW 1.60 now, but the plan was made for HW 3.9 SW 1.75: nothing was sent after 1" in (
         capsys.readouterr().err
     )
     assert len(front.commands) == 1
@@ -191,7 +190,7 @@ def test_switching_sign_in_on_for_an_open_unit_is_read_back_with_the_new_account
     assert (access.required, access.admin.name, names(twin)) == (True, "keeper", ["Pump", "Fan"])
     # The way back needs the account, and then goes the other way.
     assert run("rollback", JOURNALS, "--yes") == 2
-    assert "asks for a login; name an account with --user" in capsys.readouterr().err
+    assert "requires a login; add --user" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", io.StringIO("of the keeper\n"))
     assert run("rollback", JOURNALS, "--user", "keeper", "--yes") == 1
     assert "rolled back, except for:\n   -  access.admin.password:" in capsys.readouterr().out
@@ -204,7 +203,10 @@ def test_sign_in_is_not_switched_on_where_nothing_could_be_read_back_after_that(
 ) -> None:
     Path("sign-in.toml").write_text("[access]\nrequired = true\n")
     assert run("apply", "sign-in.toml", front.url, "--yes") == 2
-    assert "the password of admin; name the account with --user admin." in capsys.readouterr().err
+    assert (
+        "the password of admin no setting could be read back; add --user admin."
+        in capsys.readouterr().err
+    )
     assert front.commands == []
 
 

@@ -15,7 +15,7 @@ from leverframe.units.applying import Applier
 from leverframe.units.loading import load_unit_file
 from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import describe_steps, plan_in_words
-from leverframe.units.pull import written as pulled_to_file
+from leverframe.units.pull import write_pulled as pulled_to_file
 from leverframe.units.pulling import pull_unit
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_plan import UnitPlan, read_plans, write_plans

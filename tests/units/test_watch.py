@@ -83,7 +83,7 @@ def test_the_inventory_orders_the_watch(tmp_path: Path, monkeypatch: pytest.Monk
             '[watch]\npassword = { env = "NO_SUCH" }',
             "watch.password refers to the environment variable NO_SUCH",
         ),
-        ('[watch.email]\nhost = "a"', "watch.email lacks recipient"),
+        ('[watch.email]\nhost = "a"', "watch.email has no recipient"),
         ('[watch.http]\nurl = "ftp://x/secret-token"', "watch.http.url must be"),
         ('[watch.mqtt]\nhost = "a"\nport = 0', "watch.mqtt.port must be"),
         ('[watch.sms]\nnumber = "1"', "sms"),
@@ -134,7 +134,7 @@ async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"port": 70000}, "no port 70000"),
+        ({"port": 70000}, "Port 70000 is out of range"),
         ({"host": "0.0.0.0"}, "configure a password"),
         ({"host": "0.0.0.0", "password": "short"}, "at least 12"),
     ],
@@ -152,7 +152,7 @@ async def test_a_watch_that_would_not_be_safe_does_not_begin(
 async def test_an_inventory_without_units_is_not_watched(tmp_path: Path) -> None:
     empty = tmp_path / "empty.toml"
     empty.write_text("[units]\n")
-    with pytest.raises(ErrorForPeople, match=r"empty\.toml names no unit"):
+    with pytest.raises(ErrorForPeople, match=r"empty\.toml contains no units"):
         await watch(empty, 0, True, None, False)
 
 
@@ -160,7 +160,7 @@ async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     async with Twin() as twin:
         port = int(twin.url.rpartition(":")[2])
         units = (WatchedUnit("cellar", twin.url),)
-        with pytest.raises(CannotListen, match="taken by another program"):
+        with pytest.raises(CannotListen, match="in use by another program"):
             await serve_watch(WatchOrder(units, tmp_path / "data", port=port), asyncio.Event())
 
 
@@ -231,7 +231,7 @@ async def test_one_look_tells_how_each_unit_is(
         assert '   -  outputs.OUT0.name is nothing, not "Pump"' in told
         await twin.acommand("/stm.cgi?oname=0Pump")
         assert await watch(path, 0, True, None, False) == 0
-        assert capsys.readouterr().out == "cellar, HW 3.5 SW 1.49: as it should be.\n"
+        assert capsys.readouterr().out == "cellar, HW 3.5 SW 1.49: no problems.\n"
         assert await watch(path, 0, True, None, True) == 0
         assert msgspec.json.decode(capsys.readouterr().out)["drift"] == []
     assert not (tmp_path / "watch").exists()

@@ -201,7 +201,7 @@ async def test_a_unit_is_compared_planned_and_changed_by_the_plan_that_was_shown
         apply = f"/api/units/apply?unit=cellar&plan={plan['key']}"
         assert (await bench.json(apply, "POST", **signed))["steps"] == 1
         assert (await bench.ask("/api/units/plan?unit=cellar", "POST", **signed)).status == 409
-        await bench.changes.finished("cellar")
+        await bench.changes.wait_until_done("cellar")
         (unit,) = (await bench.json("/api/units", **signed))["units"]
         assert unit["progress"] == {"done": 1, "steps": 1, "is_over": True, "trouble": ""}
         assert twin.settings["outputs"][0]["name"] == "Pump"
@@ -218,7 +218,7 @@ async def test_a_unit_that_was_changed_since_is_left_alone(
         plan = await bench.json("/api/units/plan?unit=cellar", "POST", **signed)
         await twin.acommand("/stm.cgi?oname=1Lamp")
         await bench.json(f"/api/units/apply?unit=cellar&plan={plan['key']}", "POST", **signed)
-        await bench.changes.finished("cellar")
+        await bench.changes.wait_until_done("cellar")
         assert bench.changes.progress["cellar"].trouble
         assert twin.settings["outputs"][0]["name"] == ""
         # What was begun elsewhere has to be ended first.

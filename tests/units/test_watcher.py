@@ -115,7 +115,7 @@ async def test_a_dead_unit_has_no_findings_and_no_drift() -> None:
             with unit.fault(faults.status(500)):
                 for _ in range(2):
                     health = await bench.look()
-                    shown = health.shown()
+                    shown = health.public_fields()
                     assert list(shown["troubles"]) == [ANSWER]
                     assert (shown["drift"], shown["differences"]) == (None, None)
                     assert (shown["findings"], shown["uptime_s"]) == ([], None)
@@ -301,7 +301,7 @@ async def test_a_sensor_that_is_gone_is_told_and_its_return_too() -> None:
         as_real_unit(unit)
         await unit.asense(DS1=20.0, DS2=30.0)
         async with watching(WatchedUnit("cellar", unit.url)) as bench:
-            for kind in ({}, {"lost DS1": "DS1 has no value any more."}):
+            for kind in ({}, {"lost DS1": "DS1 no longer has a value."}):
                 await unit.aadvance(LOOK_S)
                 assert (await bench.look()).troubles == kind
                 unit.unplug("DS1")

@@ -1,6 +1,6 @@
-"""The command line: a table of commands, the parser made from it, and the way in.
+"""The command line: a table of commands, the parser built from it, and the entry point.
 
-`table` says what there is to type, and which function does each task; the function is imported when
-its task is run, so that no command waits for what others need. Help, the reference page, the man
-page and shell completion are made from the same table.
+`table` lists the commands with the function of each task. The function is imported when its task
+runs, so that no command waits for imports of another. Help, the reference page, the man page and
+shell completion are built from the same table.
 """

@@ -1,4 +1,4 @@
-"""The flags by which commands take their configuration, made from the keys themselves."""
+"""The configuration options of commands, built from the configuration keys."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from leverframe.config import Config, read_config
 from leverframe.config.described import Key, keys
 from leverframe.config.sources import Sources
 
-#: The groups of the help, each with its keys in the order of the help.
+#: The groups of options in the help, each with its keys in order.
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "network": (
         *("host", "port", "hosts", "proxies", "redirect_port", "modbus_port", "snmp_port"),
@@ -43,7 +43,7 @@ def add_config(
         metavar="FILE",
         type=Path,
         required=required,
-        help="TOML file with the configuration; leverframe config example prints one",
+        help="TOML file with the configuration; `leverframe config example` prints an example",
     )
     known = {key.name: key for key in keys()}
     if only is not None:
@@ -80,9 +80,9 @@ def sources_of(options: argparse.Namespace) -> Sources:
 
 
 def _flags(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what flags say of the configuration; other arguments may have names of keys, too."""
-    taken = options.task.config.keys
-    return {name: value for name, value in vars(options).items() if taken is None or name in taken}
+    """Return the configuration keys set by options; other arguments may have the same names."""
+    used = options.task.config.keys
+    return {name: value for name, value in vars(options).items() if used is None or name in used}
 
 
 def folder_of(options: argparse.Namespace) -> Path:

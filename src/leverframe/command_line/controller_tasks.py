@@ -1,4 +1,4 @@
-"""What is done with one controller: run, simulated, recorded, asked what would be."""
+"""Commands for one controller: run, simulate, what-if, record, replay, commands, passwd."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from leverframe.command_line.task import (
     DATA,
     FOR_HOW_LONG,
     VERSION,
-    TakenConfig,
+    ConfigUse,
     Task,
     argument,
     step,
@@ -30,17 +30,17 @@ RUN = Task(
         ),
     ),
     """\
-Run one controller. It answers the HTTP commands of its version on the given address, keeps its
-settings in a data folder, and simulates its board unless told otherwise.
+Run one controller. It serves the HTTP commands of its version on the configured address and stores
+its settings in a data folder. The board is simulated by default.
 
   leverframe run                                  http://127.0.0.1:8080/, newest version
-  leverframe run --port 8081 --data cellar        a second one, with a memory of its own
-  leverframe run --config cellar.toml             the same, told by a file
+  leverframe run --port 8081 --data cellar        a second controller with its own data folder
+  leverframe run --config cellar.toml             the same, configured by a file
   leverframe run --hw 3.0 --sw 1.58a --data old   an older unit
   leverframe run --virtual-time                   time stands still until /sim.cgi?advance=SECONDS
 
 Every option is also a key of the file (--virtual-time: virtual_time = true) and an environment
-variable (LEVERFRAME_VIRTUAL_TIME=true). Options win over variables, variables over the file.
+variable (LEVERFRAME_VIRTUAL_TIME=true). Options override variables; variables override the file.
 """,
     config=ALL_KEYS,
 )
@@ -52,18 +52,18 @@ SIMULATE = Task(
     (
         argument("scenario", metavar="SCENARIO.toml", type=Path),
         FOR_HOW_LONG,
-        argument("--csv", metavar="FILE", type=Path, help="record values to this file"),
+        argument("--csv", metavar="FILE", type=Path, help="write readings to this CSV file"),
         argument(
             "--step",
             dest="step_s",
             metavar="TIME",
             type=step,
-            help="record at every step instead of at every change",
+            help="write a row at every step instead of at every change, like 60s",
         ),
     ),
     """\
-Run a controller through a scenario on virtual time: print what happened and why, and record
-readings. The same scenario always gives the same result.
+Run a controller through a scenario on virtual time, print what happened and why, and record
+readings. The same scenario always produces the same result.
 
   leverframe simulate examples/greenhouse.toml --for 24h
   leverframe simulate examples/tank.toml --for 7d --csv tank.csv --step 60s
@@ -80,7 +80,7 @@ WHAT_IF = Task(
             metavar="FILE",
             type=Path,
             required=True,
-            help="the commands to try, one in a line, like /outs.cgi?out0=1",
+            help="file with the commands to try, one per line, like /outs.cgi?out0=1",
         ),
         argument(
             "--for",
@@ -95,103 +95,109 @@ WHAT_IF = Task(
             dest="scenario",
             metavar="SCENARIO.toml",
             type=Path,
-            help="let the plants of this scenario give their readings",
+            help="take readings from the simulated plants of this scenario",
         ),
         argument("--json", action="store_true", help="print one JSON object"),
     ),
     """\
-Copy a controller that is stopped twice, carry out commands on one copy, let both live ahead on
-virtual time, and show what differs between their journals. Nothing is changed. The readings of the
-last hours come again, as they were recorded.
+Make two copies of a stopped controller, carry out commands on one of them, run both ahead on
+virtual time, and show where their journals differ. The controller itself is not changed. Recorded
+readings of the last hours are replayed. For a running controller, use /api/what-if.
 
   leverframe what-if --data cellar --commands change.txt --for 24h
   leverframe what-if --data cellar --commands change.txt --for 7d --plants greenhouse.toml
-
-The exit code is 0 where nothing differs and 1 where something does. For a controller that runs
-there is /api/what-if.
 """,
-    config=TakenConfig(("data", "timezone")),
+    config=ConfigUse(("data", "timezone")),
+    exit_status="0 if the journals are equal, 1 if they differ",
 )
 
 RECORD = Task(
     "record",
     "recording.record:record",
-    "record what a client and a unit say to each other",
+    "record the exchanges between a client and a unit",
     (
-        argument("unit", metavar="URL", help="the unit, like http://192.168.1.10"),
-        argument("--out", metavar="FILE", type=Path, required=True, help="the new recording"),
+        argument("unit", metavar="URL", help="URL of the unit, like http://192.168.1.10"),
+        argument(
+            "--out", metavar="FILE", type=Path, required=True, help="write the recording here"
+        ),
         argument(
             "--port",
             type=int,
             default=0,
             metavar="PORT",
-            help="the loopback port to listen on (default: any that is free)",
+            help="loopback port to listen on (default: any free port)",
         ),
         CA_FILE,
         AS_JSON,
     ),
     """\
-Stand between a client and a unit, real or a twin, and write every exchange down, one JSON object a
-line. The first line that is printed tells the loopback address that the client has to use instead
-of the unit's. Passwords, logins, cookies and other secrets are masked before anything is written.
+Proxy requests from a client to a unit, real or a twin, and record every exchange as JSON Lines. The
+first line of output shows the loopback address that the client must use instead of the unit's.
+Passwords, logins, cookies and other secrets are masked before anything is written.
 
   leverframe record http://192.168.1.10 --out session.jsonl
   leverframe replay session.jsonl --against http://127.0.0.1:8080
-  leverframe run --recorded session.jsonl     answers what the version does not know as recorded
+  leverframe run --recorded session.jsonl     use recorded answers for unknown requests
 """,
 )
 
 REPLAY = Task(
     "replay",
     "recording.replay:replay",
-    "send a recording to another unit and tell what is different; ends with 1 if anything is",
+    "replay a recording against another unit and show the differences",
     (
-        argument("recording", metavar="RECORDING", type=Path, help="made by leverframe record"),
         argument(
-            "--against", metavar="URL", required=True, help="the unit, like http://127.0.0.1:8080"
+            "recording", metavar="RECORDING", type=Path, help="written by `leverframe record`"
+        ),
+        argument(
+            "--against",
+            metavar="URL",
+            required=True,
+            help="URL of the unit, like http://127.0.0.1:8080",
         ),
         argument(
             "--exclude",
             metavar="KEY,KEY",
             action="append",
             default=[],
-            help="keys that do not count, besides time, uptime, mac, sname and ports",
+            help="keys to ignore, in addition to time, uptime, mac, sname and ports",
         ),
         argument(
             "--strict",
             action="store_true",
-            help="count also what always differs, such as time and mac",
+            help="also compare keys that always differ, such as time and mac",
         ),
         argument(
             "--tolerance",
             metavar="NUMBER",
             default="0",
-            help="how far numbers may be apart, like 0.5 or 2%% (default 0)",
+            help="allowed difference between numbers, like 0.5 or 2%% (default 0)",
         ),
         argument(
             "--pace",
             choices=("fast", "recorded", "virtual"),
             default="fast",
-            help="fast, with the recorded pauses, or moving the virtual time of a twin by them "
-            "(default fast)",
+            help="fast: no pauses; recorded: the recorded pauses; virtual: advance the virtual "
+            "time of a twin by them (default fast)",
         ),
         argument(
             "--user",
             metavar="NAME",
-            help="sign in where the recorded client did; the password is asked for",
+            help="sign in where the recorded client did; the password is prompted for",
         ),
         CA_FILE,
         AS_JSON,
     ),
     """\
-Send the requests of a recording to a unit, real or a twin, and compare the answers by what they
-mean: keys of JSON and XML in any order, numbers within a tolerance. Keys that always differ, such
-as time, uptime and mac, are named and not counted. Requests whose secrets were masked are not sent.
+Send the requests of a recording to a unit, real or a twin, and compare the answers by meaning: keys
+of JSON and XML in any order, numbers within a tolerance. Keys that always differ, such as time,
+uptime and mac, are listed but not counted. Requests with masked secrets are not sent.
 
   leverframe replay session.jsonl --against http://127.0.0.1:8080
   leverframe replay session.jsonl --against http://192.168.1.11 --tolerance 2% --exclude vin,temp
   leverframe replay session.jsonl --against http://127.0.0.1:8080 --pace virtual
 """,
+    exit_status="0 if the answers are equal, 1 if they differ, 2 if the replay failed",
 )
 
 LIST_COMMANDS = Task(
@@ -202,6 +208,7 @@ LIST_COMMANDS = Task(
         argument("word", nargs="?", help="only commands that contain this word"),
         *VERSION,
     ),
+    exit_status="0 if a command was found, 1 if not",
 )
 
 PASSWD = Task(
@@ -209,33 +216,34 @@ PASSWD = Task(
     "fleet.node_passwd:change_password",
     "set a password while the controller or node is stopped",
     (
-        argument("account", nargs="?", help="its name (default: the administrator)"),
-        argument("--generate", action="store_true", help="make a random password and show it"),
+        argument("account", nargs="?", help="name of the account (default: the administrator)"),
+        argument("--generate", action="store_true", help="generate a password and print it"),
         argument(
             "--controller",
             metavar="NAME",
-            help="in the folder of a node: an account of this controller (default: of the node)",
+            help="in a node's folder: an account of this controller (default: of the node)",
         ),
         argument(
             "--database",
             metavar="WHERE",
-            help="of a node that shares one: as for `fleet run`, where no file names it",
+            help="shared database of the node, as for `fleet run`, if no file names it",
         ),
-        argument("--node", metavar="NAME", help="its name there (default: the machine's)"),
+        argument(
+            "--node", metavar="NAME", help="name of the node there (default: the machine's name)"
+        ),
     ),
     """\
-Set the password of an account; the controller requires sign-in from then on. The password is asked
-for, or read from standard input. The controller must be stopped. In the folder of a node that is
-stopped, or with its fleet file, it is an account of the node itself, or with --controller one of
-that controller.
+Set the password of an account; the controller requires sign-in from then on. The password is
+prompted for, or read from standard input. The controller must be stopped. With the folder or fleet
+file of a stopped node, the account is one of the node, or with --controller of that controller.
 
   leverframe passwd --data cellar
-  leverframe passwd --data house                          the administrator of a node
-  leverframe passwd --data house --controller cellar      the administrator of its controller cellar
-  leverframe passwd --config fleet.toml                   the administrator of the node of a file
+  leverframe passwd --data house                          administrator of a node
+  leverframe passwd --data house --controller cellar      administrator of its controller cellar
+  leverframe passwd --config fleet.toml                   administrator of the node of a fleet file
 
-Where nodes share a database, one administrator is that of all: of these only the one whose file or
-folder is named must be stopped.
+Nodes that share a database have one administrator. Only the node of the named file or folder must
+be stopped; the other nodes may run.
 """,
     config=DATA,
 )

@@ -1,6 +1,6 @@
-"""The run of a command line, and the report of what went wrong.
+"""Run a command line and report errors.
 
-This is the one place where an error for people becomes a line on the error output and an exit code.
+This is the one place where an error for people becomes a line on standard error and an exit status.
 """
 
 import errno
@@ -17,42 +17,42 @@ from leverframe.command_line.configured import config_of, folder_of, sources_of
 from leverframe.command_line.parser import OneLineParser, command_line_parser
 from leverframe.command_line.task import Task
 from leverframe.errors import ErrorForPeople
-from leverframe.exit_codes import DONE, INTERRUPTED, NOBODY_READS, NOT_DONE
+from leverframe.exit_codes import DONE, INTERRUPTED, NOT_DONE, OUTPUT_CLOSED
 from leverframe.plain_text import print_lines, print_warnings
 
 
 def _client_of(options: Namespace) -> Any:
-    made = _named("fleet.node_client:CommandLineClient")
-    return made(options.node, options.user, options.ca_file)
+    client = _load("fleet.node_client:CommandLineClient")
+    return client(options.node, options.user, options.ca_file)
 
 
-#: Parameters that are made from several options.
-MADE: dict[str, Callable[[Namespace], Any]] = {
+#: Parameters that are built from several options.
+BUILT: dict[str, Callable[[Namespace], Any]] = {
     "config": config_of,
     "sources": sources_of,
     "data_folder": folder_of,
     "client": _client_of,
 }
-#: What the parser notes, and what a client is made from.
-_NOT_GIVEN = ("parser", "task", "is_asked", "node", "user", "ca_file")
+#: Values that the parser sets itself, and those from which a client is built.
+_NOT_ARGUMENTS = ("parser", "task", "is_help", "node", "user", "ca_file")
 _ADVICE = {
     errno.ENOENT: "check the name",
-    errno.EACCES: "use an account that may, or another place",
-    errno.EPERM: "use an account that may, or another place",
+    errno.EACCES: "use an account with access, or choose another path",
+    errno.EPERM: "use an account with access, or choose another path",
     errno.EEXIST: "choose another name, or remove it first",
-    errno.ENOSPC: "make room there, or choose another place",
-    errno.EDQUOT: "make room there, or choose another place",
-    errno.EROFS: "choose a place that can be written",
-    errno.EISDIR: "name a file",
-    errno.ENOTDIR: "name a folder",
-    errno.ELOOP: "the links lead in a circle; name what they should lead to",
+    errno.ENOSPC: "free some space there, or choose another path",
+    errno.EDQUOT: "free some space there, or choose another path",
+    errno.EROFS: "choose a writable path",
+    errno.EISDIR: "use the path of a file",
+    errno.ENOTDIR: "use the path of a folder",
+    errno.ELOOP: "the symbolic links form a loop; use the path of the file itself",
 }
-#: Faults of the disk, not of the program, even where Python does not say of which file.
+#: Disk errors, not faults of the program, even where Python does not report the file.
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def carry_out(arguments: Sequence[str] | None) -> int:
-    """Run a command line; return the exit code."""
+    """Run a command line; return the exit status."""
     sys.excepthook = _print_fault
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = command_line_parser(arguments)
@@ -65,7 +65,7 @@ def carry_out(arguments: Sequence[str] | None) -> int:
         options.parser.check(options.task.needed, options)
     try:
         result = _run(options.task, options)
-        # Here, where a full disk can still be reported.
+        # Flush here, where a full disk can still be reported.
         _flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -73,62 +73,62 @@ def carry_out(arguments: Sequence[str] | None) -> int:
         return _print_mistake(_in_arguments(error, options.parser))
     except BrokenPipeError:
         _drop_output()
-        return NOBODY_READS
+        return OUTPUT_CLOSED
     except OSError as error:
         if not _is_for_people(error):
             raise
         _drop_output()
-        return _print_mistake(_of_a_file(error))
+        return _print_mistake(_describe_file_error(error))
     return result
 
 
 def _run(task: Task, options: Namespace) -> int:
     """Call the function of a task with the options that its parameters name."""
-    function = _named(task.function)
+    function = _load(task.function)
     if "logging" in sys.modules:
-        _named("process.logs:make_unconfigured_logs_printable")()
+        _load("process.logs:make_unconfigured_logs_printable")()
     parameters = inspect.signature(function).parameters
     values = {
         **vars(options),
-        **{name: make(options) for name, make in MADE.items() if name in parameters},
-        "given": {
-            name: value
-            for name, value in vars(options).items()
-            if name not in parameters and name not in _NOT_GIVEN
-        },
+        **{name: build(options) for name, build in BUILT.items() if name in parameters},
+    }
+    remaining = {
+        name: value
+        for name, value in vars(options).items()
+        if name not in parameters and name not in _NOT_ARGUMENTS
     }
     try:
-        result = function(**{name: values[name] for name in parameters})
+        result = function(**{name: values.get(name, remaining) for name in parameters})
     finally:
         if "client" in parameters:
             values["client"].close()
     if inspect.iscoroutine(result):
-        # Imported here: it takes a third of the time of a command that does without.
+        # Imported here: it would add half to the run time of a command that does not need it.
         import asyncio
 
         result = asyncio.run(result)
     return DONE if result is None else int(result)
 
 
-def _named(place: str) -> Any:
-    """Return what is at `package.module:name` below `leverframe`, loaded when it is needed."""
+def _load(place: str) -> Any:
+    """Import and return `package.module:name` below `leverframe`."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"leverframe.{module}"), name)
 
 
 def _in_arguments(error: ErrorForPeople, parser: OneLineParser) -> str:
-    """Return the text of an error, with the field that it is about as it is written here."""
+    """Return the text of an error with its field in the spelling of the command line."""
     text, about = str(error), f"Field {error.field}: "
     if error.field is None or not text.startswith(about):
         return text
-    # Lists of an API have names in the plural; options that are given again have not.
-    shown = parser.shown(error.field) or parser.shown(error.field.removesuffix("s"))
-    return text if shown is None else f"{shown}: {text.removeprefix(about)}"
+    # Lists in the API have plural names; repeatable options have singular names.
+    spelled = parser.spell(error.field) or parser.spell(error.field.removesuffix("s"))
+    return text if spelled is None else f"{spelled}: {text.removeprefix(about)}"
 
 
 def _show_help(parser: OneLineParser, options: Namespace) -> int:
-    """Show the help that was asked for, or that of a command line without a command or task."""
-    if not options.is_asked:
+    """Show the requested help, or that of a command line without a command or task."""
+    if not options.is_help:
         options.parser.print_help(sys.stderr)
         return NOT_DONE
     parser.parse_args([*options.words, "--help"])
@@ -141,14 +141,14 @@ def _is_for_people(error: OSError) -> bool:
     )
 
 
-def _of_a_file(error: OSError) -> str:
+def _describe_file_error(error: OSError) -> str:
     advice = _ADVICE.get(error.errno or 0)
     tail = f"; {advice}." if advice else "."
     return f"{error.filename or 'Writing failed'}: {error.strerror}{tail}"
 
 
 def _drop_output() -> None:
-    """Discard output that cannot be written: Python would try again at exit, and complain."""
+    """Discard output that cannot be written: Python would retry at exit and print an error."""
     try:
         _flush()
     except OSError:
@@ -156,7 +156,7 @@ def _drop_output() -> None:
 
 
 def _flush() -> None:
-    # There is none in a program that was started with it closed.
+    # It is None if the program was started with standard output closed.
     if sys.stdout is not None:
         sys.stdout.flush()
 
@@ -164,7 +164,7 @@ def _flush() -> None:
 def _print_fault(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Print where the program failed; the text of an error may be that of a unit."""
+    """Print the traceback, made printable: the text of an error may come from a unit."""
     import traceback
 
     for part in traceback.format_exception(kind, error, trace):

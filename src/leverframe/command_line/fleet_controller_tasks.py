@@ -1,39 +1,39 @@
-"""Tasks of `leverframe fleet` that concern the controllers of a node."""
+"""Tasks of `leverframe fleet` for the controllers of a node."""
 
 from pathlib import Path
 
 from leverframe.command_line.fleet_arguments import (
     LABEL,
-    MADE_NAME,
     MEMBER,
     MEMBERS,
+    NAME_PATTERN,
     NEW_TAG,
     NODE_JSON,
     OPEN,
     TAG,
 )
-from leverframe.command_line.task import Needed, Task, argument, filled, several
+from leverframe.command_line.task import Needed, Task, argument, non_empty, several
 
-#: As a node takes it: what is false is not said to it.
-NOT_WANTED = "0"
+#: The node's API expects "0" for a check that is off; options that are not given are not sent.
+OFF = "0"
 FIRST = argument(
     "--first",
     type=int,
     default=1,
     metavar="NUMBER",
-    help="the number of the first (default 1)",
+    help="number of the first controller (default 1)",
 )
 NEW_PLACES = (
     argument(
         "--address",
         metavar="ADDRESS",
-        help="an address for the first; the others have the next ones",
+        help="address of the first controller; each further controller gets the next address",
     ),
     argument(
         "--port",
         type=int,
         metavar="PORT",
-        help="a port for the first; the others have the next ones",
+        help="port of the first controller; each further controller gets the next port",
     ),
 )
 
@@ -41,19 +41,27 @@ CONTROLLER_TASKS = (
     Task(
         "add",
         "fleet.commands:add_controllers",
-        "make controllers",
+        "create controllers",
         (
-            argument("--name", metavar="NAME", required=True, type=filled, help=MADE_NAME),
-            argument("--count", type=int, default=1, metavar="NUMBER", help="how many"),
+            argument("--name", metavar="NAME", required=True, type=non_empty, help=NAME_PATTERN),
+            argument(
+                "--count",
+                type=int,
+                default=1,
+                metavar="NUMBER",
+                help="number of controllers (default 1)",
+            ),
             FIRST,
-            argument("--template", metavar="FILE", type=Path, help="a backup that they begin with"),
+            argument(
+                "--template", metavar="FILE", type=Path, help="backup with the initial settings"
+            ),
             argument("--hw", metavar="VERSION", help="hardware version"),
             argument("--sw", metavar="VERSION", help="software version"),
             NEW_TAG,
             *NEW_PLACES,
-            argument("--tenant", metavar="TENANT", help="whose they are"),
+            argument("--tenant", metavar="TENANT", help="tenant that owns them"),
             OPEN,
-            argument("--dry-run", action="store_true", help="only say whether it can be done"),
+            argument("--dry-run", action="store_true", help="only check; create nothing"),
             *NODE_JSON,
         ),
     ),
@@ -72,9 +80,9 @@ CONTROLLER_TASKS = (
     Task(
         "remove",
         "fleet.commands:remove_controllers",
-        "remove controllers with all that is stored of them",
+        "remove controllers and all their stored data",
         (
-            argument("name", metavar="NAME", nargs="*", type=filled, help="controllers"),
+            argument("name", metavar="NAME", nargs="*", type=non_empty, help="controllers"),
             TAG,
             *NODE_JSON,
         ),
@@ -83,60 +91,61 @@ CONTROLLER_TASKS = (
     Task(
         "rename",
         "fleet.commands:rename_controller",
-        "give a controller another name",
-        (MEMBER, argument("to", metavar="NEW_NAME", type=filled), *NODE_JSON),
+        "rename a controller",
+        (MEMBER, argument("to", metavar="NEW_NAME", type=non_empty), *NODE_JSON),
     ),
     Task(
         "place",
         "fleet.commands:place_controllers",
-        "give controllers addresses or ports of their own, or take them away",
+        "assign controllers their own addresses or ports, or remove them",
         (
-            argument("names", metavar="NAME", nargs="+", type=filled, help="controllers"),
+            argument("names", metavar="NAME", nargs="+", type=non_empty, help="controllers"),
             argument(
                 "--address",
                 metavar="ADDRESS",
-                help="of the first, the others have the next ones; none takes away what they have",
+                help="address of the first, counted up for the rest; none removes them",
             ),
             argument(
                 "--port",
                 type=int,
                 metavar="PORT",
-                help="of the first, the others have the next ones; 0 takes away what they have",
+                help="port of the first, counted up for the rest; 0 removes them",
             ),
             *NODE_JSON,
         ),
         """\
-Give a controller that is there an address or a port at which it alone answers. It goes on with what
-it does; its connections end. Where the fleet file names it, the file says where it is. Of several,
-one after the other is given its place; where one cannot have it, those before it have theirs. One
-that did not start is started at its new place.
+Assign an existing controller its own address or port. It keeps running; its connections are closed.
+A place in the fleet file takes precedence. Controllers are placed one after the other. If a place
+cannot be used, the task stops there and the controllers before it keep their new places. A
+controller that failed to start is started at its new place.
 """,
         needed=Needed(("address", "port")),
     ),
     Task(
         "start",
         "fleet.commands:start_controllers_again",
-        "try again to start controllers that did not start; ends with 1 if some still do not",
+        "retry controllers that failed to start",
         (
             argument(
                 "names",
                 metavar="NAME",
                 nargs="*",
-                type=filled,
-                help="controllers; without a name all that did not start",
+                type=non_empty,
+                help="controllers (default: all that failed to start)",
             ),
             *NODE_JSON,
         ),
+        exit_status="0 if all of them started, 1 if any failed again",
     ),
     Task(
         "tag",
         "fleet.commands:tag_controllers",
-        "give tags to controllers, or take them away",
+        "add tags to controllers, or remove them",
         (
             MEMBERS,
             TAG,
-            several("--add", "TAG", "give them this tag"),
-            several("--remove", "TAG", "take this tag from them"),
+            several("--add", "TAG", "add this tag; repeat for several tags"),
+            several("--remove", "TAG", "remove this tag; repeat for several tags"),
             *NODE_JSON,
         ),
         needed=Needed(("add", "remove")),
@@ -144,31 +153,34 @@ that did not start is started at its new place.
     Task(
         "send",
         "fleet.commands:send_command",
-        "carry out a command on many controllers; ends with 1 if some refuse it",
+        "send a command to many controllers",
         (
             argument(
                 "command",
                 metavar="COMMAND",
-                type=filled,
-                help="like 'outs.cgi?out0=1'; a body stands behind a space",
+                type=non_empty,
+                help="like 'outs.cgi?out0=1'; append a body after a space",
             ),
             MEMBERS,
             TAG,
             argument(
-                "--dry-run", action="store_true", help="change nothing; say who would refuse it"
+                "--dry-run",
+                action="store_true",
+                help="change nothing; list controllers that would reject it",
             ),
             argument(
                 "--all-or-none",
                 action="store_true",
-                help="change nothing if one of them refuses it",
+                help="change nothing if any controller rejects it",
             ),
             *NODE_JSON,
         ),
+        exit_status="0 if all controllers accepted the command, 1 if any rejected it",
     ),
     Task(
         "rollout",
         "fleet.rollout_commands:roll_out",
-        "change many controllers in groups, with a way back; ends with 1 if some failed",
+        "change many controllers in groups, with rollback",
         (
             argument(
                 "what",
@@ -183,89 +195,104 @@ that did not start is started at its new place.
                 "id",
                 metavar="ID",
                 nargs="?",
-                help="of the roll-out; plan makes one itself",
+                help="ID of the roll-out; plan assigns a new one",
             ),
             argument(
                 "--command",
                 metavar="COMMAND",
                 action="append",
                 default=[],
-                help="plan: like 'stm.cgi?oname=0Pump'; several are one change",
+                help="plan: like 'stm.cgi?oname=0Pump'; repeat for several commands",
             ),
-            argument("--template", metavar="FILE", type=Path, help="plan: a backup to take over"),
+            argument(
+                "--template", metavar="FILE", type=Path, help="plan: backup with the new settings"
+            ),
             argument(
                 "--name",
                 action="append",
                 default=[],
                 metavar="NAME",
-                help="plan: only this controller; may be given several times",
+                help="plan: only this controller; repeat for several controllers",
             ),
             TAG,
             argument(
                 "--groups",
                 metavar="SIZES",
-                help="plan: like 1,10%%,rest (default: all at once)",
+                help="plan: group sizes, like 1,10%%,rest (default: one group)",
             ),
             argument(
                 "--success",
                 metavar="PERCENT",
                 type=float,
-                help="plan: how much of a group must have done it to go on (default 100)",
+                help="plan: share of a group that must succeed before the next (default 100)",
             ),
             argument(
                 "--errors",
                 metavar="NUMBER",
-                help="plan: so many failures stop it, like 3, 5%% or none (default 10%%)",
+                help="plan: number of failures that stop it, like 3, 5%% or none (default 10%%)",
             ),
-            argument("--pause", metavar="TIME", help="plan: after each group, like 10m"),
+            argument("--pause", metavar="TIME", help="plan: pause after each group, like 10m"),
             argument(
                 "--no-health-check",
                 dest="check_health",
                 action="store_const",
-                const=NOT_WANTED,
-                help="plan: do not look for new findings after each group",
+                const=OFF,
+                help="plan: do not check health after each group",
             ),
             argument(
                 "--no-snapshot",
                 dest="snapshot",
                 action="store_const",
-                const=NOT_WANTED,
-                help="plan: without a way back",
+                const=OFF,
+                help="plan: take no snapshot; `undo` is then not possible",
             ),
-            argument("--dry-run", action="store_true", help="plan: only say who would refuse"),
+            argument(
+                "--dry-run",
+                action="store_true",
+                help="plan: only list controllers that would reject it",
+            ),
             *NODE_JSON,
         ),
         """\
-Change many controllers in groups that follow each other. A plan is tried on all controllers, and
-changes nothing until it is started. Each controller does it once, also when the node is killed on
-the way: the next start goes on. `undo` gives those that were changed the settings they had before.
+Change many controllers, one group after the other. A plan is first tried on copies of all
+controllers and changes nothing until it is started. Each controller applies the change exactly
+once; an interrupted roll-out resumes when the node restarts. `undo` restores the previous settings
+of the controllers that were changed.
 """,
+        exit_status="0 if every controller succeeded, 1 if any failed",
     ),
     Task(
         "drift",
         "fleet.rollout_commands:show_drift",
-        "tell in what controllers differ from a template; ends with 1 if some do",
+        "show how controllers differ from a template",
         (
-            argument("--template", metavar="FILE", type=Path, required=True, help="a backup"),
+            argument(
+                "--template",
+                metavar="FILE",
+                type=Path,
+                required=True,
+                help="backup to compare with",
+            ),
             MEMBERS,
             TAG,
             *NODE_JSON,
         ),
+        exit_status="0 if no controller differs, 1 if any does",
     ),
     Task(
         "changes",
         "fleet.rollout_commands:show_changes",
-        "tell who changed what on which controller, newest first",
+        "list changes with account and controller, newest first",
         (
             MEMBERS,
             TAG,
-            argument("--by", metavar="ACCOUNT", help="only what this account has changed"),
+            argument("--by", metavar="ACCOUNT", help="only changes made by this account"),
             argument(
                 "--since",
                 metavar="TIME",
-                help="like 24h, or a moment like 2026-03-29T03:00, by the time zone of the node",
+                help="age like 24h, or time like 2026-03-29T03:00 in the time zone of the node",
             ),
-            argument("--count", metavar="NUMBER", type=int, help="how many (default 200)"),
+            argument("--count", metavar="NUMBER", type=int, help="number of changes (default 200)"),
             *NODE_JSON,
         ),
     ),
@@ -275,19 +302,22 @@ the way: the next start goes on. `undo` gives those that were changed the settin
         "move the virtual time of all controllers together",
         (
             argument(
-                "duration", nargs="?", metavar="TIME", type=filled, help="like 90s, 1h30m or 7d"
+                "duration", nargs="?", metavar="TIME", type=non_empty, help="like 90s, 1h30m or 7d"
             ),
             argument(
                 "--to",
                 metavar="MOMENT",
-                type=filled,
-                help="to a moment like 2026-03-29T03:00, by the time zone of the node",
+                type=non_empty,
+                help="to a time like 2026-03-29T03:00 in the time zone of the node",
             ),
-            argument("--step", action="store_true", help="to the next moment at which one is due"),
+            argument("--step", action="store_true", help="to the next event due on any controller"),
             argument(
-                "--rate", type=float, metavar="NUMBER", help="let it run, seconds in a second"
+                "--rate",
+                type=float,
+                metavar="NUMBER",
+                help="let it run at this number of virtual seconds per second",
             ),
-            argument("--freeze", action="store_true", help="let it stand still again"),
+            argument("--freeze", action="store_true", help="stop it again"),
             TAG,
             *NODE_JSON,
         ),
@@ -296,35 +326,41 @@ the way: the next start goes on. `undo` gives those that were changed the settin
     Task(
         "snapshot",
         "fleet.snapshot_commands:take_snapshot_of",
-        "take a snapshot of controllers, which is kept with the node",
+        "take a snapshot of controllers, stored by the node",
         (LABEL, MEMBERS, TAG, *NODE_JSON),
     ),
     Task(
         "snapshots",
         "fleet.snapshot_commands:list_snapshots",
-        "list snapshots: label, when taken, of how many controllers",
+        "list snapshots with label, time and number of controllers",
         NODE_JSON,
     ),
     Task(
         "remove-snapshot",
         "fleet.snapshot_commands:remove_snapshot",
-        "remove a snapshot; the controllers stay as they are",
+        "remove a snapshot; controllers are not changed",
         (LABEL, *NODE_JSON),
     ),
     Task(
         "restore",
         "fleet.snapshot_commands:restore_snapshot",
-        "let controllers go on from a snapshot, or start anew with it",
+        "restore controllers from a snapshot",
         (LABEL, MEMBERS, TAG, *NODE_JSON),
     ),
     Task(
         "fork",
         "fleet.commands:fork_controller",
-        "make controllers that go on from where another one is",
+        "create copies of a controller with its present state",
         (
             MEMBER,
-            argument("to", metavar="NEW_NAME", type=filled, help=MADE_NAME),
-            argument("--count", type=int, default=1, metavar="NUMBER", help="how many"),
+            argument("to", metavar="NEW_NAME", type=non_empty, help=NAME_PATTERN),
+            argument(
+                "--count",
+                type=int,
+                default=1,
+                metavar="NUMBER",
+                help="number of copies (default 1)",
+            ),
             FIRST,
             NEW_TAG,
             *NEW_PLACES,
@@ -334,9 +370,11 @@ the way: the next start goes on. `undo` gives those that were changed the settin
     Task(
         "fault",
         "fleet.commands:set_faults",
-        "set a fault on controllers, or end all with none",
+        "simulate a fault on controllers, or clear all faults with none",
         (
-            argument("fault", metavar="FAULT", type=filled, help="like 'slow*delay:5s', or none"),
+            argument(
+                "fault", metavar="FAULT", type=non_empty, help="like 'slow*delay:5s', or none"
+            ),
             MEMBERS,
             TAG,
             argument(
@@ -344,7 +382,7 @@ the way: the next start goes on. `undo` gives those that were changed the settin
                 type=int,
                 default=0,
                 metavar="NUMBER",
-                help="what chance is made from, for each another one (default 0)",
+                help="random seed; each controller derives its own (default 0)",
             ),
             *NODE_JSON,
         ),
@@ -352,7 +390,7 @@ the way: the next start goes on. `undo` gives those that were changed the settin
     Task(
         "export",
         "fleet.commands:export_controllers",
-        "write a fleet file and the settings of controllers, without secrets",
+        "export a fleet file and the settings of controllers, without secrets",
         (
             argument("folder", metavar="FOLDER", type=Path, help="a new folder"),
             MEMBERS,

@@ -7,11 +7,11 @@ from leverframe.command_line.task import Group
 
 FLEET = Group(
     "fleet",
-    "run many controllers in one process, and what is done to them together",
+    "run and manage many controllers in one process",
     """\
-Many controllers in one process, a node: each has a name, at which it answers (NAME.localhost), and
-may have an address of 127.0.0.0/8 or a port of its own. What concerns many ends with 1 where some
-of them refuse it, and tells which and why.
+Run and manage many controllers in one process, a node. Each controller is available under its name
+(NAME.localhost) and can have its own port or its own address in 127.0.0.0/8. Bulk commands exit
+with status 1 if any controller rejects them, and list each one with the reason.
 
   leverframe fleet run --virtual-time                          an empty node on port 8080
   leverframe fleet add --count 1000 --template greenhouse.toml --name 'gh-{n}' --tag north

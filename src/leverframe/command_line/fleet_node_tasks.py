@@ -1,11 +1,11 @@
-"""Tasks of `leverframe fleet` that run a node, and what nodes share."""
+"""Tasks of `leverframe fleet` that run a node, and those for nodes that share a database."""
 
 from leverframe.command_line.fleet_arguments import DATABASE, MEMBER, NODE, NODE_JSON
 from leverframe.command_line.task import (
     AS_JSON,
     FOR_HOW_LONG,
     ONLY_FILE,
-    TakenConfig,
+    ConfigUse,
     Task,
     argument,
 )
@@ -14,14 +14,16 @@ NODE_TASKS = (
     Task(
         "run",
         "fleet.serve:run_fleet",
-        "run a node with the controllers of a file and those that were added",
+        "run a node with the controllers of a fleet file and those added later",
         description="""\
-Run a node. The file has keys of `leverframe run` that concern all controllers, and each controller
-as a [[controllers]] table: name, tags, hw, sw, settings (a backup to begin with), address, port,
-board, tenant, and keys for devices, files and networks of the machine, such as serial_port. A
-mistake in one controller is reported with its name and line, and the others start. Controllers that
-were added before start, too: all are kept in one file of the data folder, or in a database that
-several nodes share: then each takes its part, and those of a node that dies.
+Run a node. The fleet file contains the keys of `leverframe run` that apply to all controllers, and
+a [[controllers]] table for each controller: name, tags, hw, sw, settings (a backup with the initial
+settings), address, port, board, tenant, and keys for devices, files and networks of the machine,
+such as serial_port. A mistake in one controller is reported with its name and line; the rest start.
+
+Controllers that were added later start, too. They are stored in one file in the data folder, or in
+a database that several nodes share. Nodes that share a database divide the controllers among
+themselves and take over those of a failed node.
 """,
         arguments=(
             argument(
@@ -29,20 +31,22 @@ several nodes share: then each takes its part, and those of a node that dies.
                 metavar="WHERE",
                 help="PostgreSQL that nodes share, as for psql: host=... dbname=..., or a URL",
             ),
-            argument("--node", metavar="NAME", help="its name (default: the machine's)"),
+            argument(
+                "--node", metavar="NAME", help="name of the node (default: the machine's name)"
+            ),
             argument(
                 "--inner",
                 metavar="HOST:PORT",
-                help="where the other nodes reach it (default 127.0.0.1, any port)",
+                help="address for requests from the other nodes (default 127.0.0.1, any port)",
             ),
             argument(
                 "--capacity",
                 metavar="N",
                 type=int,
-                help="what it carries in proportion to the others (default 1)",
+                help="share of controllers relative to the other nodes (default 1)",
             ),
         ),
-        config=TakenConfig(
+        config=ConfigUse(
             (
                 *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data"),
                 *("timezone", "virtual_time", "virtual_start", "lenient", "capture"),
@@ -54,69 +58,70 @@ several nodes share: then each takes its part, and those of a node that dies.
     Task(
         "migrate",
         "fleet.cluster.commands:migrate_tables",
-        "make the tables of a fleet in PostgreSQL, or bring them up to date",
+        "create or upgrade the tables of a fleet in PostgreSQL",
         (DATABASE,),
         description="""\
-Make the tables that nodes share, or bring them up to date, in one step or not at all. Nodes of the
-version before go on working with them.
+Create or upgrade the tables that nodes share, in one transaction. Nodes of the previous version
+keep working with them.
 """,
     ),
     Task(
         "nodes",
         "fleet.cluster.commands:list_nodes",
-        "show the nodes that share the database of a node",
+        "list the nodes that share the database of a node",
         NODE_JSON,
     ),
     Task(
         "drain",
         "fleet.cluster.commands:drain_node",
-        "let the other nodes take over all controllers of a node, and wait until it is empty",
+        "move all controllers of a node to the other nodes, and wait until it is empty",
         (
             *NODE,
-            argument("drained", metavar="NODE", help="the name of the node"),
-            argument("--undo", action="store_true", help="let it have its share again"),
+            argument("drained", metavar="NODE", help="name of the node"),
+            argument("--undo", action="store_true", help="let the node have controllers again"),
         ),
         description="""\
-Empty a node and wait. It stays empty, also when it is started anew, until that is undone.
+Move all controllers of a node to the other nodes and wait. The node stays empty, even after a
+restart, until you run the task with --undo.
 """,
     ),
     Task(
         "forget",
         "fleet.cluster.commands:forget_node",
-        "take a node that has ended off the list",
+        "remove a stopped node from the list",
         (
             *NODE,
-            argument("forgotten", metavar="NODE", help="the name of the node"),
+            argument("forgotten", metavar="NODE", help="name of the node"),
         ),
         description="""\
-Take a node that is stopped or dead, and is not to come back, off the list. Started again it is a
-new one, and has its share.
+Remove a node from the list that is stopped for good. If it is started again, it joins as a new node
+and gets its share of controllers.
 """,
     ),
     Task(
         "move",
         "fleet.cluster.commands:move_controller",
-        "let a node have a controller as long as it lives",
+        "pin a controller to a node while that node is alive",
         (
             *NODE,
             MEMBER,
-            argument("to", metavar="NODE", nargs="?", help="the node (default: any)"),
+            argument("to", metavar="NODE", nargs="?", help="name of the node (default: any)"),
         ),
     ),
     Task(
         "simulate",
         "fleet.fleet_scenario:simulate_fleet",
-        "live through a fleet file with [[at]] tables, on virtual time; ends with 1 if one"
-        " refuses something",
+        "run a fleet file with [[at]] tables on virtual time",
         (
             FOR_HOW_LONG,
             AS_JSON,
         ),
         """\
-Live through a fleet file in which [[at]] tables say what happens when, and to whom: time, name or
-tag, sim, commands. Nothing listens, and nothing is kept. The digest at the end is the same in every
-run in which the same happened.
+Run a fleet file on virtual time. Its [[at]] tables describe the events: time, name or tag of the
+controllers, sim, commands. No port is opened and nothing is stored. Two runs with the same events
+print the same digest at the end.
 """,
         config=ONLY_FILE,
+        exit_status="0 if no controller rejected a command, 1 if any did",
     ),
 )

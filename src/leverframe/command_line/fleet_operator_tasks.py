@@ -1,4 +1,4 @@
-"""Tasks of `leverframe fleet` for its operator: people, the way in, controllers that move."""
+"""Tasks of `leverframe fleet` for its operator: tenants, accounts, proxies, moving controllers."""
 
 from pathlib import Path
 
@@ -11,13 +11,13 @@ from leverframe.command_line.fleet_arguments import (
     OPEN,
     TAG,
 )
-from leverframe.command_line.task import DATA, Task, argument, filled, step
+from leverframe.command_line.task import DATA, Task, argument, non_empty, step
 
 OPERATOR_TASKS = (
     Task(
         "tenant",
         "fleet.tenant_commands:tenants",
-        "share the controllers out among tenants, whose people see only what is theirs",
+        "divide controllers among tenants, whose users see only their own",
         (
             argument(
                 "what",
@@ -25,13 +25,13 @@ OPERATOR_TASKS = (
                 choices=("add", "list", "remove", "give"),
                 help="add, list, remove or give",
             ),
-            argument("tenant", metavar="TENANT", nargs="?", help="the name of the tenant"),
+            argument("tenant", metavar="TENANT", nargs="?", help="name of the tenant"),
             argument(
                 "names",
                 metavar="NAME",
                 nargs="*",
-                type=filled,
-                help="give: controllers that belong to it from now on",
+                type=non_empty,
+                help="give: controllers to assign to the tenant",
             ),
             TAG,
             argument(
@@ -39,23 +39,24 @@ OPERATOR_TASKS = (
                 dest="most",
                 type=int,
                 metavar="NUMBER",
-                help="add: controllers that it may have by what its own people add (default 100)",
+                help="add: maximum number of controllers its own users may create (default 100)",
             ),
             OPEN,
             *NODE_JSON,
         ),
         """\
-Every controller belongs to one tenant, or to the operator alone (`give ''` takes it back). `add`
-with a tenant that is there changes how many controllers it may add; `remove` refuses one that still
-has controllers or accounts. With the first tenant of a node on loopback, controllers that are open
-to every user of the machine get an administrator each, and the password is shown once; --open
-leaves them as they are.
+Every controller belongs to one tenant, or to the operator (`give ''` returns it to the operator).
+`add` with an existing tenant changes its maximum number of controllers. `remove` requires that the
+tenant has no controllers and no accounts.
+
+When you add the first tenant to a node on loopback, each controller without a password gets an
+administrator, and its password is shown once. Use --open to leave these controllers as they are.
 """,
     ),
     Task(
         "account",
         "fleet.tenant_commands:accounts",
-        "make accounts for people of tenants and of the operator",
+        "create accounts for users of tenants and of the operator",
         (
             argument(
                 "what",
@@ -63,95 +64,100 @@ leaves them as they are.
                 choices=("add", "list", "remove", "password"),
                 help="add, list, remove or password",
             ),
-            argument("name", metavar="NAME", nargs="?", help="the name of the account"),
-            argument("--tenant", metavar="TENANT", help="add: whose (default: the operator)"),
+            argument("name", metavar="NAME", nargs="?", help="name of the account"),
+            argument(
+                "--tenant", metavar="TENANT", help="add: tenant of the account (default: operator)"
+            ),
             argument(
                 "--role",
                 choices=("administrator", "user"),
-                help="add: administrator, or user, who sees and switches (default user)",
+                help="add: administrator, or user, who can view and switch (default user)",
             ),
             OPEN,
             *NODE_JSON,
         ),
         """\
-Accounts at the node itself; each controller has its own. Passwords are made by the node and shown
-once; `password` makes another one, of one's own account without NAME. From the first account
-on all users have to sign in, with --user. With it, controllers that are open to every user of the
-machine get an administrator each, and the password is shown once; --open leaves them as they are.
+Manage the accounts of the node; each controller has its own accounts. The node generates passwords
+and shows them once. `password` generates a new password, without NAME for your own account.
+
+After the first account is added, all users must sign in (--user). At that point each controller
+without a password gets an administrator, and its password is shown once. Use --open to leave these
+controllers as they are.
 """,
     ),
     Task(
         "protect",
         "fleet.tenant_commands:protect",
-        "let controllers require sign-in that are open to every user of the machine",
+        "require sign-in on controllers that have no password",
         (MEMBERS, TAG, *NODE_JSON),
         """\
-A controller without a password gets an administrator. Those of one tenant have the same password,
-which is shown once. Controllers that require sign-in stay as they are.
+Create an administrator on each controller that has no password. Controllers of one tenant get the
+same password, which is shown once. Controllers that already require sign-in are not changed.
 """,
     ),
     Task(
         "map",
         "fleet.cluster.haproxy_map:map_controllers",
-        "print which node has which controller, or tell a running HAProxy",
+        "print the map of controllers to nodes, or load it into HAProxy",
         (
             argument(
                 "--domain",
                 metavar="NAME",
                 required=True,
-                help="the name below which controllers are asked for, like fleet.example",
+                help="domain of the controllers' host names, like fleet.example",
             ),
             argument(
                 "--haproxy",
                 metavar="SOCKET",
-                help="give the map to the HAProxy with this admin socket",
+                help="load the map into the running HAProxy with this admin socket",
             ),
             argument(
                 "--file",
                 metavar="FILE",
                 default="/etc/haproxy/fleet.map",
-                help="the file that its configuration names (default /etc/haproxy/fleet.map)",
+                help="map file named in its configuration (default /etc/haproxy/fleet.map)",
             ),
             argument(
                 "--every",
                 type=step,
                 metavar="DURATION",
-                help="go on until it is stopped: look so often, and tell what is different",
+                help="keep running, update the map at this interval, and print each change",
             ),
             *NODE,
         ),
         """\
-Print a line for each controller of a fleet with several nodes: the host name and the node. With
---haproxy nothing is printed but what was done: a running HAProxy goes by the new map at once, and
-its file stays as it is. An old map does no harm: each node leads to the one that has a controller.
+Print a line with host name and node for each controller of a fleet with several nodes. With
+--haproxy, load the map into a running HAProxy instead, which uses it immediately, and print only
+what changed; the map file is not written. An outdated map does no harm: every node forwards
+requests to the node that has the controller.
 """,
     ),
     Task(
         "adopt",
         "fleet.moving:adopt",
-        "take the controller of a data folder into a node that is stopped",
+        "add the controller of a data folder to a stopped node",
         (
-            argument("folder", metavar="FOLDER", type=Path, help="its data folder"),
-            argument("--name", metavar="NAME", help="its name (default: the one that it has)"),
+            argument("folder", metavar="FOLDER", type=Path, help="data folder of the controller"),
+            argument("--name", metavar="NAME", help="its new name (default: its present name)"),
             NEW_TAG,
         ),
         """\
-Take a controller that has run by itself into a node, with settings, secrets, remembered state,
-uploads, waiting messages, audit trail and history. Both are stopped. The folder stays as it is.
+Copy a standalone controller into a node, with settings, secrets, remembered state, uploads, queued
+messages, audit trail and history. Both must be stopped. The folder is not changed.
 """,
         config=DATA,
     ),
     Task(
         "release",
         "fleet.moving:release",
-        "move a controller of a node that is stopped to a data folder of its own",
+        "move a controller of a stopped node to its own data folder",
         (
             MEMBER,
-            argument("--to", metavar="FOLDER", type=Path, required=True, help="a new folder"),
+            argument("--to", metavar="FOLDER", type=Path, required=True, help="new data folder"),
         ),
         """\
-Move a controller to a folder for `leverframe run`, with all that `fleet adopt` takes along. The
-node, which is stopped, forgets it when everything is in its new place.
+Move a controller to a folder for `leverframe run`, with everything that `fleet adopt` copies. The
+node must be stopped. It removes the controller once everything is in the new folder.
 """,
         config=DATA,
     ),

@@ -1,4 +1,4 @@
-"""What keeps a controller in order: configuration, board, site, firmware, backups, data."""
+"""Commands for maintenance: completion, config, board, site, firmware, backup, data."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ from leverframe.profile import HARDWARE
 COMPLETION = Task(
     "completion",
     "reference.completion:print_completion",
-    "print the completion script of a shell",
-    (argument("shell", choices=("bash", "zsh", "fish"), help="the shell that completes"),),
+    "print the completion script for a shell",
+    (argument("shell", choices=("bash", "zsh", "fish"), help="bash, zsh or fish"),),
     description="""\
-Print the script that completes commands, tasks and options.
+Print a script that completes commands, tasks and options in a shell.
 
-  source <(leverframe completion bash)          in this shell; or as a line of ~/.bashrc
+  source <(leverframe completion bash)          for this shell, or add it to ~/.bashrc
   leverframe completion zsh > ~/.zfunc/_leverframe
   leverframe completion fish > ~/.config/fish/completions/leverframe.fish
 """,
@@ -30,21 +30,27 @@ Print the script that completes commands, tasks and options.
 
 CONFIG = Group(
     "config",
-    "check a configuration, or print one",
+    "check a configuration, or print an example",
     """\
-The configuration of a controller: a TOML file, environment variables over it, options over both.
+Check the configuration of a controller, or print an example. A configuration consists of a TOML
+file, environment variables that override it, and options that override both.
 
   leverframe config example > cellar.toml       every key with its default and meaning
-  leverframe config check --config cellar.toml  the effective settings and where each comes from
+  leverframe config check --config cellar.toml  effective settings and the source of each
 """,
     (
         Task(
             "check",
             "maintenance.config:check_config",
-            "print the effective settings and where each comes from, or what is wrong",
+            "print the effective settings with their sources, or all mistakes",
             config=ALL_KEYS,
+            exit_status="0 if the configuration is valid, 1 if not",
         ),
-        Task("example", "maintenance.config:print_example", "print a complete file with every key"),
+        Task(
+            "example",
+            "maintenance.config:print_example",
+            "print a configuration file with every key",
+        ),
     ),
 )
 
@@ -52,39 +58,40 @@ BOARD = Group(
     "board",
     "check the hardware of this machine",
     """\
-Try what the service will do with the hardware of this machine. Nothing is driven.
+Check the hardware of this machine in the way a service uses it. No output is switched.
 
   leverframe board check --config cellar.toml
-  sudo leverframe board check --config /etc/leverframe/cellar.toml     as its service will run
+  sudo leverframe board check --config /etc/leverframe/cellar.toml     with the service's rights
   sudo leverframe board check --config cellar.toml --account gatekeeper
 """,
     (
         Task(
             "check",
             "maintenance.board:check_board",
-            "say which wired devices can be used, and what keeps the others",
+            "list the wired devices that work, and the cause for each that does not",
             (
                 argument(
                     "--account",
                     metavar="NAME",
-                    help="try with the rights of this account (default: those of the systemd unit"
-                    " of this file, if root asks and there is one)",
+                    help="check with the rights of this account (default, for root: those of the"
+                    " systemd service of this file)",
                 ),
             ),
             config=ONLY_FILE,
+            exit_status="0 if all wired devices work, 1 if any does not",
         ),
     ),
 )
 
 SITE = Group(
     "site",
-    "make a web site archive, or remove an uploaded one",
+    "build a web site archive, or remove an uploaded site",
     """\
-A web site of your own instead of the built-in pages.
+Replace the built-in pages with your own web site.
 
   leverframe site build my-pages --output my.site   check a folder and pack it
   curl --data-binary @my.site 'http://127.0.0.1:8080/post.cgi?wwwfileupload'
-  leverframe site reset --data data                 back to the built-in pages
+  leverframe site reset --data data                 restore the built-in pages
 """,
     (
         Task(
@@ -92,9 +99,11 @@ A web site of your own instead of the built-in pages.
             "maintenance.site:build_site",
             "pack a folder of pages",
             (
-                argument("pages", metavar="FOLDER", type=Path, help="has an index.html"),
                 argument(
-                    "--output", metavar="FILE", type=Path, help="where to (default FOLDER.site)"
+                    "pages", metavar="FOLDER", type=Path, help="folder that contains index.html"
+                ),
+                argument(
+                    "--output", metavar="FILE", type=Path, help="archive (default FOLDER.site)"
                 ),
             ),
         ),
@@ -109,14 +118,14 @@ A web site of your own instead of the built-in pages.
 
 FIRMWARE = Group(
     "firmware",
-    "make, sign and show firmware images",
+    "build, sign and show firmware images",
     """\
-Another software version for a controller, sent by TFTP while its bootloader waits.
+Install another software version on a controller: send an image by TFTP while its bootloader waits.
 
-  leverframe firmware keygen owner                       makes owner.key and owner.pub
-  leverframe firmware build --hw 3.9 --sw 1.60a new.img  perhaps with --site my.site
+  leverframe firmware keygen owner                       creates owner.key and owner.pub
+  leverframe firmware build --hw 3.9 --sw 1.60a new.img  optionally with --site my.site
   leverframe firmware sign new.img --key owner.key
-  leverframe firmware show new.img --key owner.pub       what it is, and whether it is signed
+  leverframe firmware show new.img --key owner.pub       version, contents and signature
 
   firmware_key = "owner.pub"   in the configuration of the controller, then
   curl 'http://127.0.0.1:8080/stm.cgi?upgrade=devstart3'
@@ -126,13 +135,17 @@ Another software version for a controller, sent by TFTP while its bootloader wai
         Task(
             "keygen",
             "maintenance.firmware:make_keys",
-            "make a pair of keys",
-            (argument("name", metavar="NAME", help="makes NAME.key, to be kept, and NAME.pub"),),
+            "create a key pair",
+            (
+                argument(
+                    "name", metavar="NAME", help="creates NAME.key (keep it secret) and NAME.pub"
+                ),
+            ),
         ),
         Task(
             "build",
             "maintenance.firmware:build",
-            "make an image",
+            "build an image",
             (
                 IMAGE,
                 argument(
@@ -140,10 +153,15 @@ Another software version for a controller, sent by TFTP while its bootloader wai
                     action="append",
                     required=True,
                     choices=HARDWARE,
-                    help="may be given several times",
+                    help="hardware version it fits; repeat for several versions",
                 ),
                 argument("--sw", required=True, help="software version, like 1.49d"),
-                argument("--site", metavar="FILE", type=Path, help="made by leverframe site build"),
+                argument(
+                    "--site",
+                    metavar="FILE",
+                    type=Path,
+                    help="web site archive from `leverframe site build`",
+                ),
             ),
         ),
         Task(
@@ -152,16 +170,18 @@ Another software version for a controller, sent by TFTP while its bootloader wai
             "sign an image, in place",
             (
                 IMAGE,
-                argument("--key", metavar="FILE", type=Path, required=True, help="the private key"),
+                argument("--key", metavar="FILE", type=Path, required=True, help="private key"),
             ),
         ),
         Task(
             "show",
             "maintenance.firmware:show",
-            "say what an image holds",
+            "show what an image contains",
             (
                 IMAGE,
-                argument("--key", metavar="FILE", type=Path, help="public key to check it with"),
+                argument(
+                    "--key", metavar="FILE", type=Path, help="public key to verify the signature"
+                ),
             ),
         ),
     ),
@@ -171,12 +191,12 @@ BACKUP = Group(
     "backup",
     "create, show, compare, convert or restore backups",
     """\
-Create a settings backup from the data folder of a stopped controller, or restore one into it; show,
-compare and convert backups. A backup is a .bin file as a controller gives it, or the same as
-readable .toml or .json.
+Create a settings backup from the data folder of a stopped controller, or restore a backup into it;
+show, compare and convert backups. A backup is a .bin file in a controller's own format, or a
+readable .toml or .json file with the same content.
 
-Passwords and keys are in a backup only if it was created with a passphrase. Restoring such a backup
-needs the passphrase, or --without-secrets to leave them out; a terminal is asked.
+A backup contains passwords and keys only if it was created with a passphrase. To restore such a
+backup, enter the passphrase or use --without-secrets to leave them out.
 
   leverframe backup create cellar.bin --data cellar
   leverframe backup show cellar.bin
@@ -190,7 +210,7 @@ needs the passphrase, or --without-secrets to leave them out; a terminal is aske
             "create",
             "maintenance.backup:create",
             "create a backup of a stopped controller",
-            (argument("file", type=Path, help="ends with .bin, .toml or .json"), *SECRETS),
+            (argument("file", type=Path, help="new file: .bin, .toml or .json"), *SECRETS),
             config=DATA,
         ),
         Task(
@@ -199,22 +219,23 @@ needs the passphrase, or --without-secrets to leave them out; a terminal is aske
             "print a backup",
             (
                 argument("file", type=Path),
-                argument("--json", action="store_true", help="as JSON instead of TOML"),
+                argument("--json", action="store_true", help="print JSON instead of TOML"),
             ),
         ),
         Task(
             "diff",
             "maintenance.backup:diff",
-            "print what differs; ends with 1 if anything does",
+            "print the differences between two backups",
             (argument("first", type=Path), argument("second", type=Path)),
+            exit_status="0 if they are equal, 1 if they differ",
         ),
         Task(
             "convert",
             "maintenance.backup:convert",
-            "write a backup in another form or version",
+            "convert a backup to another format or version",
             (
                 argument("file", type=Path),
-                argument("output", type=Path, help="ends with .bin, .toml or .json"),
+                argument("output", type=Path, help="new file: .bin, .toml or .json"),
                 argument("--hw", metavar="VERSION", help="hardware version to convert to"),
                 argument("--sw", metavar="VERSION", help="software version to convert to"),
                 *SECRETS,
@@ -223,7 +244,7 @@ needs the passphrase, or --without-secrets to leave them out; a terminal is aske
         Task(
             "restore",
             "maintenance.backup:restore",
-            "restore into a data folder",
+            "restore a backup into a data folder",
             (argument("file", type=Path), *SECRETS),
             config=DATA,
         ),
@@ -234,52 +255,64 @@ DATA_FOLDER = Group(
     "data",
     "check, repair, show, export or reset a data folder",
     """\
-Look after the data folder of a controller that is stopped.
+Maintain the data folder of a stopped controller.
 
-  leverframe data check                 are store, snapshots and history sound?
-  leverframe data repair                put a damaged store or history right
-  leverframe data show > all.json       everything in the store but secrets
+  leverframe data check                 check store, snapshots and history for damage
+  leverframe data repair                repair a damaged store or history
+  leverframe data show > all.json       the store as JSON, without secrets
   leverframe data export -o all.csv     the history of all readings and states
-  leverframe data reset --accounts      factory settings, accounts too
+  leverframe data reset --accounts      factory settings, including accounts
 """,
     (
         Task(
             "check",
             "maintenance.data:check_data",
-            "say whether store, snapshots and history are sound; ends with 1 if not",
+            "check store, snapshots and history for damage",
             config=DATA,
+            exit_status="0 if nothing is damaged, 1 if something is",
         ),
         Task(
             "repair",
             "maintenance.data:repair_data",
-            "put a damaged store or history right",
+            "repair a damaged store or history",
             config=DATA,
         ),
         Task(
             "show",
             "maintenance.data:show_data",
-            "print everything in the store as JSON, secrets masked",
+            "print the whole store as JSON, with secrets masked",
             config=DATA,
         ),
         Task(
             "export",
             "maintenance.history_export:export_history",
-            "write the history as CSV",
+            "export the history as CSV",
             (
                 argument("--labels", metavar="LABELS", help="like DS1,OUT0 (default: all)"),
                 argument(
-                    "--from", dest="first", metavar="TIME", help="like 2026-01-05T12:00, in UTC"
+                    "--from",
+                    dest="first",
+                    metavar="TIME",
+                    help="first time in UTC, like 2026-01-05T12:00 (default: the oldest)",
                 ),
-                argument("--to", dest="last", metavar="TIME", help="until then (default: the end)"),
-                argument("-o", "--output", metavar="FILE", type=Path, help="write to this file"),
+                argument(
+                    "--to", dest="last", metavar="TIME", help="last time (default: the newest)"
+                ),
+                argument(
+                    "-o",
+                    "--output",
+                    metavar="FILE",
+                    type=Path,
+                    help="file to write (default: standard output)",
+                ),
             ),
             config=DATA,
         ),
         Task(
             "reset",
             "maintenance.data:reset_data",
-            "go back to the factory settings",
-            (argument("--accounts", action="store_true", help="reset the accounts, too"),),
+            "restore the factory settings",
+            (argument("--accounts", action="store_true", help="also reset the accounts"),),
             config=DATA,
         ),
     ),

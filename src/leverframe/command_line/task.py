@@ -1,9 +1,9 @@
-"""What a command of the program is, as data: its arguments, its words of help, who does the work.
+"""A command of the program as data: its arguments, its help texts, the function that does the work.
 
-The parameters of a function are the arguments of its task, by name. Some are made for it: `config`
-is the whole configuration, `sources` what it was read from, `data_folder` the folder it names,
-`client` asks the node that the options name, and `given` is whatever no other parameter takes: what
-a node is told under the same names.
+The parameters of a function are the arguments of its task, by name. Some are built for it: `config`
+is the whole configuration, `sources` what it was read from, `data_folder` the folder it names, and
+`client` sends requests to the node that the options name. A parameter with any other name receives
+all remaining arguments: they are sent to a node under the same names.
 """
 
 import argparse
@@ -18,59 +18,85 @@ from leverframe.durations import DAY_S, BadDuration, seconds_from_text
 from leverframe.profile import Profile
 
 
-class TakenConfig(Struct, frozen=True):
-    """How a task takes a configuration."""
+class ConfigUse(Struct, frozen=True):
+    """How a task uses the configuration."""
 
-    #: The keys that are options, too; None is all of them.
+    #: The keys that are also options; None for all keys.
     keys: tuple[str, ...] | None = None
-    #: Whether a file has to be named.
+    #: Whether --config is required.
     is_file_required: bool = False
 
 
-ALL_KEYS = TakenConfig()
-DATA = TakenConfig(("data",))
-ONLY_FILE = TakenConfig((), is_file_required=True)
+ALL_KEYS = ConfigUse()
+DATA = ConfigUse(("data",))
+ONLY_FILE = ConfigUse((), is_file_required=True)
+
+
+def whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a whole number; write one like 1"
+        ) from None
+
+
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a number; write one like 1.5"
+        ) from None
+
+
+#: The types whose messages by argparse name the Python type.
+_NUMBERS: Mapping[Any, Any] = MappingProxyType({int: whole_number, float: number})
 
 
 class Argument(Struct, frozen=True):
-    """One argument, as argparse takes it."""
+    """The parameters of `argparse.add_argument`."""
 
     names: tuple[str, ...]
     settings: Mapping[str, Any]
 
 
 def argument(*names: str, **settings: Any) -> Argument:
+    if settings.get("type") in _NUMBERS:
+        settings["type"] = _NUMBERS[settings["type"]]
     return Argument(names, MappingProxyType(settings))
 
 
 def several(name: str, metavar: str, help: str, **settings: Any) -> Argument:
-    """Declare an option that may be given again, for a list."""
+    """Declare an option that can be repeated and builds a list."""
     return argument(
-        name, action="append", default=[], metavar=metavar, type=filled, help=help, **settings
+        name, action="append", default=[], metavar=metavar, type=non_empty, help=help, **settings
     )
 
 
 class Needed(Struct, frozen=True):
-    """Arguments of which at least one has to be given."""
+    """Arguments of which at least one is required."""
 
-    #: The names that argparse keeps their values under.
+    #: The names under which argparse stores their values.
     names: tuple[str, ...]
     #: Whether they exclude each other.
     only_one: bool = False
 
 
 class Task(Struct, frozen=True):
-    """Something that the program does when it is told to."""
+    """An action of the program that a user can call."""
 
     name: str
-    #: `package.module:function` below `leverframe`. It may return an exit code.
+    #: `package.module:function` below `leverframe`. It may return an exit status.
     function: str
-    #: What it does, in half a sentence.
+    #: One imperative line without a full stop.
     help: str
     arguments: tuple[Argument, ...] = ()
     description: str = ""
-    config: TakenConfig | None = None
+    config: ConfigUse | None = None
     needed: Needed | None = None
+    #: Its exit statuses, if it has others than every task: the last line of its help.
+    exit_status: str = ""
 
 
 class Group(Struct, frozen=True):
@@ -82,10 +108,10 @@ class Group(Struct, frozen=True):
     tasks: tuple[Task, ...]
 
 
-def filled(text: str) -> str:
-    """Refuse an empty text: a variable of a script that is not set must not choose everybody."""
+def non_empty(text: str) -> str:
+    """Reject an empty text: an unset variable in a script must not select all controllers."""
     if not text.strip(", "):
-        raise argparse.ArgumentTypeError("this is empty")
+        raise argparse.ArgumentTypeError("the value is empty; write a name or leave it out")
     return text
 
 
@@ -99,13 +125,13 @@ def duration(text: str) -> float:
 def step(text: str) -> float:
     seconds = duration(text)
     if seconds <= 0:
-        raise argparse.ArgumentTypeError("A step takes time; write it like 60s.")
+        raise argparse.ArgumentTypeError(f"{text} is too short; write a time above 0, like 60s")
     return seconds
 
 
 def count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError("Write a whole number such as 1.")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number; write one like 1")
     return int(text)
 
 
@@ -113,22 +139,25 @@ def canary(text: str) -> int | str:
     if text == "versions":
         return text
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError("Write a whole number such as 1, or versions.")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number; write one like 1, or versions"
+        )
     return int(text)
 
 
 def at_least_one(text: str) -> int:
     if count(text) < 1:
-        raise argparse.ArgumentTypeError("At least one unit at a time.")
+        raise argparse.ArgumentTypeError("0 is too small; write a whole number from 1")
     return count(text)
 
 
-#: What becomes of the secrets of a backup; at most one is given.
+#: How to handle the secrets of a backup; they exclude each other.
 SECRETS = (
     argument(
         "--passphrase",
         action="store_true",
-        help="open or seal the secrets; the passphrase is asked for, or read from standard input",
+        help="decrypt or encrypt the secrets; the passphrase is prompted for, or read from standard"
+        " input",
     ),
     argument(
         "--passphrase-file",
@@ -149,7 +178,7 @@ VERSION = (
     argument(
         "--sw",
         metavar="VERSION",
-        help="software version, like 1.49d (default the newest of the hardware)",
+        help="software version, like 1.49d (default: the newest for the hardware)",
     ),
 )
 FOR_HOW_LONG = argument(
@@ -158,12 +187,10 @@ FOR_HOW_LONG = argument(
     metavar="TIME",
     type=duration,
     default=DAY_S,
-    help="how long, like 90s, 1h30m or 7d (default 24h)",
+    help="simulated time, like 90s, 1h30m or 7d (default 24h)",
 )
 IMAGE = argument("image", metavar="IMAGE", type=Path)
 CA_FILE = argument(
-    "--ca-file", metavar="FILE", help="further certificate authorities to trust (PEM)"
+    "--ca-file", metavar="FILE", help="additional certificate authorities to trust (PEM)"
 )
-AS_JSON = argument(
-    "--json", dest="as_json", action="store_true", help="tell scripts, one JSON object a line"
-)
+AS_JSON = argument("--json", dest="as_json", action="store_true", help="write JSON Lines")

@@ -1,4 +1,4 @@
-"""`leverframe unit`: units in the field."""
+"""`leverframe unit`: commands for units in the field."""
 
 from pathlib import Path
 
@@ -18,17 +18,17 @@ from leverframe.durations import DAY_S
 _UNIT_USER = argument(
     "--user",
     metavar="NAME",
-    help="sign in with this account; the password is asked for, or read from standard input",
+    help="sign in with this account; the password is prompted for, or read from standard input",
 )
 
 _UNIT_GROUP = argument("--group", metavar="NAME", help="only the units of this group")
 _VERBOSE = argument(
-    *("-v", "--verbose"), action="store_true", help="show every unit in full, not in summary"
+    *("-v", "--verbose"), action="store_true", help="show every unit in full, without summaries"
 )
 _ONLY = argument(
     "--only",
     metavar="BRANCHES",
-    help="only these branches of the unit file, such as outputs,rules",
+    help="only these branches of the unit file, like outputs,rules",
 )
 
 _UNIT_PULL = Task(
@@ -40,16 +40,16 @@ _UNIT_PULL = Task(
             "units",
             metavar="UNIT",
             nargs="+",
-            help="addresses like http://192.168.1.10, or an inventory with names of its units "
-            "behind it (default all of them)",
+            help="addresses like http://192.168.1.10; or an inventory, optionally followed by "
+            "names of its units (default: all)",
         ),
         _UNIT_GROUP,
         argument(
             "--out",
             metavar="PATH",
             type=Path,
-            help="a unit file (.toml) or a new backup as JSON (.json); "
-            "for several units a folder of unit files",
+            help="unit file (.toml) or new JSON backup (.json) to write; "
+            "for several units, a folder for unit files",
         ),
         _UNIT_USER,
         CA_FILE,
@@ -57,33 +57,36 @@ _UNIT_PULL = Task(
         _VERBOSE,
     ),
     """\
-Read the settings of units and list what could not be read. Leverframe shows all of them but its
-secrets. A real unit shows what its status files have: names, outputs, inputs, sensors, rules and
-the schedule, but not messages, SNMP or the watchdog. Nothing is changed on a unit.
+Read the settings of units and list what could not be read. Nothing is changed on a unit.
 
-Of an inventory, several units are read at a time, with their logins. Units that could not be read
-are listed at the end.
+Leverframe shows all its settings except secrets. A real unit shows what its status files contain:
+names, outputs, inputs, sensors, rules and the schedule, but not messages, SNMP or the watchdog.
+
+With an inventory, several units are read in parallel with their logins. Units that could not be
+read are listed at the end.
 
   leverframe unit pull http://192.168.1.10
   leverframe unit pull http://192.168.1.10 --out north.toml --user admin
   leverframe unit pull units.toml --out monday
-
-The exit code is 0 where every unit was read and 2 where one was not.
 """,
+    exit_status="0 if all units were read, 2 if any was not",
 )
 _UNIT_CHECK = Task(
     "check",
     "units.check:check",
-    "say what is wrong in unit files and inventories, with the line",
-    (argument("files", metavar="FILE", type=Path, nargs="+", help="such as north.toml"),),
+    "check unit files and inventories, and list mistakes with their lines",
+    (
+        argument(
+            "files", metavar="FILE", type=Path, nargs="+", help="unit file or inventory (.toml)"
+        ),
+    ),
     """\
-Check unit files, with what they include, and inventories, with the files of their units, against
-the versions that they name. Nothing is sent, and no secret is needed.
+Check unit files with their includes, and inventories with the files of their units, against the
+versions that they name. No unit is contacted and no secret is needed.
 
   leverframe unit check units.toml
-
-The exit code is 0 where nothing is wrong and 1 where something is.
 """,
+    exit_status="0 if there is no mistake, 1 if there is",
 )
 _UNIT_SCHEMA = Task(
     "schema",
@@ -95,7 +98,7 @@ _UNIT_SCHEMA = Task(
 _UNIT_FIND = Task(
     "find",
     "units.find:find_units",
-    "list the units in the network, or at the addresses that are named",
+    "find units in the network or at given addresses",
     (
         argument(
             "addresses",
@@ -107,13 +110,13 @@ _UNIT_FIND = Task(
             "--inventory",
             metavar="FILE",
             type=Path,
-            help="sign in also at units that this inventory lists with their address and MAC",
+            help="also sign in to units that this inventory lists with address and MAC address",
         ),
         argument(
             "--user",
             metavar="NAME",
-            help="sign in with this account at the named addresses, or at units of the inventory; "
-            "the password is asked for, or read from standard input",
+            help="sign in with this account to the given addresses or the units of the inventory; "
+            "the password is prompted for, or read from standard input",
         ),
         argument(
             "--listen",
@@ -121,9 +124,9 @@ _UNIT_FIND = Task(
             metavar="TIME",
             type=step,
             default=3.0,
-            help="how long to listen for answers (default 3s)",
+            help="time to listen for answers (default 3s)",
         ),
-        argument("--quick", action="store_true", help="leave out the digest of the settings"),
+        argument("--quick", action="store_true", help="skip the digest of the settings"),
         argument(
             "--out", metavar="UNITS.toml", type=Path, help="write the units to a new inventory"
         ),
@@ -132,121 +135,121 @@ _UNIT_FIND = Task(
     ),
     """\
 List units with address, name, MAC address, versions, a digest of their settings, and whether they
-ask for a login. Without an address the question of the maker is broadcast by UDP, which units from
-HW 3.5+ SW 1.26 on answer, and controllers that announce themselves by mDNS are heard. With
-addresses these alone are asked, by HTTP, at most 20 in a second and 1024 in all.
+require a login. Without an address, send the maker's UDP broadcast, which units from HW 3.5+ SW
+1.26 on answer, and listen for controllers that announce themselves by mDNS. With addresses, query
+only these by HTTP, at most 20 per second and 1,024 in total.
 
-Any device can answer a search. A password is sent only to hosts at the addresses that you name, and
-to units that the inventory lists with the same address and MAC address, when they ask for a login.
+Any device can answer a search. A password is sent only to hosts that require a login and that you
+name by address, or that the inventory lists with the same address and MAC address.
 
   leverframe unit find
   leverframe unit find 192.168.1.10-40 --json
   leverframe unit find --inventory units.toml
   leverframe unit find 192.168.1.10-40 --out units.toml
-
-The exit code is 0 where units were found and every address that is named by itself answers, else 1.
 """,
+    exit_status="0 if units were found and every single address answered, otherwise 1",
 )
 _UNIT_WATCH = Task(
     "watch",
     "units.watch:watch",
-    "look at the units of an inventory now and then, and tell what is wrong",
+    "monitor the units of an inventory and report problems",
     (
-        argument("inventory", metavar="UNITS.toml", type=Path, help="the inventory"),
+        argument("inventory", metavar="UNITS.toml", type=Path, help="inventory of the units"),
         argument(
             "--port",
             type=int,
             default=8090,
             metavar="PORT",
-            help="its port (default 8090)",
+            help="port of its page (default 8090)",
         ),
-        argument("--once", action="store_true", help="look at each unit once, and tell how it is"),
+        argument("--once", action="store_true", help="check each unit once, print its state, exit"),
         CA_FILE,
         AS_JSON,
     ),
     """\
-Look at every unit of an inventory, until stopped. A page with all units, /metrics for Prometheus,
-/api/units, /api/state?unit=NAME and /api/history?unit=NAME are served on a loopback address, or
-elsewhere with a password. Units that do not answer, restart, lose sensors, answer nonsense or are
-not as their file wants them are told on the page, and by the channels of the table [watch].
+Poll every unit of an inventory until stopped. The page with all units, /metrics for Prometheus,
+/api/units, /api/state?unit=NAME and /api/history?unit=NAME are served on a loopback address, or on
+any other address with a password.
+
+Units that do not answer, restart, lose sensors, send invalid answers or differ from their file are
+reported on the page and through the channels of the table [watch].
 
   leverframe unit watch units.toml --port 8090
   leverframe unit watch units.toml --once
 
-With --once each unit is looked at and read once, nothing is served, kept or sent, and the exit code
-is 0 where all units are as they should be and 1 where one is not.
+With --once each unit is polled and read once; nothing is served, stored or sent.
 """,
+    exit_status="with --once: 0 if no unit has a problem, 1 if any has",
 )
 
 _UNIT_DIFF = Task(
     "diff",
     "units.diff:diff",
-    "show how two units differ, or the units of an inventory from their files",
+    "show how two units differ, or how units differ from their files",
     (
         argument(
-            "first", metavar="A", help="an address, unit file, backup, folder, recording, inventory"
+            "first", metavar="A", help="address, unit file, backup, folder, recording or inventory"
         ),
         argument(
             "others",
             metavar="B",
             nargs="*",
-            help="what it is compared with; behind an inventory names of its units (default all)",
+            help="other side; after an inventory, names of its units (default: all)",
         ),
         _UNIT_GROUP,
         argument(
             "--files",
             metavar="FOLDER",
             type=Path,
-            help="compare with the files in the folder of `unit pull UNITS.toml --out FOLDER`",
+            help="compare with the files written by `unit pull UNITS.toml --out FOLDER`",
         ),
         _ONLY,
         _UNIT_USER,
         CA_FILE,
         argument(
-            "--json", dest="as_json", action="store_true", help="print one JSON object for each"
+            "--json", dest="as_json", action="store_true", help="write JSON Lines, one per pair"
         ),
         _VERBOSE,
     ),
     """\
-Compare two units, of the same version or of two, and print only what differs, in words. A side is
-the address of a unit, a unit file (.toml), a backup (.bin, .json, .toml), the data folder of a
-controller that is stopped, or a recording with status files (.jsonl). A unit file is compared in
-what it speaks about. What a version cannot hold, and what a side does not know, is listed.
+Compare two units, of the same or different versions, and print only the differences, in words. Each
+side is the address of a unit, a unit file (.toml), a backup (.bin, .json, .toml), the data folder
+of a stopped controller, or a recording with status files (.jsonl). Only the settings that a unit
+file mentions are compared. Settings that a version does not support, or that a side does not show,
+are listed.
 
-Of an inventory, each unit is compared with the file that the inventory names for it. Units that
-differ in the same way are listed together, unreachable ones at the end.
+With an inventory, each unit is compared with the file that the inventory names for it. Units with
+the same differences are listed together, unreachable units at the end.
 
   leverframe unit diff http://192.168.1.10 north.toml
   leverframe unit diff monday.bin http://192.168.1.10
   leverframe unit diff units.toml --only outputs,rules
   leverframe unit diff units.toml --files monday
-
-The exit code is 0 where nothing differs, as far as can be known, 1 where something does, and 2
-where a unit could not be compared.
 """,
+    exit_status="0 if no difference is known, 1 if there is one, 2 if a unit could not be compared",
 )
 _UNITS = argument(
     "units",
     metavar="UNIT",
     nargs="*",
-    help="addresses, or names of the inventory (default all of its units)",
+    help="addresses, or names from the inventory (default: all of its units)",
 )
 _UNIT_INVENTORY = argument(
     "--inventory",
     metavar="FILE",
     type=Path,
-    help="take names, logins and groups of units from this inventory",
+    help="read names, logins and groups of units from this inventory",
 )
-_UNIT_YES = argument("--yes", action="store_true", help="send it without asking")
+_UNIT_YES = argument("--yes", action="store_true", help="send without confirmation")
 
-_CURL = argument("--curl", action="store_true", help="print the commands for curl")
+_CURL = argument("--curl", action="store_true", help="print the commands as curl command lines")
 
 _UNIT_PLAN = Task(
     "plan",
     "units.plan:plan_units",
-    "show which commands make units what a file says",
+    "plan the commands that bring units to the settings of a file",
     (
-        argument("file", metavar="FILE", type=Path, help="a unit file, or an inventory"),
+        argument("file", metavar="FILE", type=Path, help="unit file or inventory"),
         _UNITS,
         _UNIT_INVENTORY,
         _UNIT_GROUP,
@@ -262,13 +265,13 @@ _UNIT_PLAN = Task(
             dest="scenario",
             metavar="SCENARIO.toml",
             type=Path,
-            help="what if: compare the time ahead with and without the plan, on these plants",
+            help="what-if: simulate the future with and without the plan on these plants",
         ),
         argument(
             "--readings",
             metavar="FOLDER",
             type=Path,
-            help="what if: the same, with the readings that a data folder recorded",
+            help="what-if: the same, with recorded readings of this data folder",
         ),
         argument(
             "--for",
@@ -276,39 +279,38 @@ _UNIT_PLAN = Task(
             metavar="TIME",
             type=step,
             default=DAY_S,
-            help="how far what-if looks ahead (default 24h)",
+            help="what-if: how far to look ahead (default 24h)",
         ),
     ),
     """\
-Read units and plan the commands that lead them to what a unit file says, in a safe order: a rule
-is off only while it is written, no output is switched, accounts come last. The plan is carried out
-on a twin of the unit's version first; one that does not lead there is not shown. Nothing is sent to
-the unit.
+Read units and plan the commands that bring them to the settings of a unit file. The order is safe:
+a rule is off only while it is written, no output is switched, and accounts come last. Each plan is
+first carried out on a twin of the unit's version; a plan that fails there is rejected. No command
+is sent to a unit.
 
   leverframe unit plan north.toml http://192.168.1.10
   leverframe unit plan units.toml --group greenhouses --out plan.json
   leverframe unit plan units.toml --only outputs,rules --verbose
 
-A plan file may hold passwords and is for its owner alone; what is printed has none. The exit code
-is 0 where everything is reached, 1 where something that is wanted is not, and 2 where there is no
-plan for a unit.
+A plan file may contain passwords and is readable only by its owner. Printed plans contain none.
 """,
+    exit_status="0 if the plans reach every setting, 1 if not, 2 if a unit has no plan",
 )
 _UNIT_SHOW = Task(
     "show",
     "units.plan:show_plans",
-    "show the plans of a plan file, each in full",
+    "show every plan of a plan file in full",
     (
-        argument("file", metavar="PLAN.json", type=Path, help="a plan of `unit plan --out`"),
+        argument("file", metavar="PLAN.json", type=Path, help="plan file of `unit plan --out`"),
         argument(
-            "units", metavar="UNIT", nargs="*", help="names or addresses of units (default all)"
+            "units", metavar="UNIT", nargs="*", help="names or addresses of units (default: all)"
         ),
-        argument("--user", metavar="NAME", help="write this account into the commands for curl"),
+        argument("--user", metavar="NAME", help="account to write into the curl command lines"),
         _CURL,
         AS_JSON,
     ),
     """\
-Show every step of the plans in a file that `unit plan --out` wrote. Nothing is sent, and passwords
+Show every step of the plans in a file written by `unit plan --out`. Nothing is sent, and passwords
 are not shown.
 
   leverframe unit show plan.json north
@@ -317,14 +319,14 @@ are not shown.
 _UNIT_APPLY = Task(
     "apply",
     "units.apply:apply_plans",
-    "carry plans out on units, and read every step back",
+    "carry out plans on units and verify every step",
     (
         argument(
             "file",
             metavar="PLAN",
             type=Path,
             nargs="?",
-            help="a plan of `unit plan --out`, a unit file, or an inventory",
+            help="plan file of `unit plan --out`, unit file or inventory",
         ),
         _UNITS,
         _UNIT_INVENTORY,
@@ -337,39 +339,37 @@ _UNIT_APPLY = Task(
             metavar="N",
             type=canary,
             default=0,
-            help="try N units first, or `versions`: one of each version; "
+            help="apply to N units first, or with `versions` to one unit of each version; "
             "continue only if all of them succeed",
         ),
         argument(
             "--canary-group",
             metavar="NAME",
-            help="try the units of this group of the inventory first",
+            help="apply to the units of this inventory group first",
         ),
         argument(
             "--batch",
             metavar="N",
             type=at_least_one,
             default=1,
-            help="so many units at a time after that (default 1)",
+            help="number of units at a time after that (default 1)",
         ),
         argument(
             "--journal",
             metavar="FOLDER",
             type=Path,
             default=Path("unit-journal"),
-            help="where a journal is kept for each unit (default unit-journal)",
+            help="folder for the journal of each unit (default unit-journal)",
         ),
-        argument(
-            "--resume", action="store_true", help="continue what was interrupted, by the journal"
-        ),
+        argument("--resume", action="store_true", help="resume interrupted work from the journals"),
         _ONLY,
         _VERBOSE,
         AS_JSON,
     ),
     """\
-Show plans, ask, and send their commands, each once. What can be read back is read back after each
-step, and the work stops at the first difference. A unit that has changed since its plan was made is
-refused.
+Show plans, ask for confirmation, and send their commands, each once. After each step the new
+settings are read back where possible; the work stops at the first difference. A unit that has
+changed since its plan was made is rejected.
 
   leverframe unit apply plan.json
   leverframe unit apply units.toml --canary 1 --batch 5
@@ -377,21 +377,22 @@ refused.
   leverframe unit apply --resume
   leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
 
-Where it stops, it says what is half done and which commands continue or revert it. Exit status: 0
-done; 1 the operator said no, or a plan does not reach all that is wanted; 2 stopped; 130 Ctrl-C.
+If it stops, it shows what is incomplete and which commands continue or revert it.
 """,
+    exit_status="0 if done, 1 if declined or a plan does not reach every setting, 2 if stopped, "
+    "130 after Ctrl-C",
 )
 _UNIT_ROLLBACK = Task(
     "rollback",
     "units.rollback:roll_back",
-    "restore what units were before changes, by their journals",
+    "revert changes of units from their journals",
     (
         argument(
             "journals",
             metavar="JOURNAL",
             type=Path,
             nargs="+",
-            help="journals of changes, or a folder with all journals of a roll-out",
+            help="journals of changes, or the folder with all journals of a roll-out",
         ),
         _UNIT_INVENTORY,
         _UNIT_USER,
@@ -399,51 +400,55 @@ _UNIT_ROLLBACK = Task(
         _UNIT_YES,
     ),
     """\
-Plan the way back from what a unit is to what it was when its journal began, prove it on a twin,
-show it, ask, and carry it out as `unit apply` does. Several changes of one unit are rolled back
-together, the newest first. A unit that fails does not stop the others.
+Restore the settings that a unit had when its journal began: plan the changes, verify them on a
+twin, show them, ask for confirmation, and carry them out like `unit apply`. Several changes of one
+unit are rolled back together, the newest first. If one unit fails, the remaining units continue.
 
   leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
   leverframe unit rollback unit-journal --yes
 
-With a folder or several journals, changes that were rolled back before are left out. Settings that
-no journal knows, such as passwords that were replaced, are listed.
-
-The exit code is 0 where everything is as before, 1 where something could not be restored or the
-answer was no, and 2 where a unit failed.
+With a folder or several journals, changes that were already rolled back are skipped. Settings whose
+previous values are not in a journal, such as replaced passwords, are listed.
 """,
+    exit_status="0 if everything was restored, 1 if not or if declined, 2 if a unit failed",
 )
 
 _UNIT_TAKE_OVER = Task(
     "take-over",
     "units.take_over:take_over",
-    "make a controller that takes the place of a unit",
+    "create a controller that replaces a unit",
     (
-        argument("unit", metavar="URL", help="the unit, like http://192.168.1.10"),
-        argument("--data", metavar="DIR", type=Path, required=True, help="its new data folder"),
+        argument("unit", metavar="URL", help="URL of the unit, like http://192.168.1.10"),
+        argument("--data", metavar="DIR", type=Path, required=True, help="new data folder"),
         argument(
             "--config-out",
             metavar="FILE",
             type=Path,
             required=True,
-            help="its new configuration, for leverframe run --config",
+            help="new configuration file, for `leverframe run --config`",
         ),
-        argument("--host", metavar="ADDRESS", default="127.0.0.1", help="address it listens on"),
-        argument("--port", type=int, metavar="PORT", help="its port (default: that of the unit)"),
+        argument(
+            "--host",
+            metavar="ADDRESS",
+            default="127.0.0.1",
+            help="address to listen on (default 127.0.0.1)",
+        ),
+        argument(
+            "--port", type=int, metavar="PORT", help="port to listen on (default: the unit's port)"
+        ),
         argument(
             "--file",
             metavar="FILE",
             type=Path,
-            help="unit file with what the unit does not show: accounts, passwords, messages",
+            help="unit file with settings the unit does not show: accounts, passwords, messages",
         ),
         _UNIT_USER,
         CA_FILE,
     ),
     """\
-Read a unit and make a controller in software with its settings, name, MAC address, version, meters
-and the account that was used to sign in. What the unit does not show, such as its other accounts,
-comes from a unit file, and what neither tells is listed. The unit is only read; nothing is changed
-there.
+Read a unit and create a software controller with its settings, name, MAC address, version, meters
+and the account used to sign in. Settings that the unit does not show, such as its other accounts,
+come from a unit file; settings found in neither are listed. Nothing is changed on the unit.
 
   leverframe unit take-over http://192.168.1.10 --data cellar --config-out cellar.toml
   leverframe run --config cellar.toml
@@ -453,32 +458,37 @@ there.
 _UNIT_GIVE_BACK = Task(
     "give-back",
     "units.give_back:give_back",
-    "plan what brings the changes of a controller back to the unit whose place it took",
+    "plan how to transfer a controller's changes back to its original unit",
     (
-        argument("--data", metavar="DIR", type=Path, required=True, help="its data folder"),
-        argument("--to", metavar="URL", help="the unit (default: the one that was taken over)"),
-        argument("--out", metavar="FILE", type=Path, help="write the plan, for unit apply"),
+        argument(
+            "--data",
+            metavar="DIR",
+            type=Path,
+            required=True,
+            help="data folder of the controller",
+        ),
+        argument("--to", metavar="URL", help="URL of the unit (default: the original unit)"),
+        argument("--out", metavar="FILE", type=Path, help="write the plan for `unit apply`"),
         _UNIT_USER,
         CA_FILE,
     ),
     """\
-Compare a controller that was made by `unit take-over`, and is stopped, with what it began with, and
-plan the same changes for the unit: proven on a twin, and nothing is sent. What was not changed on
-the controller stays as it is on the unit. Accounts stay as they are.
+Compare a stopped controller that was created by `unit take-over` with its initial settings, and
+plan the same changes for the unit. The plan is verified on a twin, and nothing is sent. Settings
+that were not changed on the controller, and all accounts, stay as they are on the unit.
 
   leverframe unit give-back --data cellar --out back.json
   leverframe unit apply back.json
-
-The exit code is 0 where the plan reaches everything and 1 where it does not.
 """,
+    exit_status="0 if the plan reaches every setting, 1 if not",
 )
 
 UNIT = Group(
     "unit",
     "read, compare, change and watch units in the field",
     """\
-Units in the field, real ones and Leverframe. A unit is named by its address, like
-http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
+Work with units in the field, real units as well as Leverframe. Name a unit by its address, like
+http://192.168.1.10. Requests are sent one at a time, at most four per second.
 """,
     (
         _UNIT_FIND,

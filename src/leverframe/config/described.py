@@ -11,19 +11,19 @@ from msgspec.structs import FieldInfo
 
 from leverframe.config.fields import Config
 
-#: Stands before the names of all environment variables.
+#: The prefix of all environment variables.
 PREFIX = "LEVERFRAME_"
-#: The default of a key that its table cannot do without.
+#: The default of a key that its table requires.
 REQUIRED = msgspec.NODEFAULT
 
 
 class Key(Struct, frozen=True):
-    """One value that can be configured, by its place: ("board", "i2c", "bus")."""
+    """One configurable value, by its place: ("board", "i2c", "bus")."""
 
     place: tuple[str, ...]
-    #: As declared, to check values with.
+    #: The declared type, for checking values.
     hint: Any
-    #: Without what it may be annotated with, and without None.
+    #: The type without annotations and without None.
     plain: Any
     default: Any
     description: str
@@ -57,7 +57,7 @@ class Key(Struct, frozen=True):
 
     @property
     def usual(self) -> str:
-        """The default as it is written behind the flag; nothing for a switch or where none is."""
+        """The default as written after the option; empty for a switch or without a default."""
         if self.is_switch or self.default in (None, REQUIRED):
             return ""
         return ",".join(self.default) if self.is_list else str(self.default)
@@ -75,23 +75,23 @@ class Labelled(Struct, frozen=True):
 
 @cache
 def keys() -> tuple[Key, ...]:
-    """Return every key with a place of its own, in the order of the fields."""
+    """Return every key with its own place, in the order of the fields."""
     return tuple(entry for entry in _entries(Config, ()) if isinstance(entry, Key))
 
 
-def labelled() -> list[Labelled]:
-    """Return every set of tables that are distinguished by labels; only a file can hold them."""
+def list_labelled() -> list[Labelled]:
+    """Return every set of labelled tables; only a file can contain them."""
     return [entry for entry in _entries(Config, ()) if isinstance(entry, Labelled)]
 
 
 def _entries(struct: type[Struct], above: tuple[str, ...]) -> Iterator[Key | Labelled]:
     for field in msgspec.structs.fields(struct):
-        plain, metas = taken_apart(field.type)
+        plain, metas = split_type(field.type)
         place = (*above, field.name)
         if is_table(plain):
             yield from _entries(plain, place)
         elif get_origin(plain) is dict:
-            inner, _ = taken_apart(get_args(plain)[1])
+            inner, _ = split_type(get_args(plain)[1])
             below = tuple(_key(part, (part.name,)) for part in msgspec.structs.fields(inner))
             yield Labelled(place, _description(metas), _example(metas) or {}, below)
         else:
@@ -99,7 +99,7 @@ def _entries(struct: type[Struct], above: tuple[str, ...]) -> Iterator[Key | Lab
 
 
 def _key(field: FieldInfo, place: tuple[str, ...]) -> Key:
-    plain, metas = taken_apart(field.type)
+    plain, metas = split_type(field.type)
     metavars = [meta.extra["metavar"] for meta in metas if meta.extra]
     metavar = metavars[0] if metavars else ("NUMBER" if plain is int else "TEXT")
     return Key(
@@ -115,8 +115,8 @@ def _example(metas: Iterable[Meta]) -> Any:
     return next((meta.examples[0] for meta in metas if meta.examples), None)
 
 
-def taken_apart(hint: Any) -> tuple[Any, list[Meta]]:
-    """Split a type into the type without None and annotations, and these, outermost first."""
+def split_type(hint: Any) -> tuple[Any, list[Meta]]:
+    """Split a type into the plain type, without None, and its annotations, outermost first."""
     metas: list[Meta] = []
     while True:
         if get_origin(hint) is Annotated:
@@ -141,7 +141,7 @@ def is_table(plain: Any) -> bool:
 
 def describe_type(hint: Any) -> str:
     """Describe the values that a type allows, such as "a whole number from 0 to 65535"."""
-    plain, metas = taken_apart(hint)
+    plain, metas = split_type(hint)
     if members := alternatives(plain):
         return " or ".join(describe_type(member) for member in members)
     origin = get_origin(plain)
@@ -149,16 +149,16 @@ def describe_type(hint: Any) -> str:
         *others, last = (f'"{word}"' for word in get_args(plain))
         return f"{', '.join(others)} or {last}"
     if origin is tuple:
-        return "a list of texts"
+        return "a list of strings"
     if origin is dict or is_table(plain):
         return "a table"
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
     return words[plain] + _limits(metas)
 
 
 def _limits(metas: Iterable[Meta]) -> str:
     if any(meta.min_length for meta in metas):
-        return " that is not empty"
+        return " of at least one character"
     least = next((meta.ge for meta in metas if meta.ge is not None), None)
     most = next((meta.le for meta in metas if meta.le is not None), None)
     if least is None:
@@ -167,8 +167,8 @@ def _limits(metas: Iterable[Meta]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant, or None."""
-    # Imported here: a start without mistakes needs no guesses.
+    """Return the known word closest to a misspelled one, or None."""
+    # Imported here: a start without mistakes needs no suggestions.
     import difflib
 
     return next(iter(difflib.get_close_matches(word, list(known), 1)), None)

@@ -1,11 +1,11 @@
-"""The effective configuration: every value, and where it comes from."""
+"""The effective configuration: every value and its source."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from leverframe.config.described import keys, labelled
+from leverframe.config.described import keys, list_labelled
 from leverframe.config.example import as_toml
 from leverframe.config.fields import Config
 from leverframe.config.sources import Sources
@@ -21,12 +21,12 @@ def effective_table(sources: Sources, config: Config) -> str:
 
 
 def _rows(sources: Sources, config: Config) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, the value as TOML and the origin of every value that is set."""
+    """Yield name, value as TOML, and origin of every value that is set."""
     for key in keys():
         value = _value(config, key.place)
         if value is not None:
             yield key.name, as_toml(value), _origin(sources, key.place)
-    for tables in labelled():
+    for tables in list_labelled():
         for label, table in _value(config, tables.place).items():
             place = (*tables.place, label)
             yield ".".join(place), as_toml(msgspec.to_builtins(table)), _origin(sources, place)
@@ -40,4 +40,4 @@ def _value(config: Config, place: tuple[str, ...]) -> Any:
 
 
 def _origin(sources: Sources, place: tuple[str, ...]) -> str:
-    return (sources.origin(place) if sources.is_given(place) else None) or "default"
+    return (sources.origin(place) if sources.has(place) else None) or "default"

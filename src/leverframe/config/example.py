@@ -1,6 +1,6 @@
 """A complete configuration file: every key with its meaning and its default.
 
-What has no default stands there as a comment, with an example of a value.
+A key without a default is a comment with an example value.
 """
 
 import textwrap
@@ -10,18 +10,18 @@ from typing import Any
 
 import msgspec
 
-from leverframe.config.described import Key, Labelled, keys, labelled
+from leverframe.config.described import Key, Labelled, keys, list_labelled
 from leverframe.plain_text import printable
 
 _WIDTH = 100
 _OPENING = """\
-# Configuration of a Leverframe controller: every key with its default. Keys right behind a # have
-# none and show an example.
+# Configuration of a Leverframe controller: every key with its default. Keys after a # have no
+# default and show an example value.
 #
-#   leverframe config check --config FILE    the effective settings and where each comes from
-#   leverframe run --config FILE             a controller told by this file
+#   leverframe config check --config FILE    effective settings and the source of each
+#   leverframe run --config FILE             run a controller with this file
 #
-# An environment variable wins over this file (LEVERFRAME_PORT=8081), an option over both
+# An environment variable overrides this file (LEVERFRAME_PORT=8081); an option overrides both
 # (--port 8081).
 """
 
@@ -31,13 +31,13 @@ def example() -> str:
     lines = [_OPENING.rstrip()]
     for table, members in groupby(keys(), lambda key: key.place[:-1]):
         lines += _table(table, list(members))
-    for tables in labelled():
-        lines += _labelled(tables)
+    for tables in list_labelled():
+        lines += _lines_of_labelled(tables)
     return "\n".join(lines) + "\n"
 
 
 def _table(place: tuple[str, ...], members: list[Key]) -> Iterator[str]:
-    # Tables within tables are optional: a bus that is not named does not exist.
+    # Nested tables are optional: a bus that is not configured does not exist.
     is_wanted = len(place) < 2
     if place:
         yield ""
@@ -50,7 +50,7 @@ def _table(place: tuple[str, ...], members: list[Key]) -> Iterator[str]:
         yield f"{'' if in_force else '#'}{key.place[-1]} = {as_toml(shown)}"
 
 
-def _labelled(tables: Labelled) -> Iterator[str]:
+def _lines_of_labelled(tables: Labelled) -> Iterator[str]:
     yield ""
     yield from _comment(tables.description)
     for key in tables.keys:

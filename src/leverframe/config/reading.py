@@ -1,7 +1,7 @@
-"""Reading of the configuration, and the check of all of it before anything starts.
+"""Read the configuration and check all of it before anything starts.
 
-Every mistake is told, one line each: where the value was given (file and line, variable, or flag),
-what is wrong, and what is allowed.
+Every mistake is reported in one line: where the value comes from (file and line, variable or
+option), what is wrong, and what is allowed.
 """
 
 import re
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from leverframe.config.described import describe_type, is_table, nearest, taken_apart
+from leverframe.config.described import describe_type, is_table, nearest, split_type
 from leverframe.config.fields import BadConfiguration, Config, NodeConfig
 from leverframe.config.sources import Sources
 from leverframe.wiring import find_mistakes
@@ -35,10 +35,10 @@ def read_config(
     file: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] = NOTHING
 ) -> Config:
     """Read the configuration; raise `BadConfiguration` with a line for each mistake."""
-    return checked(Sources(file, environment, flags), Config)
+    return check_sources(Sources(file, environment, flags), Config)
 
 
-def checked(sources: Sources, kind: type[C]) -> C:
+def check_sources(sources: Sources, kind: type[C]) -> C:
     """Convert the values of all sources to a configuration, or raise `BadConfiguration`."""
     misshapen = list(_misshapen(sources.values, kind, ()))
     wrong = {mistake.place[0] for mistake in misshapen}
@@ -53,12 +53,18 @@ def checked(sources: Sources, kind: type[C]) -> C:
 
 def _sentence(mistake: Mistake, sources: Sources) -> str:
     origin = sources.origin(mistake.place)
-    return mistake.sentence if origin is None else f"{origin}: {mistake.sentence}"
+    if origin is None:
+        return mistake.sentence
+    # The origin of an option or variable already names the key.
+    sentence = mistake.sentence
+    if not sources.is_in_file(origin):
+        sentence = sentence.removeprefix(f"{'.'.join(mistake.place)}: ")
+    return f"{origin}: {sentence}"
 
 
 def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
     """Yield a mistake for every value that does not fit the type of its place."""
-    plain, _ = taken_apart(hint)
+    plain, _ = split_type(hint)
     name = ".".join(place)
     if get_origin(plain) is dict or is_table(plain):
         if not isinstance(value, dict):
@@ -72,7 +78,7 @@ def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
     try:
         msgspec.convert(value, hint)
     except msgspec.ValidationError:
-        shown = repr(value) if len(repr(value)) <= 60 else "what is there"
+        shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."
         yield Mistake(place, f"{name} must be {describe_type(hint)}, not {shown}.")
 
 
@@ -86,33 +92,35 @@ def misshapen_table(table: dict[str, Any], struct: type[Struct], place: Place) -
             yield Mistake((*place, name), _unknown((*place, name), list(fields)))
     for name, field in fields.items():
         if field.required and name not in table:
-            yield Mistake(place, f"{'.'.join(place)} lacks {name}, {describe_type(field.type)}.")
+            missing = f"{name} is missing in {'.'.join(place)}"
+            yield Mistake(place, f"{missing}; it must be {describe_type(field.type)}.")
 
 
 def _unknown(place: Place, known: list[str]) -> str:
-    meant = nearest(place[-1], known)
-    advice = f"did you mean {meant}?" if meant else f"known are {', '.join(known)}."
-    return f"{'.'.join(place)} is unknown; {advice}"
+    suggestion = nearest(place[-1], known)
+    if suggestion:
+        return f"Unknown key {'.'.join(place)}. Did you mean {suggestion}?"
+    return f"Unknown key {'.'.join(place)}; known keys: {', '.join(known)}."
 
 
 def _contradictions(config: NodeConfig, wrong: set[str], sources: Sources) -> Iterator[Mistake]:
-    """Yield mistakes in values of the right type; skip keys that have a mistake already."""
+    """Yield mistakes in values of the right type; skip keys that already have a mistake."""
     for names, check in _CHECKS:
         if not wrong.isdisjoint(names) or not set(names) <= set(config.__struct_fields__):
             continue
         try:
             check(config)
         except BadConfiguration as error:
-            given = [name for name in names if sources.is_given((name,))]
-            yield Mistake((*given[:1],), str(error))
+            present = [name for name in names if sources.has((name,))]
+            yield Mistake((*present[:1],), str(error))
     if isinstance(config, Config) and "board" not in wrong:
         yield from (Mistake(*mistake) for mistake in find_mistakes(config.board))
 
 
-def wrong_keys(config: Config, given: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield which of the given keys cannot be, each with a sentence."""
+def wrong_keys(config: Config, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the invalid ones among the keys, each with an explanation."""
     for names, check in _CHECKS:
-        for key in [name for name in names if name in given][:1]:
+        for key in [name for name in names if name in keys][:1]:
             try:
                 check(config)
             except BadConfiguration as error:
@@ -123,7 +131,7 @@ def _check_origins(config: Config) -> None:
     for origin in config.cors_origins:
         if not re.fullmatch(_ORIGIN, origin):
             raise BadConfiguration(
-                f"cors_origins: {origin!r} is no origin; write each as browsers send it, such as "
+                f"cors_origins: {origin!r} is not an origin; write it as browsers send it, such as "
                 "https://panel.example or http://192.168.1.5:3000."
             )
 
@@ -135,7 +143,7 @@ def _check_ca_file(config: NodeConfig) -> None:
         ssl.create_default_context(cafile=config.ca_file)
     except ssl.SSLError:
         raise BadConfiguration(
-            f"{config.ca_file} holds no certificates; name a PEM file as ca_file."
+            f"{config.ca_file} contains no certificates; use a PEM file as ca_file."
         ) from None
     except OSError as error:
         raise BadConfiguration(f"{config.ca_file} cannot be read: {error.strerror}.") from error
@@ -151,37 +159,40 @@ def _check_firmware_check_url(config: Config) -> None:
         is_usable = False
     if not is_usable:
         raise BadConfiguration(
-            f"firmware_check_url: {config.firmware_check_url!r} is no address of a web server;"
-            " write it like https://example.org/newest.json."
+            f"firmware_check_url: {config.firmware_check_url!r} is not an HTTP or HTTPS URL; write"
+            " it like https://example.org/newest.json."
         )
 
 
 def _check_serial_ports(config: Config) -> None:
     if config.serial_port is not None and config.serial_port == config.serial_modbus:
         raise BadConfiguration(
-            "serial_port and serial_modbus name the same port; a module and a bus cannot share it."
+            "serial_port and serial_modbus are the same device; use one for the module and another"
+            " for the bus."
         )
 
 
 def _check_tls_files(config: NodeConfig) -> None:
     if (config.tls_certificate is None) != (config.tls_key is None):
-        raise BadConfiguration("tls_certificate and tls_key go together; give both or neither.")
+        raise BadConfiguration("tls_certificate and tls_key belong together; set both or neither.")
 
 
 def _check_mqtt_files(config: Config) -> None:
     if (config.mqtt_certificate is None) != (config.mqtt_key is None):
-        raise BadConfiguration("mqtt_certificate and mqtt_key go together; give both or neither.")
+        raise BadConfiguration(
+            "mqtt_certificate and mqtt_key belong together; set both or neither."
+        )
 
 
 def _check_virtual_time(config: Config) -> None:
     if config.virtual_time and config.board.kind != "simulated":
         raise BadConfiguration(
-            "Virtual time needs the simulated board: real devices do not wait. Leave out one of"
-            f' --virtual-time and kind = "{config.board.kind}".'
+            "Virtual time requires the simulated board, because real devices do not wait. Remove"
+            f' --virtual-time or kind = "{config.board.kind}".'
         )
 
 
-#: The keys that a check looks at, and the check, which raises `BadConfiguration`.
+#: The keys that a check examines, and the check, which raises `BadConfiguration`.
 _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Any], object]], ...] = (
     (("hw", "sw"), lambda config: config.version.profile(None, None, None)),
     (("timezone",), NodeConfig.zone),
@@ -190,7 +201,7 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Any], object]], ...] = (
     (("name",), Config.check_name),
     (("mac",), Config.mac_address),
     (("modbus_writers",), NodeConfig.writing_networks),
-    (("trusted",), Config.trusted_networks),
+    (("trusted",), Config.networks_without_sign_in),
     (("proxies",), NodeConfig.proxy_networks),
     (("firmware_key",), Config.public_key),
     (("ca_file",), _check_ca_file),

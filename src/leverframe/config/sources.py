@@ -1,8 +1,8 @@
-"""The sources of the configuration's values: a file, the environment, flags.
+"""The sources of the configuration's values: a file, environment variables, options.
 
-Later ones win: a flag over a variable over the file over the default. Texts of variables and flags
-become values of the kind that the key has, where they can; what cannot is complained about with
-everything else that is wrong.
+Options override variables, variables override the file, and the file overrides the defaults. Texts
+of variables and options are converted to the type of the key where possible; values that cannot be
+converted are reported with all other mistakes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _SWITCH_WORDS = {
 
 
 class Sources:
-    """The values that were given, in tables as in a file, and where each of them was given."""
+    """The configured values, in tables as in a file, and the source of each."""
 
     def __init__(
         self, file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]
@@ -30,33 +30,33 @@ class Sources:
         self._text, self._in_file = ("", {}) if file is None else read_toml(file, BadConfiguration)
         self._over: dict[tuple[str, ...], str] = {}
         self.values: dict[str, Any] = _copy(self._in_file)
-        #: Sentences about variables that stand for no key.
+        #: Sentences about variables without a key.
         self.unknown = list(_unknown_variables(environment))
         for key in keys():
-            # Many tools set a variable to an empty text to unset it.
+            # Many tools unset a variable by setting it to an empty text.
             if text := environment.get(key.variable):
                 self._put(key, _from_text(key, text), key.variable)
         for key in keys():
             if (value := flags.get(key.name)) is not None:
-                given = _from_text(key, value) if isinstance(value, str) else value
-                self._put(key, given, key.flag)
+                converted = _from_text(key, value) if isinstance(value, str) else value
+                self._put(key, converted, key.flag)
 
     def _put(self, key: Key, value: Any, origin: str) -> None:
         table = self.values
         for part in key.place[:-1]:
             inner = table.get(part)
-            # A parent that is no table is replaced by one: this key overrides it.
+            # A parent that is not a table is replaced by a table: this key overrides it.
             table[part] = inner if isinstance(inner, dict) else {}
             table = table[part]
         table[key.place[-1]] = value
         self._over[key.place] = origin
 
     def origin(self, place: TomlPath) -> str | None:
-        """Return where the value at a place, or one within it, was given; None where it was not."""
+        """Return the source of the value at a place, or of a value within it; None if not set."""
         if not place:
             return None
-        for given, origin in self._over.items():
-            if given == place[: len(given)] or place == given[: len(place)]:
+        for overridden, origin in self._over.items():
+            if overridden == place[: len(overridden)] or place == overridden[: len(place)]:
                 return origin
         if self.file is not None and _holds(self._in_file, place[:-1]):
             return self.line(place)
@@ -66,7 +66,10 @@ class Sources:
         """Return the line of a place in the file."""
         return f"{self.file}, line {line_of(self._text, place)}"
 
-    def is_given(self, place: TomlPath) -> bool:
+    def is_in_file(self, origin: str) -> bool:
+        return origin not in self._over.values()
+
+    def has(self, place: TomlPath) -> bool:
         return _holds(self.values, place)
 
 
@@ -98,10 +101,10 @@ def _from_text(key: Key, text: str) -> Any:
 
 
 def _unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a complaint per unknown variable, by name alone: its value may be confidential."""
+    """Yield a sentence for each unknown variable, without its value, which may be secret."""
     known = [key.variable for key in keys()]
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:
-            meant = nearest(name, known)
-            advice = f"did you mean {meant}?" if meant else "remove it from the environment."
-            yield f"{name}: this variable stands for no key; {advice}"
+            suggestion = nearest(name, known)
+            advice = f"Did you mean {suggestion}?" if suggestion else "Remove it."
+            yield f"{name}: no key belongs to this environment variable. {advice}"

@@ -1,4 +1,4 @@
-"""Reading of a TOML file that a person wrote; any mistake in it is reported as a sentence."""
+"""Read a TOML file written by a user; every mistake in it is reported in a sentence."""
 
 import re
 from pathlib import Path
@@ -6,35 +6,38 @@ from typing import Any
 
 from leverframe.errors import ErrorForPeople
 
-#: No person writes more; a device that never ends gives more.
+#: More than any handwritten file; protects against endless devices.
 MAX_BYTES = 1 << 20
 
 
 def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str, Any]]:
     """Return the text of a file, for finding lines in it, and its content; raise `refused`."""
-    # Imported here: most controllers have no file.
+    # Imported here: most controllers have no configuration file.
     import tomllib
 
     try:
-        # Some editors begin a file with a byte order mark, which TOML does not know.
+        # Some editors begin a file with a byte order mark, which TOML does not allow.
         text = _content(path, refused).decode("utf-8-sig").replace("\r\n", "\n")
         return text, tomllib.loads(text)
     except OSError as error:
-        raise refused(f"{path} cannot be read: {error.strerror}.") from None
+        advice = "; check the path" if isinstance(error, FileNotFoundError) else ""
+        raise refused(f"{path} cannot be read: {error.strerror}{advice}.") from None
     except UnicodeDecodeError as error:
         line = 1 + error.object.count(b"\n", 0, error.start)
         raise refused(f"{path}, line {line} is not text in UTF-8; save it as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
         raise refused(_invalid(path, text, str(error))) from None
     except RecursionError:
-        raise refused(f"{path} is not valid TOML: too many brackets within brackets.") from None
+        raise refused(f"{path} is not valid TOML: brackets are nested too deeply.") from None
     except ValueError:
-        # What the operating system never gets to see.
-        raise refused(f"{str(path)!r} cannot be read: a file name has no NUL character.") from None
+        # Python rejects such a path before the operating system sees it.
+        raise refused(
+            f"{str(path)!r} cannot be read: a file name must not contain a NUL character."
+        ) from None
 
 
 def _invalid(path: Path, text: str, error: str) -> str:
-    """Put the line, which the parser names last, where all other mistakes have it."""
+    """Move the line, which the parser names last, to the place where all messages have it."""
     found = re.fullmatch(r"(.*) \(at line (\d+), (column \d+)\)", error, re.DOTALL)
     if found is None:
         line = 1 + text.rstrip("\n").count("\n")
@@ -47,5 +50,5 @@ def _content(path: Path, refused: type[ErrorForPeople]) -> bytes:
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise refused(f"{path} is not read: it has more than {MAX_BYTES} bytes.")
+        raise refused(f"{path} is too large: at most {MAX_BYTES:,} bytes are allowed.")
     return content

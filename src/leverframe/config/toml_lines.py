@@ -1,9 +1,8 @@
-"""The lines of values in a TOML file, for messages about them.
+"""Find the lines of values in a TOML file, for messages about them.
 
-The parser of the standard library tells the line of a syntax error only. This finds the line of a
-key from the text: by table headers and by keys at the beginning of a line, and within a list by
-counting its texts. What cannot be found (a key that is missing, or within braces) gets the line of
-what it is in.
+The parser of the standard library reports only the line of a syntax error. This module finds the
+line of a key from the text: by table headers and by keys at the beginning of a line, and within a
+list by counting its strings. A key that is missing or within braces gets the line of its table.
 """
 
 import re
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 #: Keys and the places of list items, from the outside in: ("at", 2, "commands", 0).
 TomlPath = tuple[str | int, ...]
 
-# Texts, which `re` compiles when they are first used: no start waits for them.
+# Strings, which `re` compiles at their first use, so that startup does not wait for them.
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
 _NAMES = rf"({_NAME}(?:\s*\.\s*{_NAME})*)"
 _HEADER = rf"\s*\[(\[?)\s*{_NAMES}\s*\]"
@@ -26,12 +25,12 @@ def line_of(text: str, place: TomlPath) -> int:
 
 
 class TomlLines:
-    """The lines of one text, for many questions about it."""
+    """The lines of one text, for repeated lookups."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()
-        self._placed = list(_placed(self._lines))
-        #: What most questions are about; of several headers of a table, the first.
+        self._placed = list(_find_places(self._lines))
+        #: The line of every header and key; of several headers of a table, the first.
         self._exact = {place: line for place, line, _ in reversed(self._placed)}
 
     def line_of(self, place: TomlPath) -> int:
@@ -45,16 +44,16 @@ def _nearest_line(
 ) -> int:
     best, number, column = 0, 0, 0
     for found, line, behind in placed:
-        shared = _shared(found, place)
-        # A table below the place stands for it where it has no line of its own.
+        shared = _common_length(found, place)
+        # A table below the place stands for a place without its own line.
         is_within = shared == len(found) or shared == len(place)
         if is_within and shared > best:
             best, number, column = shared, line, behind
     return 1 + _item(lines, number, column, place[best:])
 
 
-def _placed(lines: list[str]) -> Iterator[tuple[TomlPath, int, int]]:
-    """Yield the place of every header and key, its line, and the column behind it."""
+def _find_places(lines: list[str]) -> Iterator[tuple[TomlPath, int, int]]:
+    """Yield the place of every header and key, its line, and the column after it."""
     table: TomlPath = ()
     counted: dict[TomlPath, int] = {}
     for number, line in enumerate(lines):
@@ -82,10 +81,10 @@ def _parts(names: str) -> TomlPath:
     return tuple(part.strip("\"'") for part in re.findall(_NAME, names))
 
 
-def _shared(one: TomlPath, other: TomlPath) -> int:
+def _common_length(first: TomlPath, second: TomlPath) -> int:
     """Count the leading steps that two places have in common."""
-    pairs = zip(one, other, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    pairs = zip(first, second, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def _item(lines: list[str], line: int, column: int, rest: TomlPath) -> int:

@@ -35,7 +35,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.config import BadConfiguration, Config, NodeConfig
 from leverframe.config.fields import MAX_PORT, Device, File
-from leverframe.config.reading import checked, misshapen_table, wrong_keys
+from leverframe.config.reading import check_sources, misshapen_table, wrong_keys
 from leverframe.config.sources import Sources
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.cluster.cluster_table import CLUSTER, ClusterTable
@@ -149,7 +149,7 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
         raise BadConfiguration(
             f"{where}: {strangers[0]} is no key of a node; known are {', '.join(of_node)}."
         )
-    config = checked(sources, NodeConfig)
+    config = check_sources(sources, NodeConfig)
     controllers, mistakes = _controllers(tables, sources, config, tenants)
     return FleetFile(config, controllers, mistakes, cluster, tenants)
 

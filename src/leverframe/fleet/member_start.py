@@ -30,7 +30,7 @@ from leverframe.process.controller_host import ControllerHost
 from leverframe.process.json_lines import print_json
 from leverframe.process.node_services import NodeServices
 from leverframe.process.ports import connect_bootloader, open_ports
-from leverframe.process.reach import trusted_networks
+from leverframe.process.reach import read_trusted_networks
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers import journal_log
@@ -203,7 +203,7 @@ class MemberStarter(Struct, frozen=True):
             ),
             # Another controller of the node may have another owner.
             reach=Reach(
-                names, options.must_sign_in, trusted_networks(config), open_to_itself=False
+                names, options.must_sign_in, read_trusted_networks(config), open_to_itself=False
             ),
             configured=ConfiguredIdentity(name=record.name, address=record.address),
             history=None if self.history is None else self.history.worker(number, tenant),

@@ -21,8 +21,8 @@ from msgspec import Struct
 from leverframe.commands.describe.media_types import FORM
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.answer_headers import PATHS, PROGRESS, SILENT_NODES, STARTING
-from leverframe.process.api_client import NO_ANSWER, ApiClient, Credentials, signed
-from leverframe.process.asked_secret import asked_secret
+from leverframe.process.api_client import NO_ANSWER, ApiClient, Credentials, sign_in_headers
+from leverframe.process.asked_secret import ask_secret
 
 if TYPE_CHECKING:
     # The command line does without: to load what a node is made of takes twice its time.
@@ -180,7 +180,7 @@ class NodeClient(NodeAsking):
         self._api = ApiClient(self.url, ca_file, answer_s, keeps=True)
 
     def _sign_in(self, account: Credentials) -> None:
-        self._account, self._headers = account, signed(account)
+        self._account, self._headers = account, sign_in_headers(account)
 
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
@@ -243,7 +243,7 @@ class CommandLineClient(NodeClient):
 
     def _sign_in_once(self) -> None:
         if self._user is not None and self._account is None:
-            self._sign_in((self._user, asked_secret(f"Password of {self._user}")))
+            self._sign_in((self._user, ask_secret(f"Password of {self._user}")))
 
     @contextmanager
     def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from leverframe.config import AskedVersion, Config
-from leverframe.config.reading import checked
+from leverframe.config.reading import check_sources
 from leverframe.config.sources import Sources
 from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
@@ -19,7 +19,7 @@ from leverframe.process.administrator import (
     check_length,
     set_password,
 )
-from leverframe.process.stored_profile import stored_profile
+from leverframe.process.stored_profile import read_stored_profile
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.datafolder import is_of_node, refuse_missing
@@ -45,7 +45,7 @@ async def change_password(
         else:
             await _change_in_database(fleet.cluster, folder, account, generate, controller)
         return
-    config = checked(sources, Config)
+    config = check_sources(sources, Config)
     folder = Path(config.data)
     if is_of_node(folder):
         await _change_in_folder(folder, account, generate, controller)
@@ -129,7 +129,7 @@ async def _change_at_controller(
     store = node.lane.store(number)
     name = account or administrator_name(store)
     password = passwd.new_password(name, generate=generate)
-    profile = AskedVersion(record.hw, record.sw).profile(*stored_profile(store))
+    profile = AskedVersion(record.hw, record.sw).profile(*read_stored_profile(store))
     await set_password(store, profile, name, password)
     return _changed(f"{name} of {controller}", password if generate else None)
 

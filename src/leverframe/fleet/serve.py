@@ -212,7 +212,7 @@ async def _serve(fleet: FleetFile) -> None:
                 discovery.start(config.host)
             if config.mdns and not is_loopback(config.host):
                 mdns.start(config.host)
-            async with supervisor.given_time(lambda: len(node.members)):
+            async with supervisor.extend_time(lambda: len(node.members)):
                 await storage.start()
                 failed = await _start_all(web, fleet, storage)
             await node.end_start()
@@ -226,7 +226,7 @@ async def _serve(fleet: FleetFile) -> None:
             supervisor.stopping()
         finally:
             async with (
-                supervisor.given_time(lambda: len(node.members)),
+                supervisor.extend_time(lambda: len(node.members)),
                 printed_stop(node.roster),
             ):
                 await close_all(

@@ -1,1 +1,1 @@
-"""The work of commands that need no running controller; the file is named after the command."""
+"""Commands that need no running controller; each module is named after its command."""

@@ -1,4 +1,4 @@
-"""`leverframe backup`: a backup in the hand instead of a controller, which may be stopped."""
+"""`leverframe backup`: create, show, compare, convert and restore backups without a controller."""
 
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,13 @@ from leverframe.engine.tree import (
 from leverframe.exit_codes import DONE, NO
 from leverframe.maintenance.backup_secrets import (
     SecretsChoice,
-    named_in_short,
+    list_secrets,
     passphrase_to_open,
     passphrase_to_seal,
 )
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
 from leverframe.plain_text import print_line
-from leverframe.process.stored_profile import profile_rows, stored_profile
+from leverframe.process.stored_profile import profile_rows, read_stored_profile
 from leverframe.profile import Profile, existing
 from leverframe.storage.backup import (
     BackupFile,
@@ -51,12 +51,12 @@ def show(file: Path, json: bool) -> None:
 
 
 def diff(first: Path, second: Path) -> int:
-    """Print what differs between two backups."""
+    """Print the differences between two backups."""
     files = read(first), read(second)
     old, new = (_everything(file) for file in files)
     for path in sorted(old.keys() | new.keys(), key=_order):
         if old.get(path) != new.get(path):
-            print_line(f"{path}: {_shown(old, path)} -> {_shown(new, path)}")
+            print_line(f"{path}: {_show(old, path)} -> {_show(new, path)}")
     return NO if old != new else DONE
 
 
@@ -67,12 +67,12 @@ async def create(
     passphrase_file: Path | None,
     without_secrets: bool,
 ) -> None:
-    """Write the settings of a controller that is stopped to a new backup."""
+    """Write the settings of a stopped controller to a new backup."""
     _refuse_existing(file)
     with folder_with_store(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            profile = config.version.profile(*stored_profile(store))
+            profile = config.version.profile(*read_stored_profile(store))
             settings, _ = settings_from_leaves(profile, store.load().settings)
         finally:
             await store.close()
@@ -82,7 +82,7 @@ async def create(
     write(file, unpack(encode_backup(profile, settings, words)))
     print_line(f"Written to {file}.")
     if secrets and words is None:
-        print_line(f"Secrets that are not in it: {named_in_short(secrets)}.")
+        print_line(f"Secrets not included: {list_secrets(secrets)}.")
 
 
 def _refuse_existing(file: Path) -> None:
@@ -99,7 +99,7 @@ def convert(
     passphrase_file: Path | None,
     without_secrets: bool,
 ) -> None:
-    """Write a backup in another form, or for another version."""
+    """Convert a backup to another format or version."""
     choice = SecretsChoice(passphrase, passphrase_file, without_secrets)
     choice.check()
     backup = read(file)
@@ -108,10 +108,10 @@ def convert(
         profile = existing(hw or backup.hw, sw or backup.sw)
     if profile != Profile(backup.hw, backup.sw):
         words = passphrase_to_open(backup, choice)
-        restored = _carried_over(backup, profile, words)
+        restored = _carry_over(backup, profile, words)
         left_out = () if words else backup.secrets
         backup = unpack(encode_backup(profile, restored.settings, words))
-        # A file of an earlier version may hold openly what is left out today.
+        # A file of an earlier version may contain secrets in plain text that are omitted today.
         backup.left_out = tuple(dict.fromkeys((*left_out, *backup.left_out)))
         print_losses(restored.not_carried_over)
     elif without_secrets:
@@ -119,7 +119,7 @@ def convert(
     write(output, backup)
 
 
-def _carried_over(file: BackupFile, target: Profile, passphrase: str | None) -> Restored:
+def _carry_over(file: BackupFile, target: Profile, passphrase: str | None) -> Restored:
     try:
         return carry_over(content_of(file, passphrase), target, defaults(target))
     except Refusal as refusal:
@@ -133,13 +133,13 @@ async def restore(
     passphrase_file: Path | None,
     without_secrets: bool,
 ) -> None:
-    """Put a backup into the data folder of a controller that is stopped."""
+    """Restore a backup into the data folder of a stopped controller."""
     backup = read(file)
     words = passphrase_to_open(backup, SecretsChoice(passphrase, passphrase_file, without_secrets))
     with existing_folder(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            profile = config.version.profile(*stored_profile(store))
+            profile = config.version.profile(*read_stored_profile(store))
             content = content_of(backup, words)
             present, _ = settings_from_leaves(profile, store.load().settings)
             try:
@@ -163,12 +163,12 @@ async def restore(
 
 def print_losses(lost: tuple[NotCarriedOver, ...]) -> None:
     for entry in lost:
-        value = "" if entry.value is None else f" ({_encoded(entry.value)})"
-        print_line(f"not carried over: {entry.path}{value}: {entry.reason}")
+        value = "" if entry.value is None else f" ({_encode(entry.value)})"
+        print_line(f"left out: {entry.path}{value}: {entry.reason}")
 
 
 def _everything(file: BackupFile) -> dict[str, Any]:
-    """Return all settings by path, factory settings too: short and full files then compare."""
+    """Return all settings by path, also factory settings, so that short and full files compare."""
     known = {**factory_settings(file), **file.settings}
     return {path: value for path, value in known.items() if not is_confidential(path)} | {
         "profile.hw": file.hw,
@@ -181,9 +181,9 @@ def _order(path: str) -> list[tuple[int, int | str]]:
     return [(0, int(step)) if step.isdecimal() else (1, step) for step in path.split(".")]
 
 
-def _shown(settings: dict[str, Any], path: str) -> str:
-    return _encoded(settings[path]) if path in settings else "not there"
+def _show(settings: dict[str, Any], path: str) -> str:
+    return _encode(settings[path]) if path in settings else "not set"
 
 
-def _encoded(value: Any) -> str:
+def _encode(value: Any) -> str:
     return msgspec.json.encode(value).decode()

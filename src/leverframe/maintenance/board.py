@@ -1,4 +1,4 @@
-"""`leverframe board check`: try what the service will do with every wired device, and say it."""
+"""`leverframe board check`: check every wired device with the rights of the service."""
 
 import codecs
 import os
@@ -21,7 +21,7 @@ from leverframe.maintenance.service_rights import drop_rights_to, like_the_unit,
 
 
 def check_board(config: Config, sources: Sources, account: str | None) -> int:
-    """Print what is there and what is missing, for the account that the service has."""
+    """Print the available and missing devices, with the rights of the service account."""
     console, wiring = Console(), config.board
     named = {"serial_port": config.serial_port, "serial_modbus": config.serial_modbus}
     ports = {name: path for name, path in named.items() if path is not None}
@@ -44,12 +44,12 @@ def check_board(config: Config, sources: Sources, account: str | None) -> int:
 
 def _other_board(kind: str) -> str:
     if kind == "simulated":
-        return r'The board is simulated; \[board] kind = "linux" would use this machine.'
-    return f"The board {kind} comes from another package and is not looked at."
+        return r'The board is simulated; set \[board] kind = "linux" to use this machine.'
+    return f"The board {kind} comes from another package and is not checked."
 
 
 def _load_what_is_loaded_late() -> None:
-    """Load it while it can be: the account may not be allowed to read the program itself."""
+    """Load modules before the change of account, which may not be allowed to read the program."""
     codecs.lookup("ascii")
     with suppress(ImportError):
         import_module("leverframe.hardware.smbus_bus")
@@ -64,11 +64,14 @@ def show(found: Iterable[PartCheck], console: Console) -> int:
         state = Text("ok", "green") if finding.is_good else Text("FAILS", "bold red")
         table.add_row(finding.label, finding.place, state, Text(finding.text))
     if rows == 0:
-        console.print("Nothing is wired: the [board] table names no device.")
+        console.print("No device is wired in the [board] table.")
         return NO
     console.print(table)
-    console.print(f"Tried as {who()}.", highlight=False)
+    console.print(f"Checked as {who()}.", highlight=False)
     if os.geteuid() == 0:
-        console.print("Root may use everything; name the account of the service with --account.")
-    console.print(f"{failing} of {rows} cannot be used." if failing else f"All {rows} can be used.")
+        console.print(
+            "Root has access to everything; check the account of the service with --account."
+        )
+    works = f"{failing} of {rows} devices do not work." if failing else f"All {rows} devices work."
+    console.print(works)
     return NO if failing else DONE

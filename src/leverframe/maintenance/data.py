@@ -1,4 +1,4 @@
-"""`leverframe data check|repair|show|reset`: the data folder of a controller that is stopped."""
+"""`leverframe data check|repair|show|reset`: the data folder of a stopped controller."""
 
 import sqlite3
 from contextlib import closing
@@ -22,17 +22,17 @@ from leverframe.storage.unclean_stop import secure
 
 
 def check_data(data_folder: Path) -> int:
-    """Report whether store, snapshots and history are sound; ignore snapshots in the result."""
+    """Check store, snapshots and history; damaged snapshots do not change the result."""
     with folder_with_store(data_folder) as folder:
-        damage = _secured(folder.store_path) or findings(folder.store_path)
-        print(damage or f"The store {folder.store_path} is sound.")
+        damage = _secure(folder.store_path) or findings(folder.store_path)
+        print(damage or f"The store {folder.store_path} is not damaged.")
         for number, snapshot in Snapshots(folder.store_path).all():
-            print(findings(snapshot) or f"Snapshot {number} is sound.")
+            print(findings(snapshot) or f"Snapshot {number} is not damaged.")
         return DONE if _history_is_sound(folder) and not damage else NO
 
 
-def _secured(store_path: Path) -> str | None:
-    """Return what is lost since the store was used last: SQLite would drop it silently."""
+def _secure(store_path: Path) -> str | None:
+    """Return the changes that were lost since the last use: SQLite would drop them silently."""
     with sentences(store_path):
         return secure(store_path)
 
@@ -45,24 +45,24 @@ def _history_is_sound(folder: DataFolder) -> bool:
     except (StoreDamaged, StoreUnavailable) as error:
         print(error)
         return False
-    print(f"The history {folder.history_path} is sound.")
+    print(f"The history {folder.history_path} is not damaged.")
     return True
 
 
 async def repair_data(data_folder: Path) -> None:
-    """Repair a damaged store from a snapshot, or else from what can still be read of it.
+    """Repair a damaged store from a snapshot, or else from its readable part.
 
-    A damaged history is set aside; the next start begins a new one.
+    A damaged history is moved aside; the next start begins a new one.
     """
     with folder_with_store(data_folder) as folder:
-        lost = _secured(folder.store_path)
+        lost = _secure(folder.store_path)
         try:
             report = recover(folder.store_path) or lost
         except StoreDamaged:
             report = await _save_readable(folder.store_path)
-        print(report or "The store is sound; there is nothing to repair.")
+        print(report or "The store is not damaged; nothing needs repair.")
         if not _history_is_sound(folder):
-            print(f"It is set aside in {set_aside(folder.history_path)}.")
+            print(f"The damaged history was moved to {set_aside(folder.history_path)}.")
 
 
 async def _save_readable(store_path: Path) -> str:
@@ -78,12 +78,12 @@ async def _save_readable(store_path: Path) -> str:
     try:
         check(store_path)
     except StoreDamaged:
-        # What could be read contradicts itself: the start is from the beginning.
+        # The readable part contradicts itself: start from scratch.
         set_aside(store_path)
-        return f"Nothing could be saved of the store; it is set aside in {aside}."
+        return f"Nothing in the store could be recovered; it was moved to {aside}."
     return (
-        f"{len(rows['setting'])} settings could be read and are in a new store; the damaged one is "
-        f"set aside in {aside}."
+        f"{len(rows['setting'])} settings were recovered into a new store; the damaged store was "
+        f"moved to {aside}."
     )
 
 
@@ -99,7 +99,7 @@ def _readable_rows(store_path: Path, table: str, key: str) -> dict[str, Any]:
                 except (msgspec.DecodeError, UnicodeDecodeError):
                     continue
     except sqlite3.Error:
-        # Up to the damaged page; what lies behind it cannot be reached.
+        # Rows after the damaged page cannot be reached.
         return values
     return values
 
@@ -116,22 +116,22 @@ def _readable_blobs(store_path: Path) -> dict[str, bytes | None]:
 
 
 async def show_data(data_folder: Path) -> None:
-    """Print everything in the store as JSON; secrets are masked."""
+    """Print the whole store as JSON, with secrets masked."""
     with folder_with_store(data_folder) as folder:
-        stored, audit = await _loaded(folder)
+        stored, audit = await _load(folder)
     document = {
-        "settings": {path: _masked(path, value) for path, value in stored.settings.items()},
+        "settings": {path: _mask(path, value) for path, value in stored.settings.items()},
         "kept": stored.kept,
         "audit": parse_entries(audit),
     }
     print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
-def _masked(path: str, value: Any) -> Any:
+def _mask(path: str, value: Any) -> Any:
     return mask_secret(value) if is_confidential(path) else value
 
 
-async def _loaded(folder: DataFolder) -> tuple[Stored, dict[str, str]]:
+async def _load(folder: DataFolder) -> tuple[Stored, dict[str, str]]:
     store = SqliteStore(folder.store_path)
     try:
         return store.load(), await store.audit()
@@ -140,7 +140,7 @@ async def _loaded(folder: DataFolder) -> tuple[Stored, dict[str, str]]:
 
 
 async def reset_data(data_folder: Path, accounts: bool) -> None:
-    """Reset to the factory settings and delete the key, so that what it sealed stays unreadable."""
+    """Restore the factory settings and delete the key, so that its secrets stay unreadable."""
     with folder_with_store(data_folder) as folder:
         store = SqliteStore(folder.store_path)
         try:
@@ -153,10 +153,10 @@ async def reset_data(data_folder: Path, accounts: bool) -> None:
             await store.close()
         Snapshots(folder.store_path).renew()
         folder.key_path.unlink(missing_ok=True)
-        what = "All settings and accounts are" if accounts else "All settings but the accounts are"
-        print(f"{what} as they come from the factory.")
+        what = "All settings and accounts" if accounts else "All settings except the accounts"
+        print(f"{what} were reset to the factory settings.")
         for aside in sorted(folder.path.glob("damaged-*")):
-            print(f"{aside} still holds an older store; delete it if nobody needs it any more.")
+            print(f"{aside} still contains an older store; delete it if it is no longer needed.")
 
 
 def _accounts(settings: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""`leverframe firmware`: keys, and images that a controller takes in its bootloader.
+"""`leverframe firmware`: key pairs, and images that the bootloader of a controller accepts.
 
-The private key stays with the owner, in a file for nobody else; controllers get the public one as
-`firmware_key` in their configuration.
+The private key stays with the owner in a file that only its owner can read. Controllers get the
+public key as `firmware_key` in their configuration.
 """
 
 import os
@@ -18,18 +18,18 @@ from leverframe.uploads.firmware import (
 
 
 def make_keys(name: str) -> None:
-    """Make NAME.key and NAME.pub."""
+    """Create NAME.key and NAME.pub."""
     private, public = new_key_pair()
-    # Never over a key that is there: images signed with it could not be made again.
+    # Never overwrite an existing key: its images could not be signed again.
     key = os.open(f"{name}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(key, "wb") as file:
         file.write(private)
     Path(f"{name}.pub").write_bytes(public)
-    print(f"Keep {name}.key; controllers get {name}.pub as firmware_key.")
+    print(f"Keep {name}.key secret; configure {name}.pub as firmware_key of the controllers.")
 
 
 def build(image: Path, hw: Sequence[str], sw: str, site: Path | None) -> None:
-    """Write an image that is not signed yet."""
+    """Write an unsigned image."""
     image.write_bytes(build_image(hw, sw, site.read_bytes() if site else None))
     print(f"{image}: not signed yet; use leverframe firmware sign.")
 
@@ -41,13 +41,13 @@ def sign(image: Path, key: Path) -> None:
 
 
 def show(image: Path, key: Path | None) -> None:
-    """Print what an image holds; with a public key also whether its owner signed it."""
+    """Print the contents of an image; with a public key, also verify its signature."""
     content = image.read_bytes()
     firmware = read_image(content)
     site = f"a site of {len(firmware.site)} bytes" if firmware.site else "no site"
     print(f"SW {firmware.sw} for HW {', '.join(firmware.hw)}, with {site}")
     if key is not None:
         check_image(content, key.read_bytes(), firmware.hw[0])
-        print("Signed by the owner of that key.")
+        print("Signed with this key.")
     else:
-        print("Signed; by whom, --key tells." if firmware.is_signed else "Not signed.")
+        print("Signed; use --key to verify the signature." if firmware.is_signed else "Not signed.")

@@ -1,4 +1,4 @@
-"""The settings that a controller begins with: from a file, or by their paths."""
+"""The initial settings of a controller: from a file, or by their paths."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,93 +16,93 @@ from leverframe.profile import Profile, existing, newest_software
 from leverframe.storage.backup import BackupFile, content_of
 
 GivenSettings = str | Path | Mapping[str, Any] | Content
-#: What new controllers of a node begin with: a backup, or values by path.
+#: The initial settings of new controllers of a node: a backup, or values by path.
 GivenTemplate = str | Path | Mapping[str, Any]
 
 
-#: The ending of a recording, which holds what a unit answered instead of its settings.
+#: The suffix of a recording, which contains the answers of a unit instead of its settings.
 RECORDING = ".jsonl"
 
 
 class BadSettings(ErrorForPeople, ValueError):
-    """The settings that were given will not do: one sentence."""
+    """The initial settings are not usable: one sentence."""
 
 
-def version_for(hw: str | None, sw: str | None, given: GivenSettings | None) -> Profile:
-    """Return the version that was asked for; else that of the file, else the newest."""
+def version_for(hw: str | None, sw: str | None, template: GivenSettings | None) -> Profile:
+    """Return the requested version, else that of the file, else the newest."""
     if hw is None and sw is None:
-        if given is None or isinstance(given, Mapping):
+        if template is None or isinstance(template, Mapping):
             return Profile()
-        if isinstance(given, Content):
-            return given.profile
-        file = read(Path(given))
+        if isinstance(template, Content):
+            return template.profile
+        file = read(Path(template))
         return Profile(file.hw, file.sw)
     hw = hw or Profile().hw
     return existing(hw, sw or newest_software(hw))
 
 
-def leaves_for(given: GivenSettings | None, profile: Profile) -> dict[str, Any]:
-    """Return what differs from the factory settings of a version, by path."""
-    if given is None:
+def leaves_for(template: GivenSettings | None, profile: Profile) -> dict[str, Any]:
+    """Return the differences from the factory settings of a version, by path."""
+    if template is None:
         return {}
     standard = defaults(profile)
-    if isinstance(given, Mapping):
-        _check_paths(given, standard)
-        content = Content(profile, dict(given), with_secrets=True)
-    elif isinstance(given, Content):
-        content = given
+    if isinstance(template, Mapping):
+        _check_paths(template, standard)
+        content = Content(profile, dict(template), with_secrets=True)
+    elif isinstance(template, Content):
+        content = template
     else:
-        content = content_of(read(Path(given)), None)
+        content = content_of(read(Path(template)), None)
     try:
         carried = carry_over(content, profile, standard)
     except Refusal as refusal:
         raise BadSettings(refusal.detail) from None
-    if isinstance(given, Mapping) and carried.not_carried_over:
+    if isinstance(template, Mapping) and carried.not_carried_over:
         lost = carried.not_carried_over[0]
         raise BadSettings(f"{lost.path}: {lost.reason}")
     return {path: value for path, _, value in difference(standard, carried.settings)}
 
 
 def template_leaves(template: BackupFile, profile: Profile) -> dict[str, Any]:
-    """Return what a template sets; refuse one that holds what the version cannot."""
+    """Return the settings of a template; reject settings that the version does not support."""
     standard = defaults(profile)
     carried = carry_over(content_of(template, None), profile, standard)
     for lost in carried.not_carried_over:
         if lost.path in template.settings:
             raise Conflict(
-                f"The template sets {lost.path}, which {profile} cannot hold. {lost.reason}",
+                f"The template sets {lost.path}, which {profile} does not support. {lost.reason}",
                 field="template",
             )
     return {path: value for path, _, value in difference(standard, carried.settings)}
 
 
-def template_body(given: GivenTemplate, hw: str | None = None, sw: str | None = None) -> bytes:
-    """Return a template as the API of a node takes it; values by path are of the version given."""
-    if isinstance(given, Mapping):
-        profile = version_for(hw, sw, given)
-        template = BackupFile.create(profile, dict(given))
+def template_body(template: GivenTemplate, hw: str | None = None, sw: str | None = None) -> bytes:
+    """Return a template in the form of the node's API; values by path belong to that version."""
+    if isinstance(template, Mapping):
+        profile = version_for(hw, sw, template)
+        file = BackupFile.create(profile, dict(template))
     else:
-        template = read_template_file(Path(given))
-    return as_text(template, ".json").encode()
+        file = read_template_file(Path(template))
+    return as_text(file, ".json").encode()
 
 
 def read_template_file(path: Path) -> BackupFile:
-    """Read a backup as a template; refuse one whose sealed secrets would be lost."""
+    """Read a backup as a template; reject a backup whose encrypted secrets would be lost."""
     template = read(path)
     if template.sealed is not None:
         raise BadSettings(
-            f"{path} holds sealed secrets, which a template cannot pass on. Write a file without"
-            f" them: leverframe backup convert {path} template.toml --without-secrets."
+            f"{path} contains encrypted secrets, which a template cannot contain. Write a file"
+            f" without them: leverframe backup convert {path} template.toml --without-secrets."
         )
     return template
 
 
-def _check_paths(given: Mapping[str, Any], standard: Settings) -> None:
+def _check_paths(values: Mapping[str, Any], standard: Settings) -> None:
     known = {path for path, _ in leaves(standard)}
-    for path in given:
-        # Entries that are not there yet have paths of their own.
+    for path in values:
+        # Entries that do not exist yet have their own paths.
         if path not in known and not path.startswith(("rules.", "schedule.", "access.users.")):
             raise BadSettings(
-                f"There is no setting {path!r}; `leverframe.testing.Twin().settings` shows all,"
-                " and a path is written like outputs.0.name."
+                f"Unknown setting {path!r}; write a path like outputs.0.name."
+                " `leverframe.testing.Twin().settings` lists all paths."
             )

@@ -1,4 +1,4 @@
-"""`leverframe data export`: the history of a controller that is stopped, as CSV."""
+"""`leverframe data export`: the history of a stopped controller as CSV."""
 
 import sys
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ from leverframe.storage.history.reading import (
     since,
 )
 
-#: So many that values are written as they came wherever they still are.
+#: Large enough to export every stored value without averaging.
 _ALL_POINTS = 10**9
 
 
 class NoHistory(ErrorForPeople):
-    """Nothing was recorded: one sentence."""
+    """The history is empty: one sentence."""
 
 
 class BadExport(ErrorForPeople):
@@ -42,7 +42,9 @@ def export_history(
     begin, end = _second(first, -inf), _second(last, inf)
     with folder_with_store(data_folder) as folder:
         if not folder.history_path.exists():
-            raise NoHistory(f"There is no history in {data_folder}; name the folder with --data.")
+            raise NoHistory(
+                f"There is no history in {data_folder}; choose the data folder with --data."
+            )
         with closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
             _write(_pieces(Compactor(chunk_store, Bounds()), asked, begin, end), output)
 
@@ -52,10 +54,12 @@ def _pieces(
 ) -> Iterator[bytes]:
     now, earliest = compactor.chunk_store.end_of_record(), since(compactor)
     if now is None or earliest is None:
-        raise NoHistory("Nothing has been recorded yet.")
+        raise NoHistory("The history is empty.")
     first, last = max(begin, earliest), min(end, now)
     if first > last:
-        raise NoHistory(f"Nothing was recorded then; the history begins {_shown(earliest)}.")
+        raise NoHistory(
+            f"The history has no values in this period; it begins {_format_time(earliest)}."
+        )
     return csv_pieces(
         compactor,
         TimeSpan(labels or list_recorded_labels(compactor), first, last, _ALL_POINTS, now),
@@ -78,12 +82,12 @@ def _labels(text: str | None) -> tuple[str, ...]:
     labels = tuple(dict.fromkeys(text.split(","))) if text else ()
     for label in labels:
         if label not in RECORDED:
-            raise BadExport(f"There is no label {label!r}; write labels such as DS1,OUT0.")
+            raise BadExport(f"Unknown label {label!r}; write labels like DS1,OUT0.")
     return labels
 
 
 def _second(text: str | None, usual: float) -> float:
-    """Parse an ISO 8601 time, in UTC unless it has an offset, or seconds since 1970."""
+    """Parse an ISO 8601 time (UTC without an offset) or seconds since 1970."""
     if text is None:
         return usual
     if text.isascii() and text.isdigit():
@@ -97,5 +101,5 @@ def _second(text: str | None, usual: float) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _shown(at: float) -> str:
+def _format_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="seconds")

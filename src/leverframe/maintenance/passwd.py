@@ -1,8 +1,8 @@
 """`leverframe passwd`: set the password of an account while the controller is stopped.
 
-For whoever has the data folder in their hands: the first password, or one that was forgotten. The
-password is asked for, or read from standard input; it never stands on the command line, where other
-users of the machine could read it.
+It sets the first password, or replaces a lost one, for users with access to the data folder. The
+password is prompted for, or read from standard input. It never appears on the command line, where
+other users of the machine could read it.
 """
 
 import sys
@@ -15,8 +15,8 @@ from leverframe.process.administrator import (
     random_password,
     set_password,
 )
-from leverframe.process.asked_secret import asked_secret
-from leverframe.process.stored_profile import stored_profile
+from leverframe.process.asked_secret import ask_secret
+from leverframe.process.stored_profile import read_stored_profile
 from leverframe.storage.datafolder import existing_folder
 from leverframe.storage.sqlite import SqliteStore
 
@@ -27,23 +27,23 @@ async def change_password(config: Config, account: str | None, generate: bool) -
         try:
             name = account or administrator_name(store)
             password = new_password(name, generate=generate)
-            profile = config.version.profile(*stored_profile(store))
+            profile = config.version.profile(*read_stored_profile(store))
             await set_password(store, profile, name, password)
         finally:
             await store.close()
     if generate:
         print(f"The password of {name} is now {password}")
     else:
-        print(f"The password of {name} is changed; sign-in is required from now on.")
+        print(f"The password of {name} was changed; sign-in is required from now on.")
 
 
 def new_password(name: str, *, generate: bool) -> str:
-    """Make a password for an account, or ask for it."""
-    return random_password() if generate else _asked_for(name)
+    """Generate a password for an account, or prompt for it."""
+    return random_password() if generate else _ask_for(name)
 
 
-def _asked_for(name: str) -> str:
-    password = asked_secret(f"New password of {name}")
-    if sys.stdin.isatty() and asked_secret("The same again") != password:
-        raise PasswordRefused("The two were not the same; nothing was changed.")
+def _ask_for(name: str) -> str:
+    password = ask_secret(f"New password of {name}")
+    if sys.stdin.isatty() and ask_secret("Repeat the password") != password:
+        raise PasswordRefused("The two passwords differ; nothing was changed.")
     return password

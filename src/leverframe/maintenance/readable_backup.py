@@ -1,7 +1,8 @@
-"""A backup as text that people read and edit, in TOML or JSON, and back.
+"""A backup as readable text in TOML or JSON, and back.
 
-Only what differs from the factory settings of the version is written, one line per setting by its
-path. Sealed secrets stay sealed. What a form cannot say (TOML has no null) is the default anyway.
+Only the differences from the factory settings of the version are written, one line per setting by
+its path. Encrypted secrets stay encrypted. A value that a format cannot express (TOML has no null)
+is always the default.
 """
 
 import re
@@ -22,26 +23,32 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def read(path: Path) -> BackupFile:
-    """Read a backup in any of the three forms; the ending of its name says which."""
+    """Read a backup in any of the three formats, chosen by the suffix of its name."""
     _check_form(path)
     if path.suffix == ".toml":
         _, document = read_toml(path, BackupRefused)
-        return _converted(path, document)
+        return _convert(path, document)
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise BackupRefused(f"{path} cannot be read: {error.strerror}.") from error
-    return unpack(data) if path.suffix == ".bin" else _from_json(path, data)
+        advice = "; check the path" if isinstance(error, FileNotFoundError) else ""
+        raise BackupRefused(f"{path} cannot be read: {error.strerror}{advice}.") from error
+    if path.suffix != ".bin":
+        return _from_json(path, data)
+    try:
+        return unpack(data)
+    except BackupRefused as error:
+        raise BackupRefused(f"{path}: {error}") from None
 
 
 def _from_json(path: Path, data: bytes) -> BackupFile:
     try:
-        return _converted(path, msgspec.json.decode(data))
+        return _convert(path, msgspec.json.decode(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BackupRefused(f"{path} is not valid JSON: {error}.") from None
 
 
-def _converted(path: Path, document: Any) -> BackupFile:
+def _convert(path: Path, document: Any) -> BackupFile:
     try:
         return msgspec.convert(document, BackupFile)
     except msgspec.ValidationError as error:
@@ -63,21 +70,20 @@ def write(path: Path, file: BackupFile) -> None:
 def _check_form(path: Path) -> None:
     if path.suffix not in SUFFIXES:
         raise BackupRefused(
-            f"The name {path.name} does not say which form the backup has; end it with"
-            f" {', '.join(SUFFIXES)}."
+            f"Unknown backup format {path.name}; end the name with .toml, .json or .bin."
         )
 
 
 def as_text(file: BackupFile, suffix: str) -> str:
     document = msgspec.to_builtins(file)
-    document["settings"] = changed_settings(file)
+    document["settings"] = list_changes(file)
     if suffix == ".json":
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
         return printable_json(text) + "\n"
     return _toml(document)
 
 
-def changed_settings(file: BackupFile) -> dict[str, Any]:
+def list_changes(file: BackupFile) -> dict[str, Any]:
     """Return the settings that differ from the factory settings."""
     standard, missing = factory_settings(file), object()
     return {
@@ -86,11 +92,11 @@ def changed_settings(file: BackupFile) -> dict[str, Any]:
 
 
 def factory_settings(file: BackupFile) -> dict[str, Any]:
-    """Return the factory settings of the backup's version, in the form of a backup."""
+    """Return the factory settings of the backup's version as a backup."""
     try:
         profile = Profile(file.hw, file.sw)
     except UnknownProfile as error:
-        raise BackupRefused(f"The backup is of an unknown version. {error}") from None
+        raise BackupRefused(f"The version of the backup is unknown. {error}") from None
     text = msgspec.json.encode(dict(leaves(defaults(profile))))
     return msgspec.json.decode(text, type=dict[str, Any])
 
@@ -107,11 +113,11 @@ def _toml(document: dict[str, Any]) -> str:
 
 def _lines(table: dict[str, Any]) -> list[str]:
     return [
-        f"{name if _BARE_KEY.fullmatch(name) else _encoded(name)} = {_encoded(value)}"
+        f"{name if _BARE_KEY.fullmatch(name) else _encode(name)} = {_encode(value)}"
         for name, value in table.items()
         if value is not None
     ]
 
 
-def _encoded(value: Any) -> str:
+def _encode(value: Any) -> str:
     return printable(msgspec.json.encode(value).decode())

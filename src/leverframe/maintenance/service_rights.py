@@ -15,7 +15,7 @@ from pathlib import Path
 
 from leverframe.errors import ErrorForPeople
 
-#: What a unit can say about devices, and about files below /dev and /sys.
+#: Properties of a unit about devices and about files below /dev and /sys.
 PROPERTIES = (
     "User",
     "Group",
@@ -37,22 +37,22 @@ PROPERTIES = (
     "BindPaths",
     "BindReadOnlyPaths",
 )
-#: Empty is a choice here; elsewhere it says that there is none, and cannot always be said again.
+#: Properties for which an empty value differs from none and can be passed on.
 EMPTY_IS_NONE = ("CapabilityBoundingSet",)
 SYSTEMCTL_S = 10.0
 
 
 class NoSuchAccount(ErrorForPeople):
-    """The account to become does not exist, or may not be become."""
+    """The account does not exist, or this process may not change to it."""
 
 
 def drop_rights_to(name: str) -> None:
-    """Give up all rights for those of an account; for the rest of the process."""
+    """Drop all rights except those of an account, for the rest of the process."""
     try:
         account = pwd.getpwnam(name)
     except KeyError:
         raise NoSuchAccount(
-            f"There is no account {name}; name that of the service, or leave --account out."
+            f"Unknown account {name}; use the account of the service, or leave --account out."
         ) from None
     if account.pw_uid == os.geteuid():
         return
@@ -61,12 +61,12 @@ def drop_rights_to(name: str) -> None:
         os.setgid(account.pw_gid)
         os.setuid(account.pw_uid)
     except PermissionError:
-        raise NoSuchAccount(f"Only root can try as {name}; use sudo.") from None
+        raise NoSuchAccount(f"Only root can check as {name}; use sudo.") from None
 
 
 def who() -> str:
-    """Name the account and its groups, for people."""
-    groups = [_named(gid) for gid in sorted({os.getegid(), *os.getgroups()})]
+    """Return the name of the account and its groups."""
+    groups = [_name_group(gid) for gid in sorted({os.getegid(), *os.getgroups()})]
     try:
         account = pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -75,9 +75,9 @@ def who() -> str:
 
 
 def like_the_unit(config: Path, task: Sequence[str], columns: int) -> list[str] | None:
-    """Return the command that runs a task with the rights of the service with this configuration.
+    """Return the command that runs a task with the rights of the service for this configuration.
 
-    None without systemd, without such a unit, or where systemd started this very process.
+    Return None without systemd, without such a unit, or if systemd started this process.
     """
     if os.environ.get("SYSTEMD_EXEC_PID") == str(os.getpid()):
         return None
@@ -107,7 +107,7 @@ def like_the_unit(config: Path, task: Sequence[str], columns: int) -> list[str] 
     return [*run, *properties, "--", sys.executable, "-m", "leverframe", *task]
 
 
-def _named(gid: int) -> str:
+def _name_group(gid: int) -> str:
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:

@@ -1,8 +1,8 @@
-"""`leverframe site`: make the archive of a web site, and go back to the built-in pages.
+"""`leverframe site`: build the archive of a web site, or restore the built-in pages.
 
-Of a folder, links are refused, and files whose name begins with a dot are left out. The reset is
-for whoever has the data folder in their hands and no page to go to; the controller must be stopped.
-`/?safe` reaches the built-in pages without that.
+Symbolic links in a folder are rejected; files whose name begins with a dot are skipped. The reset
+is for users with access to the data folder; the controller must be stopped. `/?safe` reaches the
+built-in pages of a running controller.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,10 @@ from leverframe.uploads.site_archive import pack_site
 
 
 def build_site(pages: Path, output: Path | None) -> None:
-    """Check a folder and pack it, into a file beside it unless told otherwise."""
-    target = output or pages.with_name(f"{pages.resolve().name}.site")
+    """Check a folder and pack it, by default into a file beside it."""
+    # A path such as `.` has no name of its own.
+    folder = pages if pages.name else pages.resolve()
+    target = output or folder.with_name(f"{pages.resolve().name}.site")
     packed = dict(_pages(pages))
     target.write_bytes(pack_site(packed))
     print(f"{target}: {len(packed)} files, {sum(map(len, packed.values()))} bytes")
@@ -35,7 +37,7 @@ def _pages(folder: Path, above: str = "") -> Iterator[tuple[str, bytes]]:
         elif item.is_file():
             yield name, item.read_bytes()
         else:
-            # Reading a pipe or a device would wait for ever, or never end.
+            # Reading a pipe or a device could block forever or never end.
             raise BadUpload(f"{name} is neither a file nor a folder; take it out of the site.")
 
 
@@ -47,4 +49,4 @@ async def reset_site(data_folder: Path) -> None:
             await store.commit(Changes(blobs={"site": None}))
         finally:
             await store.close()
-    print("The built-in pages are back.")
+    print("The built-in pages are restored.")

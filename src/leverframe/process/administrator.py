@@ -1,7 +1,6 @@
-"""The administrator's account from the outside: its first password, and a new one when it is lost.
+"""The administrator's account: its first password, and a new one after a lost password.
 
-Both work on the store while no controller runs on it: before the start, or with
-`leverframe passwd`.
+Both work on the store while no controller uses it: before the start, or with `leverframe passwd`.
 """
 
 import secrets
@@ -22,30 +21,30 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import Changes, Store, Stored
 
-#: 32 letters and digits that cannot be mistaken for one another, so 5 bits each.
+#: 32 unambiguous letters and digits, 5 bits each.
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 _GROUPS, _GROUP_LETTERS = 4, 6
 
 
-#: Where the password of the administrator is.
+#: The setting with the password of the administrator.
 ADMINISTRATOR = "access.admin.password"
-#: In the audit trail: a person with access to the machine.
+#: The actor in the audit trail: a user with access to the machine.
 BY_HAND = Cause("command line")
 
 
 class PasswordRefused(ErrorForPeople):
-    """The password or account will not do: one sentence."""
+    """The password or account is not usable: one sentence."""
 
 
 def random_password() -> str:
-    """Generate a password of 120 random bits that a person can read and type."""
+    """Generate a password of 120 random bits that is easy to read and type."""
     return "-".join(
         "".join(secrets.choice(_ALPHABET) for _ in range(_GROUP_LETTERS)) for _ in range(_GROUPS)
     )
 
 
 async def ensure_administrator(store: Store) -> str | None:
-    """Give the administrator a password where there is none yet, and return it, else None."""
+    """Set and return a password for the administrator if there is none yet, else return None."""
     if store.load().settings.get(ADMINISTRATOR):
         return None
     password = random_password()
@@ -59,7 +58,7 @@ async def set_password(store: Store, profile: Profile, name: str, password: str)
     path = password_path(settings, name)
     if path is None:
         names = [account.name for _, account in list_stored_accounts(settings.access)]
-        raise PasswordRefused(f"There is no account {name!r}; there are {', '.join(names)}.")
+        raise PasswordRefused(f"Unknown account {name!r}; known accounts: {', '.join(names)}.")
     check_length(password)
     await _store_password(store, path, password)
 
@@ -67,8 +66,8 @@ async def set_password(store: Store, profile: Profile, name: str, password: str)
 def check_length(password: str) -> None:
     if not MIN_PASSWORD_LETTERS <= len(password) <= MAX_PASSWORD_LETTERS:
         raise PasswordRefused(
-            f"The password has {len(password)} characters; it must have "
-            f"{MIN_PASSWORD_LETTERS} to {MAX_PASSWORD_LETTERS}."
+            f"The password has {len(password)} characters; it must have {MIN_PASSWORD_LETTERS} to"
+            f" {MAX_PASSWORD_LETTERS}."
         )
 
 
@@ -85,7 +84,7 @@ async def _store_password(store: Store, path: str, password: str) -> None:
 
 
 def password_change(before: Stored, path: str, hashed: str) -> Changes:
-    """Return what sets a password and requires sign-in, with its entry in the audit trail."""
+    """Return the changes that set a password and require sign-in, with their audit entry."""
     leaves = [(path, before.settings.get(path), hashed)]
     audit = AuditTrail(before.audit).rows(time.time(), BY_HAND, leaves, {})
     return Changes({path: hashed, "access.required": True}, audit=audit)

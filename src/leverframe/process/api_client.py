@@ -1,6 +1,6 @@
-"""A client of our API: what a controller or a node answers to a request, in this thread.
+"""A blocking client of the HTTP API of a controller or node.
 
-`asyncio.to_thread` asks beside an event loop. Nothing goes by a proxy, and no redirect is followed.
+Use `asyncio.to_thread` to call it from an event loop. It uses no proxy and follows no redirect.
 """
 
 import http.client
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 #: Name and password.
 Credentials = tuple[str, str]
-#: What a request may fail with.
+#: The exceptions that a request without an answer raises.
 NO_ANSWER = (OSError, http.client.HTTPException)
 
 
@@ -24,11 +24,11 @@ class ApiReply(NamedTuple):
 
 
 class ApiClient:
-    """Requests to one server, by a connection that is kept, or by one for each request.
+    """Sends requests to one server, over a persistent connection or a new one for each request.
 
-    `url` names scheme, host and port; the certificate of that host is checked against `ca_file`, by
-    default against the authorities of the machine. Only without a kept connection may several
-    threads use it.
+    `url` contains scheme, host and port; the certificate of that host is checked against `ca_file`,
+    by default against the authorities of the machine. Only without a persistent connection may
+    several threads use it.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ApiClient:
         *,
         timeout_s: float | None = None,
     ) -> ApiReply:
-        """Return the reply; raise one of `NO_ANSWER` where there is none."""
+        """Return the reply; raise one of `NO_ANSWER` if there is none."""
         connection = self._kept or self._new_connection(timeout_s or self._timeout_s)
         is_whole = False
         try:
@@ -67,7 +67,7 @@ class ApiClient:
             answer = ApiReply(reply.status, reply.headers, reply.read())
             is_whole = True
         finally:
-            # What is left of a connection that broke would refuse the next request, too.
+            # A broken connection would also fail the next request.
             if connection is not self._kept or not is_whole:
                 connection.close()
         return answer
@@ -78,7 +78,7 @@ class ApiClient:
             self._kept.close()
 
 
-def signed(account: Credentials | None) -> dict[str, str]:
-    """Return the header by which an account signs in."""
+def sign_in_headers(account: Credentials | None) -> dict[str, str]:
+    """Return the `Authorization` header of an account."""
     token = None if account is None else b64encode(":".join(account).encode()).decode()
     return {} if token is None else {"Authorization": f"Basic {token}"}

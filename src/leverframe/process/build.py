@@ -1,8 +1,8 @@
-"""Builds a controller with what runs beside it, on any clock, store and board.
+"""Builds a controller with its services, on any clock, store and board.
 
-A controller in a test is built by the same function, on a virtual clock and a store that only
-remembers. Drivers of devices that few controllers have are imported where they are wanted: they
-would cost every other start time and memory.
+A controller in a test is built by the same function, on a virtual clock and an in-memory store.
+Drivers of rare devices are imported only where they are needed: they would cost every other
+controller startup time and memory.
 """
 
 import secrets
@@ -52,16 +52,16 @@ if TYPE_CHECKING:
 
 SIMULATED = Wiring()
 NORMALLY = Sending()
-#: What an entry point of `BOARDS_GROUP` stands for.
+#: The class that an entry point of `BOARDS_GROUP` refers to.
 BoardFactory = Callable[[Wiring, Clock], Board]
 
 
 class ConfiguredIdentity(Struct, frozen=True):
-    """What the configuration says instead of the identity made at the first start."""
+    """Configured values that replace the identity generated at the first start."""
 
     name: str | None = None
     mac: str | None = None
-    #: The address that it alone listens on.
+    #: The address that only this controller listens on.
     address: str | None = None
 
 
@@ -89,19 +89,18 @@ async def build(
 ) -> ControllerHost:
     """Build and start a controller on the board that the wiring describes.
 
-    Several controllers of a process are given the same `node`, which they leave open, and what the
-    store holds, which was read for many of them at once. One that ran elsewhere goes on from its
-    live state instead of starting, where that fits; then the clock continues the other one's.
-    The `turns` are those at which it may be asked beside others; its long work counts for its
-    `tenant`.
+    Controllers of one process share the same `node`, which stays open, and get the content of their
+    stores, which is read for many of them together. A controller that ran on another node resumes
+    from its live state instead of starting, where that fits; its clock then continues from there.
+    The `turns` are those at which it may be accessed beside other controllers.
     """
     turns = turns or turns_alone()
     shared = node or NodeServices()
     stored = store.load() if stored is None else stored
     host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
     if stored.unsealed:
-        # An earlier program stored it openly; writing it once more seals it. What cannot be written
-        # now is found again at the next start.
+        # An earlier program stored the secret in plain text; writing it again encrypts it. If that
+        # fails now, the next start finds it again.
         with suppress(StoreUnavailable):
             await store.commit(Changes(settings=stored.unsealed))
     name, mac = configured.name or host_label, configured.mac or made_mac
@@ -123,11 +122,11 @@ async def build(
         way_out = sending.targets.channel("trap")
         outbox.add(channel, SnmpTraps(origin, way_out, number, shared.trap_threads))
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
-    # What waits from before comes before what the start may bring.
+    # Messages that wait from before precede those of the start.
     outbox.start()
     is_on = False
     if live is not None:
-        # Imported here: only a controller of a cluster ever ran elsewhere.
+        # Imported here: only a controller of a cluster can have run elsewhere.
         from leverframe.controller.hand_over import try_resume
 
         is_on = try_resume(controller, live)
@@ -170,7 +169,7 @@ async def build(
 async def _connect_board(
     controller: Controller, wiring: Wiring, shared: NodeServices, sending: Sending
 ) -> list[Service]:
-    """Open the board with its panel, and whatever pings hosts for it."""
+    """Open the board with its panel and the object that pings hosts for it."""
     board = controller.board
     await board.open(controller.engine.settings, controller.troubles)
     controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
@@ -179,7 +178,7 @@ async def _connect_board(
 
 
 def _connect_pings(controller: Controller, shared: NodeServices, sending: Sending) -> list[Service]:
-    """Ping real hosts, or those of the simulated board where time is virtual."""
+    """Ping real hosts, or hosts of the simulated board on virtual time."""
     bench = controller.board.bench
     if controller.clock.is_virtual and bench is not None:
         bench.hosts.answered = controller.ping_answered
@@ -191,7 +190,7 @@ def _connect_pings(controller: Controller, shared: NodeServices, sending: Sendin
 
 
 def _connect_request_journal(controller: Controller) -> tuple[Wrapping, MakeProblem]:
-    """Note what clients ask for where time is virtual, as it is in tests."""
+    """Record the requests of clients on virtual time, for tests."""
     if not controller.clock.is_virtual:
         return as_it_is, problem_reply
     journal = RequestJournal(controller.clock.wall, _without_secrets)
@@ -200,14 +199,14 @@ def _connect_request_journal(controller: Controller) -> tuple[Wrapping, MakeProb
 
 
 def _without_secrets(request: Request) -> OpenRequest:
-    # Imported here: only twins keep requests.
+    # Imported here: only twins record requests.
     from leverframe.exchanges.masking import mask_request, without_secret_headers
 
     is_large = len(request.body) > KEPT_BODY
     body = b"" if is_large else request.body
     kind = request.headers.get("content-type", "").partition(";")[0]
     if kind.endswith("json") or body[:1] in (b"{", b"["):
-        # Many clients send JSON without saying so.
+        # Many clients send JSON without the matching content type.
         kind = "application/json"
     shown = mask_request(request.path, request.query, kind, body)
     left_out = "large" if is_large else shown.body.left_out
@@ -218,9 +217,10 @@ def _without_secrets(request: Request) -> OpenRequest:
 
 
 def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
-    """Return what makes a controller this one: its name, MAC address and cookie.
+    """Return the identity of a controller: its name, MAC address and cookie.
 
-    Controllers at one address need cookies of different names; theirs say nothing about them.
+    Controllers at one address need cookies with different names; these names reveal nothing about
+    them.
     """
     tail = randbytes(5)
     return {
@@ -231,7 +231,7 @@ def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
 
 
 async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str, str, int]:
-    """Return name, MAC address, cookie and the number of this start; make them at the first."""
+    """Return name, MAC address, cookie and boot count; generate them at the first start."""
     kept = stored.kept
     first = make_identity(secrets.token_bytes)
     made: dict[str, Any] = {path: value for path, value in first.items() if path not in kept}
@@ -241,24 +241,24 @@ async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str
     except StoreUnavailable:
         if "identity.mac" in made:
             raise
-        # On a disk that cannot be written the cookie has another name after each start, and the
-        # clock alone makes the next number of boots greater.
+        # On a read-only disk the cookie has another name after each start, and only the clock makes
+        # the next boot count greater.
     kept |= made
     name, mac, cookie = (kept[path] for path in first)
     return name, mac, cookie, kept["snmp.boots"]
 
 
 class UnknownBoard(ErrorForPeople):
-    """No installed package brings the board: one sentence with those that can be chosen."""
+    """No installed package provides the board: one sentence with the available boards."""
 
 
 def make_board(wiring: Wiring, clock: Clock) -> Board:
-    """Make the board that the wiring names; nothing is opened yet."""
+    """Create the board of the wiring; nothing is opened yet."""
     return _OWN.get(wiring.kind, _of_package)(wiring, clock)
 
 
 def _linux(wiring: Wiring, _: Clock) -> Board:
-    # Imported here: its drivers would cost every other start time and memory.
+    # Imported here: its drivers would cost every other controller startup time and memory.
     from leverframe.hardware.linux import LinuxBoard
 
     return LinuxBoard(wiring)
@@ -272,7 +272,9 @@ def _of_package(wiring: Wiring, clock: Clock) -> Board:
         factory: BoardFactory = found.load()
         return factory(wiring, clock)
     known = ", ".join(board_kinds())
-    raise UnknownBoard(f"No installed package brings a board {wiring.kind!r}; known are {known}.")
+    raise UnknownBoard(
+        f"No installed package provides the board {wiring.kind!r}; known boards: {known}."
+    )
 
 
 _OWN: dict[str, BoardFactory] = {

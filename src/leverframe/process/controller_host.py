@@ -1,7 +1,7 @@
-"""A started controller with what it is asked to serve.
+"""A started controller with the services that it needs.
 
-A process, a node, a twin, a trial and a scenario have the same host and open different parts of it:
-all of them have the controller and its request function, `ports.py` opens servers for it.
+A process, a node, a twin, a trial and a scenario use the same host and open different parts of it:
+all of them have the controller and its request function, and `ports.py` opens servers for it.
 """
 
 from collections.abc import Callable
@@ -34,33 +34,33 @@ def as_it_is(handler: Handler) -> Handler:
 
 
 class ControllerHost(Struct):
-    """A controller that has been started, its request function, and what runs beside it."""
+    """A started controller, its request function, and its services."""
 
     controller: Controller
     web: Web
-    #: Makes a handler record the requests of clients, on virtual time, where tests run.
+    #: Wraps a handler to record the requests of clients, on virtual time, for tests.
     noting: Wrapping
-    #: Makes the refusals of what is no request; these are recorded, too.
+    #: Answers malformed requests; these are recorded, too.
     problem: MakeProblem
-    #: Its name until a user gives it one.
+    #: Its name until a user sets another.
     name: str
-    #: The same in names of hosts, whatever the configuration calls it.
+    #: The same for host names, independent of the configured name.
     host_label: str
     mac: str
     snmp_identity: EngineIdentity
     mqtt: MqttService
-    #: What it shares with other controllers of the process.
+    #: The services it shares with other controllers of the process.
     node: NodeServices
-    #: When it may be asked, beside others.
+    #: The turns at which it may be accessed beside other controllers.
     turns: LoopTurns
-    #: What it may connect to.
+    #: The targets it may connect to.
     targets: Targets
     services: tuple[Service, ...] = ()
-    #: Files that its connections may take; shared with others at one door.
+    #: The file descriptors for its connections, shared by controllers of one port.
     descriptors: DescriptorBudget = field(default_factory=DescriptorBudget)
-    #: Stand in for what the controller does not know.
+    #: Answers for requests that the controller does not support.
     answers: "RecordedAnswers | None" = None
-    #: What was opened for it since, the first first.
+    #: Opened for it since the start, in this order.
     opened: list[End] = []
 
     @property
@@ -68,13 +68,13 @@ class ControllerHost(Struct):
         return self.controller.engine.settings.name or self.name
 
     def add(self, *services: Service) -> None:
-        """Close these with the controller, before what was opened earlier."""
+        """Close these together with the controller, before earlier ones."""
         self.opened += [service.close for service in services]
 
     def handlers(self, outward: Wrapping = as_it_is) -> tuple[Handler, Handler]:
-        """Return what answers requests, and what admits their bodies.
+        """Return the handler of requests, and the function that admits their bodies.
 
-        `outward` adds what browsers are to know of the way that they came by.
+        `outward` adds headers about the path on which browsers came.
         """
         handle: Handler = self.web.handle
         if self.answers is not None:
@@ -85,21 +85,21 @@ class ControllerHost(Struct):
         return outward(self.noting(handle)), outward(self.web.admit_body)
 
     def show_faults(self, server: FaultyServer) -> None:
-        """Let a server show the faults that are set, where the board is simulated."""
+        """Let a server simulate the faults that are set, if the board is simulated."""
         controller = self.controller
         if controller.faults is not None:
             HttpFaults(controller.faults, server, controller.request_journal)
 
     async def stop(self) -> None:
-        """Stop everything, what was opened last first; log what failed."""
+        """Stop everything in reverse order; log failures."""
         services = (service.close for service in reversed(self.services))
         await close_all([*reversed(self.opened), *services, self.controller.stop])
 
     def take_apart(self) -> None:
-        """Free the memory of a controller that was stopped and that nobody asks any more.
+        """Free the memory of a stopped controller that has no more users.
 
-        Its parts refer to each other in circles, and the collector never looks at what `gc.freeze`
-        has seen.
+        Its parts refer to each other in cycles, and the collector never visits objects that
+        `gc.freeze` has seen.
         """
         controller = self.controller
         parts = [controller.writer, controller, self.web, self.mqtt, *self.services]

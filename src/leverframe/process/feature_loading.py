@@ -1,10 +1,8 @@
-"""What requests need is loaded beside the loop, before the first of them: files, large libraries.
+"""Load files and large libraries that requests need in the background, before the first request.
 
-A request must not find that a library cannot be opened because too many files are open, and no
-relay waits for a disk. The start itself loads nothing of this: it begins when the start has been
-announced. What is large and seldom needed follows later, so that processes that run for seconds, as
-in tests, do without it; who needs it earlier loads it in a thread. What could not be loaded is
-tried again.
+A request must not fail because a library cannot be opened when too many files are open, and no
+relay waits for a disk. Startup itself loads none of this: loading begins after the start was
+announced. Large, rarely used parts follow later, so that short-lived processes never load them.
 """
 
 import asyncio
@@ -25,7 +23,7 @@ log = logging.getLogger(__name__)
 
 Load = Callable[[], object]
 
-#: 150 ms and 9 MB are not for processes that end soon.
+#: 150 ms and 9 MB are too much for short-lived processes.
 LARGE_AFTER_S = 10.0
 RETRY_S = 60.0
 
@@ -47,7 +45,7 @@ class FeatureLoader:
 
     async def _run(self) -> None:
         await self.load(SMALL)
-        log.debug("what requests need is loaded")
+        log.debug("features for requests are loaded")
         await asyncio.sleep(LARGE_AFTER_S)
         await self.load(LARGE)
         while self._missing:
@@ -64,18 +62,18 @@ class FeatureLoader:
 
 
 def names_of_hosts() -> None:
-    """Load the rules of names in all scripts; the event loop asks them where to listen."""
+    """Load the rules of international host names; the event loop needs them to listen."""
     codecs.lookup("idna")
 
 
 def zones_of_examples() -> None:
-    """Read the time zones that descriptions of the commands name."""
+    """Read the time zones that appear in descriptions of the commands."""
     _ZONES.extend(zone_named(name) for name in TIME_ZONE.fitting if name)
 
 
-#: Kept here: zones without a reference are read again.
+#: Stored here: a zone without a reference would be read again.
 _ZONES: list[object] = []
-#: Some 100 ms and 8 MB together.
+#: About 100 ms and 8 MB together.
 SMALL: tuple[Load, ...] = (
     *(names_of_hosts, zones_of_examples, pages, passwords.load, uploaded.load, encrypting.load),
     pinger.load,

@@ -1,8 +1,8 @@
-"""The automatic check for firmware (`bit1`): asks once a day, tells what it heard.
+"""The automatic check for firmware (`bit1`): requests the newest version once a day.
 
-Off unless the setting is on and the configuration names an address. The time between two questions
-is a day and a bit, and never less, also over restarts, so that many controllers do not ask at once.
-It lives by the controller's clock; nothing is asked while messages are captured.
+It is off unless the setting is on and the configuration contains a URL. The interval is a day plus
+a random time, also across restarts, so that many controllers do not send requests together. It uses
+the controller's clock and sends nothing while messages are captured.
 """
 
 import asyncio
@@ -25,21 +25,20 @@ from leverframe.storage.store import Changes, StoreUnavailable
 log = logging.getLogger(__name__)
 
 DAY_S = 86_400.0
-#: What is added to the day, and what the first question waits, at most.
+#: The maximum random time added to the day, and the maximum delay of the first request.
 JITTER_S = 7_200.0
 FIRST_JITTER_S = 60.0
-#: The name under which the store remembers the last answer.
+#: The name under which the store keeps the last answer.
 KEPT = "firmware_check"
 NO_ADDRESS = (
-    "Nothing is asked: firmware_check_url in the configuration names no address, or messages are "
-    "captured."
+    "The check is inactive: firmware_check_url is not configured, or messages are captured."
 )
 
 Ask = Callable[[], Awaitable[Release]]
 
 
 class ReleaseAnswer(msgspec.Struct, frozen=True):
-    """The last question: when it was asked, and the answer or what went wrong."""
+    """The last check: its time, and the answer or the problem."""
 
     at: float
     news: Release | None = None
@@ -53,7 +52,7 @@ class FirmwareCheck:
         self._controller = controller
         self._ask = ask
         self._chance = chance
-        self._heard = _remembered(controller)
+        self._heard = _last_answer(controller)
         self._due: float | None = None
         self._asking: asyncio.Task[None] | None = None
         controller.settings_watchers.append(self._settings_changed)
@@ -111,7 +110,7 @@ class FirmwareCheck:
         self._due = None
         if settings.ui.firmware_check and self._ask is not None:
             at = self._controller.clock.read()
-            # A clock that was set back must not put the next question off for ever.
+            # A clock that was set back must not postpone the next check forever.
             since_s = max(0.0, at.wall - self._heard.at) if self._heard else DAY_S
             wait_s = max(DAY_S - since_s, 0.0)
             self._due = at.now + wait_s + self._chance() * (JITTER_S if wait_s else FIRST_JITTER_S)
@@ -119,7 +118,8 @@ class FirmwareCheck:
 
     async def _listen(self, ask: Ask, wall: float) -> None:
         before = self._heard.news if self._heard else None
-        # First of all, so that a process that ends while it waits does not ask again.
+        # Store the time first, so that a process that ends while waiting does not repeat the
+        # request.
         with suppress(StoreUnavailable):
             await self._remember(ReleaseAnswer(wall, before))
         try:
@@ -127,19 +127,19 @@ class FirmwareCheck:
         except CannotSend as error:
             self._remember(ReleaseAnswer(wall, before, str(error)))
         except Exception as fault:
-            # A fault of ours must not look like an answer that brought nothing.
+            # A fault of the program must not look like an answer without news.
             log.exception("the check for firmware ended unexpectedly")
             trouble = f"The check ended unexpectedly ({type(fault).__name__}); see the log."
             self._remember(ReleaseAnswer(wall, before, trouble))
 
-    def _remember(self, heard: ReleaseAnswer) -> asyncio.Future[None]:
-        """Keep the last answer; what is returned is done when the answer is on disk."""
-        self._heard = heard
-        kept = msgspec.json.encode(heard).decode()
+    def _remember(self, answer: ReleaseAnswer) -> asyncio.Future[None]:
+        """Store the last answer; the returned awaitable is done when it is on disk."""
+        self._heard = answer
+        kept = msgspec.json.encode(answer).decode()
         return self._controller.writer.commit(Changes(kept={KEPT: kept}))
 
 
-def _remembered(controller: Controller) -> ReleaseAnswer | None:
+def _last_answer(controller: Controller) -> ReleaseAnswer | None:
     kept = controller.persistent.values.get(KEPT)
     with suppress(msgspec.DecodeError):
         return msgspec.json.decode(kept, type=ReleaseAnswer) if isinstance(kept, str) else None

@@ -1,4 +1,4 @@
-"""What `run --json` tells scripts on standard output: one object a line, by its `event`."""
+"""JSON Lines of `run --json` on standard output, distinguished by their `event`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,5 +8,5 @@ import msgspec
 from leverframe.plain_text import printable_json
 
 
-def print_json(said: Mapping[str, Any]) -> None:
-    print(printable_json(msgspec.json.encode(said).decode()), flush=True)
+def print_json(document: Mapping[str, Any]) -> None:
+    print(printable_json(msgspec.json.encode(document).decode()), flush=True)

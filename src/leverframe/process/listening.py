@@ -1,4 +1,4 @@
-"""Addresses that cannot be listened on, as sentences for people, and the limit of open files."""
+"""Errors of listening addresses as sentences for users, and the limit of open files."""
 
 import errno
 import logging
@@ -13,7 +13,7 @@ from leverframe.servers.descriptors import MAX_CLIENTS, RESERVED, DescriptorBudg
 
 log = logging.getLogger(__name__)
 
-#: Files that all connections together may need.
+#: The number of files that all connections together may need.
 ENOUGH = MAX_CLIENTS + RESERVED
 
 
@@ -22,16 +22,16 @@ class CannotListen(ErrorForPeople):
 
 
 def check_port(port: int) -> None:
-    """Refuse a number that is no port; 0 is any that is free."""
+    """Reject a number that is not a port; 0 selects any free port."""
     if not 0 <= port <= MAX_PORT:
-        raise CannotListen(f"There is no port {port}; ports are 1 to {MAX_PORT}.")
+        raise CannotListen(f"Port {port} is out of range; ports are 1 to {MAX_PORT}.")
 
 
 @contextmanager
 def bind_errors_for_people(host: str, port: int, option: str = "--port") -> Iterator[None]:
-    """Turn the error of an address that cannot be used into a sentence for people.
+    """Turn the error of an unusable address into a sentence for users.
 
-    `option` is what another port is chosen with.
+    `option` is the option that selects another port.
     """
     try:
         yield
@@ -42,16 +42,16 @@ def bind_errors_for_people(host: str, port: int, option: str = "--port") -> Iter
 def _why_not(error: OSError, host: str, port: int, option: str) -> str:
     address = f"{url_host(host)}:{port}"
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is taken by another program; choose another with {option}."
+        return f"Port {port} is in use by another program; choose another with {option}."
     if error.errno == errno.EACCES:
-        return f"{address} may not be used by this account; choose a port above 1023 with {option}."
+        return f"This account may not listen on {address}; choose a port above 1023 with {option}."
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
-        return f"{host} is no address of this machine; choose one with --host."
+        return f"{host} is not an address of this machine; choose one with --host."
     return f"{address} cannot be used: {error.strerror or error}."
 
 
 def descriptor_budget() -> DescriptorBudget:
-    """Raise the limit as far as it is useful and allowed; tell if it stays too low for all."""
+    """Raise the limit of open files as far as useful and allowed; log if it stays too low."""
     import resource  # not on Windows, where twins need no such limit
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -62,8 +62,8 @@ def descriptor_budget() -> DescriptorBudget:
     budget = DescriptorBudget(ENOUGH if soft == resource.RLIM_INFINITY else soft)
     if budget.clients.limit < MAX_CLIENTS:
         log.warning(
-            "Only %d files can be open at a time, so %d clients can be connected instead of %d;"
-            " raise the limit (ulimit -n, or LimitNOFILE of the systemd unit) to %d.",
+            "The limit of open files is %d, so only %d clients can connect instead of %d; raise"
+            " it with ulimit -n or LimitNOFILE of the systemd unit to %d.",
             *(soft, budget.clients.limit, MAX_CLIENTS, ENOUGH),
         )
     return budget

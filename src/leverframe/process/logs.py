@@ -1,8 +1,8 @@
-"""Logs of the process: as text for people or as JSON for programs, and to syslog if wanted.
+"""Logs of the process: as readable text or as JSON, and optionally to syslog.
 
-One line per record, whatever its message holds; nothing in it acts on a terminal. A JSON line has
-`time`, `level`, `logger`, `message`, the fields that a record brings along, `controller` where a
-process runs several, and `exception` where there was one.
+Each record is one line whatever its message contains, without control characters. A JSON line has
+`time`, `level`, `logger`, `message`, the extra fields of the record, `controller` if a process runs
+several, and `exception` if there was one.
 """
 
 import logging
@@ -18,17 +18,17 @@ from leverframe.log_context import CONTROLLER
 from leverframe.plain_text import printable, printable_json
 
 SYSLOG_PORT = 514
-#: What records bring along by the `extra` of their call.
+#: Fields that records get from the `extra` of their call.
 FIELDS = ("cause", "detail", "at")
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(whose)s%(message)s"
 
 
 class SyslogUnusable(ErrorForPeople):
-    """One sentence."""
+    """The syslog address is not usable: one sentence."""
 
 
 class OneLine(logging.Formatter):
-    """Text in which a line break cannot begin a record of its own."""
+    """Formats text in which a line break cannot begin another record."""
 
     def format(self, record: logging.LogRecord) -> str:
         controller = CONTROLLER.get().name
@@ -54,7 +54,7 @@ class JsonLines(logging.Formatter):
 
 
 def set_up(level: str, form: str, syslog: str | None) -> None:
-    """Log from now on, to standard error and perhaps to syslog."""
+    """Start logging to standard error and, if configured, to syslog."""
     formatter = JsonLines() if form == "json" else OneLine(_TEXT)
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
     if syslog is not None:
@@ -62,7 +62,7 @@ def set_up(level: str, form: str, syslog: str | None) -> None:
     root = logging.getLogger()
     root.setLevel(level.upper())
     if level == "warning":
-        # Few lines in years, and the first that one looks for: starts, stops and the version.
+        # Few lines in years, and the first to look for: starts, stops and the version.
         logging.getLogger("leverframe.process.serve").setLevel(logging.INFO)
     for handler in handlers:
         handler.setFormatter(formatter)
@@ -70,20 +70,22 @@ def set_up(level: str, form: str, syslog: str | None) -> None:
 
 
 def make_unconfigured_logs_printable() -> None:
-    """Let also those commands log printable lines that do not set up a log."""
+    """Make log lines printable also for commands that do not configure logging."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(OneLine("%(message)s"))
 
 
 def _syslog_handler(address: str) -> logging.Handler:
-    """Make a handler that logs to a local socket (/dev/log), or by UDP to HOST or HOST:PORT."""
-    # Imported here: it takes long to load, and few log to syslog.
+    """Create a handler that logs to a local socket (/dev/log), or by UDP to HOST or HOST:PORT."""
+    # Imported here: it is slow to import, and few processes log to syslog.
     import logging.handlers
 
     try:
         if address.startswith("/"):
             if not Path(address).exists():
-                raise SyslogUnusable(f"There is no {address} for syslog; name a socket or a host.")
+                raise SyslogUnusable(
+                    f"There is no syslog socket {address}; use /dev/log, HOST or HOST:PORT."
+                )
             handler = logging.handlers.SysLogHandler(address)
         else:
             host, _, port = address.rpartition(":")

@@ -1,8 +1,8 @@
-"""What all controllers of a process share: threads, engines, turns at hashing, places, documents.
+"""Services that all controllers of a process share: threads, engines, hashing slots, places,
+documents.
 
-A process with one controller has these for it alone. One with many has them once, so that no
-controller costs a thread, and no burst of sign-ins of some fills the memory of all. Everything is
-made when it is first needed.
+With many controllers they exist once, so that a controller costs no thread and a burst of sign-ins
+cannot exhaust the memory of all. Everything is created at its first use.
 """
 
 import asyncio
@@ -23,28 +23,28 @@ class NodeServices:
     def __init__(self, lookups_at_a_time: int = LOOKUPS_AT_A_TIME) -> None:
         self._lookups_at_a_time = lookups_at_a_time
         self._lookups: ThreadPoolExecutor | None = None
-        #: Turns at hashing passwords, which takes much memory.
+        #: Slots for hashing passwords, which uses much memory.
         self.hashing = asyncio.Semaphore(passwords.AT_A_TIME)
         #: The same for the keys of backups.
         self.backups = asyncio.Semaphore(backups.AT_A_TIME)
-        #: Places for work in processes of its own.
+        #: Slots for work in separate processes.
         self.places = WorkPlaces()
-        #: Places for long answers.
+        #: Slots for long answers.
         self.streams = streams_of_all()
         self.trap_threads = TrapThreads()
-        #: Places for images of firmware, which take much memory.
+        #: Slots for firmware images, which use much memory.
         self.firmware_places = TransferPlaces()
         self.snmp_engines = AgentEngines()
         self.documents = VersionDocuments()
 
     @property
     def lookups(self) -> ThreadPoolExecutor:
-        """Return the threads in which names of hosts are looked up."""
+        """Return the threads that resolve host names."""
         if self._lookups is None:
             self._lookups = ThreadPoolExecutor(self._lookups_at_a_time, thread_name_prefix="lookup")
         return self._lookups
 
     async def close(self) -> None:
-        """Release the threads, when the last controller has stopped."""
+        """Release the threads after the last controller has stopped."""
         if self._lookups is not None:
             self._lookups.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""The ports of a controller: HTTP, SNMP, Modbus TCP, taking firmware; and the bus of modules.
+"""The ports of a controller: HTTP, SNMP, Modbus TCP and TFTP; and the bus of modules.
 
 Each is opened for the host of a controller, which closes it.
 """
@@ -41,17 +41,17 @@ from leverframe.servers.snmp.agent import SnmpAgent
 from leverframe.servers.snmp.datagram_place import DatagramPlace, OwnDatagramPlace
 from leverframe.uploads.bad_upload import BadUpload
 
-#: The plain port beside HTTPS, in the list of troubles; and its usual number.
+#: The plain port beside HTTPS, as named in the list of problems; and its usual number.
 PART, HTTP_PORT = "HTTPS redirect", 80
-#: How much each command with a body takes.
+#: The maximum body size of each command with a body.
 _BODY_LIMITS = {row.form.items[0].text: row.body.max_bytes for row in TABLE if row.body is not None}
 _POST_PATH = "/post.cgi"
-#: Other paths that take a body.
+#: Other paths that accept a body.
 _ENDPOINTS_WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.body is not None}
 
 
 def http_limits(*, lenient: bool = False) -> HttpLimits:
-    """Return the limits of a controller; a lenient one knows its paths also by doubled slashes."""
+    """Return the limits of a controller; a lenient one also accepts paths with doubled slashes."""
     if not lenient:
         return HttpLimits(body_limit=_body_limit, needs_length=_needs_length)
     return HttpLimits(
@@ -82,9 +82,9 @@ async def serve_http(
     option: str = "--port",
     grace_s: float = 5.0,
 ) -> HttpServer:
-    """Let a controller listen for HTTP; its requests have `grace_s` to end when it is closed.
+    """Start the HTTP server of a controller; requests have `grace_s` to end when it is closed.
 
-    `option` chooses another port, where this one is taken.
+    `option` is the option that selects another port if this one is in use.
     """
     controller = host.controller
     handle, admit = host.handlers(outward)
@@ -99,7 +99,7 @@ async def serve_http(
         else:
             to_https = partial(redirect_to_https, reach.names)
             await server.start(config.host, config.port, certificate.context, to_https)
-    # Not before: the start writes a refusal in advance, which is none of a client's.
+    # Not before: the start prepares an error response, which is not a client's.
     server.state.problem = host.problem
     host.opened.append(partial(server.stop, grace_s))
     controller.ports["http"] = lambda: server.port
@@ -111,7 +111,7 @@ async def serve_http(
 
 
 class OpenPorts(NamedTuple):
-    """What can be moved to another place while the controller runs."""
+    """Servers that can move to another place while the controller runs."""
 
     modbus: ModbusTcpServer
     snmp: SnmpAgent
@@ -125,9 +125,9 @@ async def open_ports(
     modbus: ListeningPlace | None = None,
     snmp: DatagramPlace | None = None,
 ) -> OpenPorts:
-    """Let a controller offer Modbus TCP and SNMP, and ask its modules; at ports of its own.
+    """Open Modbus TCP and SNMP, and poll the modules, on the controller's own ports.
 
-    Controllers of a node share ports, and have places there.
+    Controllers of a node share ports and have places there.
     """
     controller = host.controller
     server = await connect_modbus_server(controller, config, host.descriptors, modbus, host.turns)
@@ -140,7 +140,7 @@ async def open_ports(
 async def connect_snmp(
     host: ControllerHost, config: NodeConfig, place: DatagramPlace | None = None
 ) -> SnmpAgent:
-    """Connect the SNMP agent, which listens once it is switched on."""
+    """Connect the SNMP agent, which listens after it is switched on."""
     controller = host.controller
     agent = SnmpAgent(
         controller,
@@ -164,10 +164,10 @@ def connect_bootloader(
     public_key: bytes | None,
     places: TransferPlaces | None = None,
 ) -> BootloaderServer:
-    """Connect what takes firmware while the bootloader waits; without a key it refuses every image.
+    """Connect the firmware receiver of the bootloader; without a key it rejects every image.
 
-    A controller of a node that has no address of its own has no `host` to send images to, and the
-    `places` are those of all controllers there.
+    A controller of a node without its own address has no `host` to send images to; the `places` are
+    shared by all controllers of the node.
     """
     installer = None
     if public_key is not None:
@@ -180,7 +180,7 @@ def connect_bootloader(
 def _image_installer(
     controller: Controller, public_key: bytes, places: TransferPlaces
 ) -> ImageInstaller:
-    # Imported here, at the start: only a controller with a key needs what unpacks images.
+    # Imported here, at the start: only a controller with a key needs the image decoder.
     from leverframe.controller.version_change import install
     from leverframe.uploads.firmware import MAX_BYTES, check_image
 
@@ -188,7 +188,7 @@ def _image_installer(
         firmware = await asyncio.to_thread(check_image, image, public_key, controller.profile.hw)
         if not controller.has_power:
             raise BadUpload("The controller has lost its power; send the image again.")
-        # The end of the server does not take back what is on its way to the disk.
+        # Stopping the server does not cancel a write that has begun.
         await install(controller, firmware.sw, firmware.site, cause)
 
     return ImageInstaller(MAX_BYTES, install_image, places)
@@ -201,7 +201,7 @@ async def connect_modbus_server(
     place: ListeningPlace | None = None,
     turns: LoopTurns | None = None,
 ) -> ModbusTcpServer:
-    """Connect the Modbus TCP server, which listens once switched on."""
+    """Connect the Modbus TCP server, which listens after it is switched on."""
     place = place or OwnPlace(config.host, config.modbus_port)
     server = ModbusTcpServer(controller, place, config.writing_networks(), descriptors, turns)
     controller.settings_watchers.append(server.adopt)
@@ -230,7 +230,7 @@ def connect_bus(controller: Controller, serial_port: str | None, targets: Target
 
 
 def connect_writing(controller: Controller, master: ModbusMaster) -> list[Service]:
-    """Connect what writes to modules: those that are asked, else the simulated board."""
+    """Connect the writer of modules: to real modules, else to the simulated board."""
 
     def wall() -> float:
         return controller.clock.read().wall
@@ -238,11 +238,11 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
     def add_entry(reason: str, fact: Fact) -> None:
         controller.engine.machine.journal.add(wall(), Cause("modbus", reason), fact)
 
-    def changed() -> None:
+    def on_change() -> None:
         controller.engine.machine.version += 1
         controller.carry_out([])
 
-    reports = WriteReports(wall, changed)
+    reports = WriteReports(wall, on_change)
     controller.reports["modbus_writes"] = reports.report
     writer = ModbusWriter(master.request, controller.troubles, add_entry, reports)
     controller.settings_watchers.append(writer.adopt)
@@ -260,7 +260,7 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
 
 
 def redirect_port(config: Config, https_port: int) -> int | None:
-    """Return the configured port; by default a pair of the usual ports, as real units have."""
+    """Return the configured port; by default 80 beside 443, as on real units."""
     if config.redirect_port is not None:
         return config.redirect_port
     return HTTP_PORT if https_port == HTTPS_PORT else None
@@ -273,7 +273,7 @@ async def open_redirect(
     descriptors: DescriptorBudget,
     https_port: int,
 ) -> HttpServer | None:
-    """Open the plain port, if there is to be one; without it the controller works all the same."""
+    """Open the plain port, if configured; a failure does not stop the controller."""
     port = redirect_port(config, https_port)
     if port is None:
         return None
@@ -284,7 +284,7 @@ async def open_redirect(
     except OSError as error:
         Troubles(controller.troubles).note(
             PART,
-            f"port {port} cannot be used, so nobody is led from there to HTTPS"
+            f"Port {port} cannot be used, so plain HTTP there is not redirected to HTTPS"
             f" ({error.strerror or error}); free it, or choose another with --redirect-port.",
         )
         return None

@@ -1,4 +1,4 @@
-"""A bar on the error output while something takes its time, for people who look at a terminal."""
+"""A progress bar on standard error for long work at a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar; what is yielded takes how many more are done."""
+    """Show a bar; call the yielded function with the number of steps just done."""
     with bar_of(what) as bar:
         task = bar.add_task("", total=total)
         yield lambda steps: bar.update(task, advance=steps)
@@ -22,5 +22,5 @@ def bar_of(what: str) -> Progress:
 
 
 def is_watched() -> bool:
-    """Return whether somebody looks at the error output."""
+    """Return whether standard error is a terminal."""
     return Console(stderr=True).is_terminal

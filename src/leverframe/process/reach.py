@@ -1,7 +1,7 @@
-"""How a controller is reached, from its configuration: names, sign-in, TLS, the first password.
+"""How clients reach a controller, from its configuration: names, sign-in, TLS, first password.
 
-On a loopback address it is open to this machine, without accounts: that is the quick start. On any
-other address strangers can reach it, so there is an administrator before anything is served.
+On a loopback address it is open to this machine without accounts: the quick start. On any other
+address strangers can reach it, so there is an administrator before anything is served.
 """
 
 import logging
@@ -26,12 +26,14 @@ log = logging.getLogger(__name__)
 
 
 class NoAdministrator(ErrorForPeople):
-    """Strangers could reach a controller that nobody can sign in to: a sentence or two."""
+    """Strangers could reach a controller without any usable account: a sentence or two."""
 
 
 def reach_of(config: Config) -> Reach:
     """Determine from the configuration who can reach the controller."""
-    return replace(reach_of_node(config, config.cors_origins), trusted=trusted_networks(config))
+    return replace(
+        reach_of_node(config, config.cors_origins), trusted=read_trusted_networks(config)
+    )
 
 
 def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
@@ -50,12 +52,12 @@ def reach_of_node(config: NodeConfig, origins: tuple[str, ...] = ()) -> Reach:
     return Reach(own, must_sign_in=not is_local)
 
 
-def trusted_networks(config: Config) -> TrustedNetworks:
-    """Return the networks that the configuration trusts; the log tells of them at every start."""
-    networks = config.trusted_networks()
+def read_trusted_networks(config: Config) -> TrustedNetworks:
+    """Return the trusted networks of the configuration; log them at every start."""
+    networks = config.networks_without_sign_in()
     if networks:
         log.warning(
-            "programs in %s act as %s without signing in, as `trusted` of the configuration says",
+            "programs in %s have the role %s without signing in because of the key trusted",
             ", ".join(map(str, networks)),
             config.trusted_role,
         )
@@ -71,17 +73,17 @@ async def ensure_sign_in(
     store: Store,
     *,
     as_json: bool,
-    way_on: str = "change it with the page, or with `leverframe passwd`",
+    way_on: str = "change it on the page, or with `leverframe passwd`",
 ) -> None:
     """Ensure that an administrator exists; print the password of a new one, this once.
 
-    `way_on` tells what to do about it then.
+    `way_on` says how to change it.
     """
     try:
         password = await ensure_administrator(store)
     except StoreUnavailable as error:
         raise NoAdministrator(
-            f"Nobody could sign in: there is no administrator yet, and none can be made. {error}"
+            f"No one could sign in: there is no administrator yet, and none can be created. {error}"
         ) from error
     if password is None:
         return
@@ -106,7 +108,7 @@ def certificate_of(config: NodeConfig, folder: Path, name: str) -> Certificate |
 
 def try_host(host: str, port: int) -> None:
     """Raise the `OSError` that listening there would raise."""
-    # As bytes, as the event loop does: for a text Python loads the rules of names in all scripts.
+    # As bytes, as the event loop does: for a text Python loads the rules of international names.
     name = host.encode() if host.isascii() else host
     for family, kind, protocol, _, address in socket.getaddrinfo(
         name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -115,7 +117,7 @@ def try_host(host: str, port: int) -> None:
 
 
 def take_up_certificate(certificate: Certificate | None) -> None:
-    """Reload the certificate after SIGHUP; keep the old one where the new one is unusable."""
+    """Reload the certificate after SIGHUP; keep the old one if the new one is unusable."""
     if certificate is None:
         return
     try:

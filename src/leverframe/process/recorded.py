@@ -1,8 +1,8 @@
-"""Requests that the version does not know, answered as they were in a recording.
+"""Recorded answers for requests that the version does not support.
 
-So a twin stands in for a unit that has more than the interface document says, or for another server
-at the same address. Only what was refused as unknown is looked up: whoever has not signed in, or
-may not do something, is told that first.
+A twin can thus replace a unit that has more than the interface document, or another server at the
+same address. Only requests rejected as unknown are looked up: a missing sign-in or missing rights
+are reported first.
 """
 
 from collections.abc import Coroutine
@@ -14,11 +14,11 @@ from leverframe.exchanges.recorded_answers import RecordedAnswers
 from leverframe.servers.http.messages import Answer, AnyReply, Handler, Headers, Reply, Request
 from leverframe.storage.recording_file import read_recording
 
-#: There is no such path or command, not yet, or not any more.
+#: Status of a path or command that this version does not have.
 UNKNOWN = (404, 410)
-#: Tells whoever tests with it that it is not the version that answers.
+#: Header that shows testers that the answer is recorded and not from the version.
 RECORDED: Headers = (("Leverframe-Recorded", "yes"),)
-#: Headers of a recorded answer that are sent again; `set-cookie` is masked.
+#: Headers of a recorded answer that are sent; `set-cookie` is masked.
 _SENT_AGAIN = ("allow", "content-disposition", "location", "retry-after")
 
 
@@ -29,13 +29,13 @@ def read_answers(recording: Path) -> RecordedAnswers:
 def with_recorded_answers(
     controller: Controller, handler: Handler, answers: RecordedAnswers
 ) -> Handler:
-    """Return the handler with answers to what it does not know; snapshots say which come next."""
+    """Return the handler with recorded answers; snapshots store their positions."""
     controller.live_parts.append(answers)
     return RecordedUnit(handler, answers).handle
 
 
 class RecordedUnit:
-    """A handler that answers from a recording what the given one does not know."""
+    """A handler that uses recorded answers for requests that its inner handler does not support."""
 
     def __init__(self, handler: Handler, answers: RecordedAnswers) -> None:
         self._handler = handler
@@ -45,12 +45,12 @@ class RecordedUnit:
         answer = self._handler(request)
         if isinstance(answer, Coroutine):
             return self._later(request, answer)
-        return self._known(request, answer)
+        return self._answer_unknown(request, answer)
 
     async def _later(self, request: Request, answer: Coroutine[Any, Any, AnyReply]) -> AnyReply:
-        return self._known(request, await answer)
+        return self._answer_unknown(request, await answer)
 
-    def _known(self, request: Request, reply: AnyReply) -> AnyReply:
+    def _answer_unknown(self, request: Request, reply: AnyReply) -> AnyReply:
         if reply.status not in UNKNOWN:
             return reply
         kind = request.headers.get("content-type", "")

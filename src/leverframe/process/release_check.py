@@ -1,9 +1,9 @@
-"""Which software version is the newest: a question to an address of the owner's choice.
+"""Fetch the newest software version from a configured URL.
 
-The address answers with JSON: `{"version": "1.76", "hardware": ["3.5", "3.9"], "notes":
-"https://example.org/1.76"}`. `version` must be there; without `hardware` it is for every hardware;
-`notes` is where people can read on. Other keys are left alone. Nothing about the controller is sent
-along, and the address has to be one that messages may go to, too.
+The answer is JSON: `{"version": "1.76", "hardware": ["3.5", "3.9"], "notes":
+"https://example.org/1.76"}`. `version` is required; without `hardware` it applies to every
+hardware; `notes` links to release notes. Other keys are ignored. The request contains nothing about
+the controller, and the URL must be a target that messages may also reach.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ MAX_LETTERS = 255
 
 
 class Release(msgspec.Struct, frozen=True):
-    """The answer of the address."""
+    """The answer with the newest release."""
 
     version: str
     hardware: tuple[str, ...] = ()
@@ -33,8 +33,8 @@ class Release(msgspec.Struct, frozen=True):
 
 
 async def ask_for_release(url: str, trust: Trust, way_out: OutgoingChannel) -> Release:
-    """Fetch the newest release from the address, or raise `CannotSend` with a sentence."""
-    # As with messages: loading what it takes lasts longer than a relay may wait.
+    """Fetch the newest release, or raise `CannotSend` with a sentence."""
+    # As for messages: importing the client takes longer than a relay may wait.
     await asyncio.to_thread(import_module, "leverframe.notify.http_request")
     from leverframe.notify.http_request import answer_of, new_client
 
@@ -48,10 +48,10 @@ async def ask_for_release(url: str, trust: Trust, way_out: OutgoingChannel) -> R
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     async with new_client(await trust.ready(), ANSWER_S, of_controller=True) as client:
         request = OutgoingRequest(path, None, parts.username or "", parts.password or "")
-        # One byte more shows that there is more.
+        # One more byte reveals an answer that is too long.
         status, body = await answer_of(client, server, addresses, request, MAX_BYTES + 1)
     if status != 200:
-        raise CannotSend(f"{server} answered {status} instead of telling the newest version.")
+        raise CannotSend(f"{server} answered with status {status} instead of the newest version.")
     return release_from_answer(body, str(server))
 
 
@@ -63,12 +63,14 @@ def release_from_answer(body: bytes, place: str) -> Release:
         version(news.version)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise CannotSend(
-            f"{place} did not answer with JSON that has a version, hardware and notes."
+            f"{place} did not answer with JSON that contains version, hardware and notes."
         ) from None
     except UnknownProfile:
-        raise CannotSend(f"{place} names a version that is written unlike 1.36 or 1.49d.") from None
+        raise CannotSend(
+            f"{place} answered with a version that is not written like 1.36 or 1.49d."
+        ) from None
     if news.notes is not None and not _is_link(news.notes):
-        raise CannotSend(f"{place} names notes that are no http or https address.")
+        raise CannotSend(f"{place} answered with notes that are not an http or https URL.")
     return news
 
 

@@ -1,4 +1,4 @@
-"""`leverframe run`: set the logs up and serve one controller until it is stopped."""
+"""`leverframe run`: set up logging and serve one controller until it is stopped."""
 
 import gc
 from collections.abc import Callable, Coroutine
@@ -7,16 +7,16 @@ from typing import Any
 from leverframe.config import Config
 from leverframe.process.logs import set_up as set_up_logs
 
-#: Containers that are new before a process of many controllers looks for garbage among them. At
-#: Python's 700 it walks through the requests on their way again and again: 2 to 3 % of what 100
-#: controllers with a durable change each cost.
+#: New containers before a process of many controllers collects garbage among them. With Python's
+#: default of 700 it scans pending requests again and again: 2 to 3 % of the cost of 100 controllers
+#: with a durable change each.
 NEW_BEFORE_A_LOOK = 10_000
 
 
 def run(config: Config) -> None:
-    """Run one controller, on uvloop where it is installed."""
-    # A start makes hardly any garbage; looking for it takes a twentieth of the time to the first
-    # answer. `serve` looks again once it serves.
+    """Run one controller, on uvloop if it is installed."""
+    # Startup creates hardly any garbage; collecting it takes a twentieth of the time to the first
+    # answer. `serve` enables collection once it serves.
     gc.disable()
     from leverframe.process.serve import serve
 
@@ -25,17 +25,17 @@ def run(config: Config) -> None:
 
 
 def collect_rarely() -> None:
-    """Collect garbage less often, for a process of many controllers."""
+    """Collect garbage less often in a process of many controllers."""
     gc.set_threshold(NEW_BEFORE_A_LOOK)
 
 
 def loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
-    """Return what runs a coroutine on the fastest event loop that is installed."""
-    # Imported here: by now no collection looks through it (see `run`).
+    """Return the function that runs a coroutine on the fastest installed event loop."""
+    # Imported here: by now garbage collection skips it (see `run`).
     import asyncio
 
-    # Nothing runs within the `except`: that the import failed would be the context of every later
-    # error, also for those who look there for the cause.
+    # Not within the `except`: the failed import would be the context of every later error, also for
+    # code that inspects the context.
     try:
         import uvloop
     except ImportError:

@@ -49,7 +49,7 @@ from leverframe.storage.opening import open_store
 
 log = logging.getLogger(__name__)
 
-#: How soon the schedule follows when the machine's clock is set.
+#: How soon the schedule follows a change of the machine's clock.
 LOOK_AT_CLOCK_S = 20.0
 
 
@@ -62,7 +62,7 @@ async def serve(config: Config) -> None:
 
         answers = read_answers(Path(config.recorded))
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
-        # Before a password is made and shown for a start that comes to nothing.
+        # Check the address before a password is created and shown for a start that fails.
         with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
         opened = open_store(
@@ -71,7 +71,7 @@ async def serve(config: Config) -> None:
             killed_history=folder.killed_history,
         )
         reach = reach_of(config)
-        host = await _built(config, folder, EncryptingStore(opened.store, folder.key_path), reach)
+        host = await _build(config, folder, EncryptingStore(opened.store, folder.key_path), reach)
         controller, host.answers = host.controller, answers
         for part, sentence in opened.troubles.items():
             log.error("%s", sentence)
@@ -79,7 +79,7 @@ async def serve(config: Config) -> None:
         host.add(connect_snapshots(controller, folder.store_path, opened.store.settle))
         try:
             certificate = certificate_of(config, folder.path, host.host_label)
-            # Before the start is announced: a stop right after it is then orderly.
+            # Before the start is announced, so that a stop right after it is orderly.
             stop = listen_to_signals(certificate)
             host.descriptors = descriptor_budget()
             server = await serve_http(
@@ -97,13 +97,13 @@ async def serve(config: Config) -> None:
             await open_ports(host, config, serial_modbus=config.serial_modbus)
             port, key = config.tftp_port, config.public_key()
             host.add(connect_bootloader(controller, config.host, port, key))
-            host.add(*await announced(host, config, server.port))
+            host.add(*await announce_controller(host, config, server.port))
             _print_address(host, config, server.port, certificate)
             scheme = "https" if certificate else "http"
             host.mqtt.pages_are_at(PagesAddress(scheme, config.host, server.port))
             log.info("leverframe %s started: %s", __version__, _what_runs(host, config, folder))
-            # What is there by now stays: no collection needs to walk through it, which would hold
-            # up the loop for some 25 ms each time.
+            # Objects that exist now stay: collections need not scan them, which would block the
+            # loop for about 25 ms each time.
             gc.freeze()
             gc.enable()
             supervisor = Supervisor()
@@ -120,12 +120,12 @@ async def serve(config: Config) -> None:
 
 
 def _outward(reach: Reach, handler: Handler) -> Handler:
-    """Return a handler with what browsers are to know of the way that they came by."""
+    """Return a handler that adds the headers of this way of access for browsers."""
     opened = open_to(reach.names.origins, handler)
     return by_tls_only(opened) if reach.names.secure else opened
 
 
-async def _built(
+async def _build(
     config: Config, folder: DataFolder, store: EncryptingStore, reach: Reach
 ) -> ControllerHost:
     """Build the controller from its store; with an administrator if strangers can reach it."""
@@ -152,24 +152,26 @@ async def _built(
         reach=reach,
         history=history_worker(config, folder),
         configured=ConfiguredIdentity(config.name, config.mac_address(), config.own_address()),
-        # What was read holds unless a version or an administrator was written since.
+        # The content read before is valid unless a version or an administrator was written since.
         stored=None if is_new or reach.must_sign_in else stored,
     )
 
 
 def clock_of(config: NodeConfig) -> Clock:
-    """Return the clock that the configuration asks for."""
+    """Return the clock of the configuration."""
     if not config.virtual_time:
         return SystemClock()
     wall = config.first_moment()
     return VirtualClock() if wall is None else VirtualClock(wall)
 
 
-async def announced(host: ControllerHost, config: Config, http_port: int) -> Sequence[Service]:
-    """Announce the controller in the network as far as it is wanted, never on loopback.
+async def announce_controller(
+    host: ControllerHost, config: Config, http_port: int
+) -> Sequence[Service]:
+    """Announce the controller in the network if configured, but never on loopback.
 
-    There nobody else could reach it anyway, and a twin on a developer's machine must not answer
-    for a device in the network.
+    There no other machine could reach it, and a twin on a developer's machine must not answer for a
+    device in the network.
     """
     if is_loopback(config.host):
         return []
@@ -186,9 +188,9 @@ async def announced(host: ControllerHost, config: Config, http_port: int) -> Seq
     )
 
 
-#: How people call what is spoken at the ports beside HTTP.
+#: The names of the protocols at the ports beside HTTP.
 _PORT_WORDS = {
-    "redirect": "leads there from port {}",
+    "redirect": "redirect from port {}",
     "modbus": "Modbus TCP on port {}",
     "snmp": "SNMP on UDP port {}",
     "discovery": "discovery on UDP port {}",
@@ -198,7 +200,7 @@ _PORT_WORDS = {
 def _print_address(
     host: ControllerHost, config: Config, port: int, certificate: Certificate | None
 ) -> None:
-    """Print where the controller answers, on all the ports that it has opened."""
+    """Print the address of the controller and all open ports."""
     controller, scheme = host.controller, "https" if certificate else "http"
     url = f"{scheme}://{url_host(config.host)}:{port}/"
     fingerprint = certificate.fingerprint if certificate else None
@@ -214,7 +216,7 @@ def _print_address(
         flush=True,
     )
     if fingerprint:
-        print(f"Fingerprint of its certificate: {fingerprint}", flush=True)
+        print(f"Certificate fingerprint: {fingerprint}", flush=True)
 
 
 def _what_runs(host: ControllerHost, config: Config, folder: DataFolder) -> str:
@@ -236,7 +238,7 @@ def listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
 async def wait_for_stop(
     stop: asyncio.Event, controllers: Callable[[], Iterable[Controller]], supervisor: Supervisor
 ) -> None:
-    """Wait for the stop; meanwhile check the machine's clock and notify the supervisor."""
+    """Wait for the stop, check the machine's clock regularly, and notify the supervisor."""
     interval_s = min(LOOK_AT_CLOCK_S, supervisor.interval_s or LOOK_AT_CLOCK_S)
     while not stop.is_set():
         with suppress(TimeoutError):

@@ -1,6 +1,6 @@
-"""Services beside a controller: display, history, snapshots, outbox, serial port, modem, MQTT.
+"""Services of a controller: display, history, snapshots, outbox, serial port, modem, MQTT.
 
-Each function joins one service to the controller: its effects out, its readings and settings in.
+Each function connects one service to the controller: its effects out, its readings and settings in.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 class Service(Protocol):
-    """Something that runs beside the controller and follows its settings by itself."""
+    """A service that runs beside the controller and follows its settings automatically."""
 
     async def close(self) -> None: ...
 
@@ -66,15 +66,15 @@ class Service(Protocol):
 class Sending(Struct, frozen=True):
     """The settings for sending messages."""
 
-    #: Keep messages instead of sending them; None does so on virtual time, where tests run.
+    #: Keep messages instead of sending them; None does so only on virtual time, for tests.
     capture: bool | None = None
-    #: What may be reached, by messages and everything else that connects.
+    #: The targets that messages and all other connections may reach.
     targets: Targets = Targets()
-    #: Further certificate authorities to trust, a PEM file.
+    #: Additional certificate authorities to trust, a PEM file.
     ca_file: str | None = None
-    #: What the automatic firmware check asks.
+    #: The URL of the automatic firmware check.
     firmware_check_url: str | None = None
-    #: What the MQTT broker is shown, PEM files.
+    #: The client certificate for the MQTT broker, PEM files.
     mqtt_certificate: str | None = None
     mqtt_key: str | None = None
     #: Returns why nothing may be sent now: a node that may have lost its controllers sends nothing.
@@ -101,7 +101,7 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
 
 
 def history_worker(config: NodeConfig, folder: DataFolder) -> ThreadHistoryWorker:
-    """Make the worker of the history; on virtual time it starts empty."""
+    """Create the worker of the history; on virtual time it starts empty."""
     bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * 1024 * 1024)
     path = None if config.virtual_time else folder.history_path
     return ThreadHistoryWorker(path, bounds, may_wait=config.virtual_time)
@@ -141,7 +141,7 @@ def connect_snapshots(
 
 
 def connect_secrets(controller: Controller, stored: Stored) -> None:
-    """Show which secrets the key does not open, until each is set again."""
+    """Report the secrets that the key does not decrypt, until each is set again."""
     missing = {path: _value_at(controller.engine.settings, path) for path in stored.unreadable}
 
     def show() -> None:
@@ -168,9 +168,9 @@ def _value_at(settings: Settings, path: str) -> object:
 
 
 def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
-    """Send the messages that the controller asks for; people see what becomes of them.
+    """Send the messages of the controller and show their state to users.
 
-    Channels that need more than the network, such as a modem, are added by others.
+    Channels that need more than the network, such as a modem, are added elsewhere.
     """
 
     def add_entry(cause: Cause, fact: Fact) -> None:
@@ -200,7 +200,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
 
 
 def connect_faults(controller: Controller, outbox: Outbox) -> None:
-    """Connect what sets faults, where the board is simulated."""
+    """Connect the faults, if the board is simulated."""
     bench = controller.board.bench
     if bench is not None:
         faults = Faults(FaultyUnit(controller, outbox.set_down), bench)
@@ -236,7 +236,7 @@ def connect_mqtt(
 
 
 def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:
-    """Connect the module on the serial port, and the modem, which says so without a port."""
+    """Connect the module on the serial port, and the modem, which reports a missing port."""
     if port is None:
         _connect_modem(controller, AbsentModem(), outbox)
         return []
@@ -277,7 +277,7 @@ def _connect_modem(controller: Controller, modem: "Modem | AbsentModem", outbox:
 def connect_firmware_check(
     controller: Controller, sending: Sending, *, capture: bool
 ) -> FirmwareCheck:
-    """Ask daily for firmware, if there is an address and anything may be sent."""
+    """Check daily for firmware, if a URL is configured and messages may be sent."""
     url, trust = sending.firmware_check_url, Trust(sending.ca_file)
     if url is None or capture:
         return FirmwareCheck(controller, None)
@@ -288,7 +288,7 @@ def connect_firmware_check(
 def trap_origin(
     controller: Controller, identity: EngineIdentity, *, name: str, mac: str
 ) -> TrapOrigin:
-    """Return what traps say of the controller, which may get another name or address."""
+    """Return the origin of traps; the controller's name and address may change."""
 
     def uptime_s() -> float:
         return controller.engine.uptime(controller.clock.read())

@@ -1,4 +1,4 @@
-"""The version of a controller that its store was last used with."""
+"""The version of a controller at the last use of its store."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ from leverframe.commands.version_change.backup_content import EDITION
 from leverframe.profile import Profile
 from leverframe.storage.store import Store, Stored
 
-#: The row that says what the program which used the store last took settings to mean.
+#: The row with the edition: how the last program interpreted the settings.
 STORED_EDITION = "settings.edition"
 
 
 def profile_rows(profile: Profile) -> dict[str, Any]:
-    """Return the rows by which a store shows the version and the edition of its controller."""
+    """Return the rows that store the version and the edition of a controller."""
     return {"profile.hw": profile.hw, "profile.sw": profile.sw, STORED_EDITION: EDITION}
 
 
@@ -20,7 +20,7 @@ def is_of_this_edition(stored: Stored) -> bool:
     return bool(stored.kept.get(STORED_EDITION) == EDITION)
 
 
-def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
+def read_stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
     """Return the profile that the store was last used with, and the `sw` configured then."""
     return profile_in(store.load())
 

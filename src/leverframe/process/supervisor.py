@@ -1,7 +1,7 @@
-"""Notices to systemd that the service is ready, alive, or stopping.
+"""Notifies systemd that the service is ready, alive, or stopping.
 
-The messages go to the socket that systemd names in the environment; without one nothing is sent.
-The sign of life comes from the event loop itself, so a controller that hangs is started again.
+The messages go to the socket that systemd names in the environment; without a socket nothing is
+sent. The event loop itself sends the heartbeat, so systemd restarts a controller that hangs.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-#: Between two looks at how far a start or stop has come, and what is asked for where it goes on.
+#: Interval between checks of the progress of a start or stop, and the extension requested.
 LOOK_EVERY_S = 5.0
 MORE_TIME_S = 30.0
 
@@ -19,10 +19,10 @@ class Supervisor:
     def __init__(self, environment: dict[str, str] | None = None) -> None:
         known = os.environ if environment is None else environment
         self._address = known.get("NOTIFY_SOCKET", "")
-        # The watchdog is meant for one process, not for those that inherit its environment.
+        # The watchdog is meant for this process, not for processes that inherit its environment.
         is_ours = known.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         limit_us = int(known.get("WATCHDOG_USEC", "0") or 0) if is_ours else 0
-        #: Seconds between two signs of life; None where none is expected.
+        #: Seconds between two heartbeats; None if none is expected.
         self.interval_s = limit_us / 2e6 if self._address and limit_us else None
 
     def ready(self) -> None:
@@ -35,8 +35,8 @@ class Supervisor:
         self._send("STOPPING=1")
 
     @asynccontextmanager
-    async def given_time(self, progress: Callable[[], int]) -> AsyncIterator[None]:
-        """Extend the time-out of systemd for a start or stop for as long as it goes on."""
+    async def extend_time(self, progress: Callable[[], int]) -> AsyncIterator[None]:
+        """Extend the time-out of systemd for as long as a start or stop makes progress."""
         asking = asyncio.create_task(self._ask_for_time(progress)) if self._address else None
         try:
             yield
@@ -63,5 +63,5 @@ class Supervisor:
                 notice.connect(address)
                 notice.send(message.encode())
             except OSError:
-                # A supervisor that asked for signs of life but does not take them gets none.
+                # A supervisor whose socket does not accept heartbeats gets none.
                 return

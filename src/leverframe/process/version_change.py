@@ -1,4 +1,4 @@
-"""The version that a controller starts as; its settings are converted where it is another one."""
+"""Choose the version that a controller starts with, and convert its settings if it changes."""
 
 import logging
 import time
@@ -31,20 +31,20 @@ class CannotBecome(ErrorForPeople):
 
 
 class SettledVersion(NamedTuple):
-    """The version that a controller starts as."""
+    """The version that a controller starts with."""
 
     profile: Profile
-    #: The store was to be changed for it; what was read before may not be what it holds.
+    #: Whether the store was to be changed for it; content read before may be outdated.
     is_new: bool
 
 
-async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> SettledVersion:
-    """Choose the version to start as, and convert what the store holds to it."""
+async def settle_version(store: Store, configured: AskedVersion, stored: Stored) -> SettledVersion:
+    """Choose the version to start with, and convert the content of the store to it."""
     hw, sw, configured_sw = profile_in(stored)
-    profile = asked.profile(hw, sw, configured_sw)
-    same_version = (hw, sw, configured_sw) == (profile.hw, profile.sw, asked.sw)
+    profile = configured.profile(hw, sw, configured_sw)
+    same_version = (hw, sw, configured_sw) == (profile.hw, profile.sw, configured.sw)
     if same_version and is_of_this_edition(stored):
-        # As before: the start need not wait for the disk.
+        # The version is unchanged: the start need not wait for the disk.
         return SettledVersion(profile, is_new=False)
     old = Profile(hw or profile.hw, sw or profile.sw)
     present, _ = settings_from_leaves(old, stored.settings)
@@ -60,15 +60,15 @@ async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> S
         changes.audit = trail.rows(time.time(), START, leaves, {})
     if hw is not None and not is_of_this_edition(stored):
         await _report_reversed(store, changes, profile, stored, trail)
-    changes.kept |= profile_rows(profile) | {"profile.configured_sw": asked.sw}
+    changes.kept |= profile_rows(profile) | {"profile.configured_sw": configured.sw}
     try:
         await store.commit(changes)
     except StoreUnavailable as error:
-        # A controller that goes on as what it was works without; one that becomes another
-        # version would forget that it has.
+        # A controller that keeps its version can run without this write; after a change of version
+        # it would forget the change.
         if leaves or hw is None:
             raise CannotBecome(
-                f"The controller is {old} and cannot become {profile} now. {error}"
+                f"The controller has version {old} and cannot change to {profile} now. {error}"
             ) from error
     return SettledVersion(profile, is_new=True)
 
@@ -76,7 +76,7 @@ async def settle_version(store: Store, asked: AskedVersion, stored: Stored) -> S
 async def _report_reversed(
     store: Store, changes: Changes, profile: Profile, stored: Stored, trail: AuditTrail
 ) -> None:
-    """Report the rules that mean something else since the update: log, audit, restore report."""
+    """Report rules whose meaning changed with the update: log, audit, restore report."""
     leaves = changes.settings if changes.replace_settings else stored.settings
     settings, _ = settings_from_leaves(profile, leaves)
     found = find_reversed_conditions(settings.rules)

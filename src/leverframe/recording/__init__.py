@@ -1,1 +1,1 @@
-"""Recordings made and used: the proxy that records a unit, and the replay against another one."""
+"""Record the traffic of a unit with a proxy, and replay a recording against another unit."""

@@ -1,8 +1,8 @@
-"""The proxy between a client and a unit: passes everything on, and tells what was exchanged.
+"""A proxy between a client and a unit that forwards everything and reports each exchange.
 
-Hop-by-hop headers are its own; names of the proxy in `Origin`, `Referer` and `Location` become
-those of the unit and back, so that pages work through it. A large or endless answer is passed on
-piece by piece, as fast as the client reads. An exchange is told when it is over.
+It handles hop-by-hop headers itself, and translates its own names in `Origin`, `Referer` and
+`Location` to those of the unit and back, so that pages work through it. A large or endless answer
+is forwarded in pieces as fast as the client reads. An exchange is reported when it is complete.
 """
 
 import asyncio
@@ -44,16 +44,17 @@ from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.problems import reply_to_refusal
 
 HOST = "127.0.0.1"
-#: Of one connection alone, or about it.
+#: Headers of a single connection.
 HOP_BY_HOP = frozenset(
     {
         *("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"),
         *("upgrade", "content-length", "host", "expect"),
-        # Bodies come as they are, so that they can be looked into; and the proxy itself has no TLS.
+        # Bodies are requested uncompressed, so that they can be examined; the proxy itself has no
+        # TLS.
         *("accept-encoding", "strict-transport-security"),
     }
 )
-#: Pieces that wait for a client who reads slowly, and how long they do.
+#: The number of pieces buffered for a slow client, and the time limit.
 WAITING_PIECES = 8
 CLIENT_S = 60.0
 
@@ -84,13 +85,13 @@ class Proxy:
 
     def handle(self, request: Request) -> Answer:
         try:
-            # The unit sees its own name: a page with a name of its own must not get there.
+            # The unit must see its own name: the name of the proxy must not reach it.
             self._names.check_host(request)
         except Refusal as refusal:
             return reply_to_refusal(refusal)
-        return self._passed_on(request)
+        return self._pass_on(request)
 
-    async def _passed_on(self, request: Request) -> AnyReply:
+    async def _pass_on(self, request: Request) -> AnyReply:
         account = _ExchangeAccount(request, self._on_exchange)
         own = f"http://{request.headers.get('host', '')}"
         target = request.path if request.query is None else f"{request.path}?{request.query}"
@@ -118,7 +119,9 @@ class Proxy:
                 account.add(part)
         except httpx.HTTPError:
             account.cut()
-            return problem_reply(502, f"{self._unit.unit} broke off in the middle of its answer.")
+            return problem_reply(
+                502, (f"{self._unit.unit} closed the connection in the middle of its answer.")
+            )
         finally:
             await response.aclose()
         account.end()
@@ -127,12 +130,12 @@ class Proxy:
     def _pieces(
         self, account: "_ExchangeAccount", response: httpx.Response
     ) -> AsyncGenerator[bytes, None]:
-        """Begin to read the answer, in a task that ends whether or not anybody reads on."""
+        """Start to read the answer, in a task that ends even if the client stops reading."""
         pieces: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_PIECES)
         task = asyncio.get_running_loop().create_task(_read(account, response, pieces))
         self._passing.add(task)
         task.add_done_callback(self._passing.discard)
-        return _taken(pieces, task, account)
+        return _take_pieces(pieces, task, account)
 
 
 async def _read(
@@ -161,25 +164,25 @@ async def _read(
 
 
 async def _hand_over(part: bytes | None, pieces: asyncio.Queue[bytes | None]) -> None:
-    """Wait until the client has read enough; not for ever, because it may have left."""
+    """Wait until the client has read enough, with a time limit because it may be gone."""
     async with asyncio.timeout(CLIENT_S):
         await pieces.put(part)
 
 
-async def _taken(
+async def _take_pieces(
     pieces: asyncio.Queue[bytes | None], task: asyncio.Task[None], account: "_ExchangeAccount"
 ) -> AsyncGenerator[bytes, None]:
     try:
         while (part := await pieces.get()) is not None:
             yield part
         if account.is_cut:
-            raise StreamCut("the unit broke off in the middle of its answer")
+            raise StreamCut("the unit closed the connection in the middle of its answer")
     finally:
         task.cancel()
 
 
 class _ExchangeAccount:
-    """What is known of an exchange that is under way; told once, when it is over."""
+    """The state of an exchange in progress; reported once, when it is complete."""
 
     def __init__(self, request: Request, on_exchange: OnExchange) -> None:
         self._request = request
@@ -203,7 +206,7 @@ class _ExchangeAccount:
         self.beginning += part[: MAX_TEXT_BYTES - len(self.beginning)]
 
     def end(self) -> None:
-        """Report an answer that came to its end."""
+        """Report a complete answer."""
         response = self._response
         assert response is not None
         answer = record_answer(
@@ -219,7 +222,7 @@ class _ExchangeAccount:
         self.close(answer)
 
     def cut(self) -> None:
-        """Report an answer that did not come to its end."""
+        """Report an incomplete answer."""
         if not self._is_over:
             self.is_cut = True
             self.end()
@@ -243,7 +246,7 @@ class _ExchangeAccount:
 
 
 def _to_unit(headers: dict[str, str], own: str, unit: str) -> dict[str, str]:
-    """Return the headers that the unit gets: those of the client, with its own name in them."""
+    """Return the client's headers with the name of the unit."""
     passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
     for name in ("origin", "referer"):
         if passed.get(name, "").startswith(own):
@@ -270,5 +273,5 @@ def _without_body(status: int, headers: Headers) -> AnyReply:
         return
         yield b""
 
-    # Without a length: that of the unit's body is not known here.
+    # Without a length: the length of the unit's body is not known here.
     return StreamReply(status, "", nothing(), headers)

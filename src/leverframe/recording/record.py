@@ -1,4 +1,4 @@
-"""`leverframe record`: a proxy on a loopback port that writes down what passes through it."""
+"""`leverframe record`: a proxy on a loopback port that records all exchanges."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ from leverframe.storage.recording_file import RecordingFile
 
 
 class CannotRecord(ErrorForPeople):
-    """The recording cannot go on, or begin: one sentence."""
+    """The recording cannot start or continue: one sentence."""
 
 
 async def record(unit: str, out: Path, port: int, ca_file: str | None, as_json: bool) -> None:
@@ -28,8 +28,8 @@ async def record(unit: str, out: Path, port: int, ca_file: str | None, as_json: 
         with bind_errors_for_people(HOST, port):
             await proxy.start(port)
         try:
-            # After the port is there, so that a start that fails leaves no file behind; and before
-            # anything else has a turn, so that no exchange comes earlier.
+            # After the port is open, so that a failed start leaves no file behind; and before any
+            # other task runs, so that no exchange is missed.
             recording.file = RecordingFile(out, client.origin)
             _print_address(proxy, client.origin, out, as_json=as_json)
             await stop.wait()
@@ -40,7 +40,7 @@ async def record(unit: str, out: Path, port: int, ca_file: str | None, as_json: 
 
 
 class Recording:
-    """The file, and what keeps it from being written; then the recording ends."""
+    """The file, and the error that stops its writing; the recording then ends."""
 
     file: RecordingFile | None = None
 
@@ -59,13 +59,13 @@ class Recording:
             self._stop.set()
 
     def close(self) -> None:
-        """Close the file; raise what kept it from being written."""
+        """Close the file; raise the error that stopped its writing."""
         if self.file is not None:
             self.file.close()
         if self.file is not None and self._failure is not None:
             raise CannotRecord(
-                f"{self._path} cannot be written any more: {self._failure.strerror}; the recording"
-                f" has ended after {self.file.exchanges} exchanges."
+                f"{self._path} cannot be written: {self._failure.strerror}; the recording ended"
+                f" after {self.file.exchanges} exchanges."
             )
 
 
@@ -74,8 +74,7 @@ def _print_address(proxy: Proxy, unit: str, out: Path, *, as_json: bool) -> None
         print_json({"event": "ready", "url": proxy.url, "unit": unit, "out": str(out)})
     else:
         print_line(
-            f"Recording {unit} to {out}: let your client use {proxy.url} instead - stop with "
-            "Ctrl+C",
+            f"Recording {unit} to {out}. Use {proxy.url} in your client; stop with Ctrl+C",
             flush=True,
         )
 

@@ -1,4 +1,4 @@
-"""`leverframe replay`: send a recording to another unit, and print what it answers otherwise."""
+"""`leverframe replay`: send a recording to another unit and print the differences."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,7 +12,7 @@ from leverframe.recording.replayer import (
     Pace,
     ReplayedExchange,
     Replayer,
-    asked_login,
+    ask_login,
     needs_login,
 )
 from leverframe.recording.unit_client import unit_client
@@ -30,26 +30,26 @@ async def replay(
     ca_file: str | None,
     as_json: bool,
 ) -> int:
-    """Replay a recording; the result is 1 where an answer is different."""
+    """Replay a recording; return 1 if an answer differs."""
     allowed = Tolerance.of(tolerance)
     exchanges = list(read_recording(recording))
     named = {key.strip().lower() for keys in exclude for key in keys.split(",") if key.strip()}
     rules = ComparisonRules(allowed, frozenset(named | (set() if strict else VARYING)))
-    login = asked_login(user)
+    login = ask_login(user)
     report = JsonReport() if as_json else Report()
     async with unit_client(against, ca_file) as client:
         with progress_bar("replaying", len(exchanges)) as advance:
-            async for one in Replayer(client, rules, pace, login).replay(exchanges):
-                report.add(one)
+            async for replayed in Replayer(client, rules, pace, login).replay(exchanges):
+                report.add(replayed)
                 advance(1)
     report.close()
     if login is None and report.differing and needs_login(exchanges):
-        print_warnings(["The recorded client had signed in; --user NAME does so here, too."])
+        print_warnings(["The recorded client was signed in; sign in with --user NAME."])
     return NO if report.differing else DONE
 
 
 class Report:
-    """Differences for people: each once, with how often it came, when all have been sent."""
+    """Reports differences as text: each once, with its count, after all requests."""
 
     def __init__(self) -> None:
         self.sent = 0
@@ -60,48 +60,50 @@ class Report:
         self._found: dict[tuple[str, str], tuple[ReplayedExchange, Difference]] = {}
         self._times: Counter[tuple[str, str]] = Counter()
 
-    def add(self, one: ReplayedExchange) -> None:
-        if one.not_sent:
-            self._not_sent[one.not_sent] += 1
+    def add(self, replayed: ReplayedExchange) -> None:
+        if replayed.not_sent:
+            self._not_sent[replayed.not_sent] += 1
             return
         self.sent += 1
-        counted = [difference for difference in one.differences if not difference.varies]
+        counted = [difference for difference in replayed.differences if not difference.varies]
         self.differing += bool(counted)
-        self._varying.update(difference.key for difference in one.differences if difference.varies)
+        self._varying.update(
+            difference.key for difference in replayed.differences if difference.varies
+        )
         for difference in counted:
-            place = one.exchange.request, difference.key
-            self._found.setdefault(place, (one, difference))
+            place = replayed.exchange.request, difference.key
+            self._found.setdefault(place, (replayed, difference))
             self._times[place] += 1
 
     def close(self) -> None:
-        for (request, key), (one, difference) in self._found.items():
+        for (request, key), (replayed, difference) in self._found.items():
             times = self._times[request, key]
-            often = f" (the first of {times} times)" if times > 1 else ""
+            often = f" (first of {times})" if times > 1 else ""
             print_line(
-                f"{one.number}. {request}: {key} was {difference.recorded}, is {difference.now}"
-                f"{often}"
+                f"{replayed.number}. {request}: {key} was"
+                f" {difference.recorded}, is {difference.now}{often}"
             )
         for why, count in self._not_sent.items():
             print_line(f"Not sent: {count}, because {why}.")
         if self._varying:
-            print_line(f"Not counted, because they always differ: {_listed(self._varying)}.")
+            print_line(f"Not counted because they always differ: {_list_keys(self._varying)}.")
         print_line(self._summary())
 
     def _summary(self) -> str:
         if not self.differing:
-            return f"{self.sent} requests were answered as recorded."
-        return f"{self.differing} of {self.sent} requests were answered otherwise than recorded."
+            return f"All {self.sent} requests got the recorded answers."
+        return f"{self.differing} of {self.sent} requests got different answers."
 
 
 class JsonReport(Report):
-    """The same for scripts: one object a line, for every difference, then the sums."""
+    """Reports as JSON Lines: an object for every difference, then the totals."""
 
-    def add(self, one: ReplayedExchange) -> None:
-        super().add(one)
-        request = {"number": one.number, "request": one.exchange.request}
-        if one.not_sent:
-            print_json({"event": "not sent", **request, "why": one.not_sent})
-        for difference in one.differences:
+    def add(self, replayed: ReplayedExchange) -> None:
+        super().add(replayed)
+        request = {"number": replayed.number, "request": replayed.exchange.request}
+        if replayed.not_sent:
+            print_json({"event": "not sent", **request, "why": replayed.not_sent})
+        for difference in replayed.differences:
             print_json(
                 {
                     "event": "difference",
@@ -118,5 +120,5 @@ class JsonReport(Report):
         print_json({"event": "done", **sums, "not_sent": self._not_sent.total()})
 
 
-def _listed(counted: Counter[str]) -> str:
+def _list_keys(counted: Counter[str]) -> str:
     return ", ".join(sorted(counted))

@@ -1,7 +1,7 @@
-"""A recording sent again, to another unit or to the same, and its answers compared.
+"""Replay a recording against another unit or the same, and compare the answers.
 
-Requests are sent one after the other, in the order in which they began. What held a secret cannot
-be sent again, and an endless stream is not: both are named.
+Requests are sent one after the other, in their recorded order. Requests that contained a secret,
+and endless streams, are not sent; both are listed.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from leverframe.exchanges.masking import (
     media_type,
     record_answer,
 )
-from leverframe.process.asked_secret import asked_secret
+from leverframe.process.asked_secret import ask_secret
 from leverframe.recording.unit_client import UnitClient, UnitSilent
 
-#: As fast as answers come, with the pauses of the recording, or with virtual time moved by them.
+#: Without pauses, with the recorded pauses, or advancing virtual time by them.
 Pace = Literal["fast", "recorded", "virtual"]
-#: A unit that gave no answer so often in a row is given up.
+#: Give up a unit after this number of unanswered requests in a row.
 MAX_SILENT = 3
-#: What a login of the replay stands for.
+#: The masked header that a login of the replay replaces.
 LOGIN_HEADERS = ("authorization", "cookie")
 
 
 class ReplayFailed(ErrorForPeople):
-    """The replay could not be carried through: one sentence."""
+    """The replay could not be completed: one sentence."""
 
 
 class UnitLogin(NamedTuple):
@@ -45,7 +45,7 @@ class UnitLogin(NamedTuple):
 
 
 class ReplayedExchange(Struct, frozen=True):
-    #: From 1, in the order in which they are sent.
+    #: From 1, in the order of sending.
     number: int
     exchange: Exchange
     #: Why it was not sent; empty if it was.
@@ -68,7 +68,7 @@ class Replayer:
         self._silent = 0
 
     async def replay(self, exchanges: Sequence[Exchange]) -> AsyncIterator[ReplayedExchange]:
-        """Send every exchange again; yield what became of it."""
+        """Replay every exchange; yield each outcome."""
         in_order = sorted(exchanges, key=lambda exchange: exchange.at)
         before = in_order[0].at if in_order else None
         for number, exchange in enumerate(in_order, start=1):
@@ -92,7 +92,7 @@ class Replayer:
                 seconds -= MAX_ADVANCE_S
 
     async def _advance(self, seconds: float) -> None:
-        """Move the virtual time of the twin, by no more than one request may."""
+        """Advance the virtual time of the twin, at most by the limit of one request."""
         target = f"/sim.cgi?advance={seconds:.6f}"
         try:
             response, *_ = await self._client.whole("GET", target, self._headers({}), b"", 0)
@@ -100,8 +100,8 @@ class Replayer:
             raise ReplayFailed(str(failure)) from failure
         if response.status_code != 200:
             raise ReplayFailed(
-                f"{self._client.unit} does not move its time (status {response.status_code});"
-                " is it a twin that runs with --virtual-time?"
+                f"{self._client.unit} cannot advance its time (status {response.status_code});"
+                " run the twin with --virtual-time."
             )
 
     def _headers(self, recorded: dict[str, str]) -> dict[str, str]:
@@ -112,7 +112,7 @@ class Replayer:
         return headers
 
     async def _answer(self, exchange: Exchange) -> RecordedAnswer:
-        """Send a request again; return the answer as a recorder would have written it down."""
+        """Send a request again; return the answer in the form of a recording."""
         try:
             response, body, size = await self._client.whole(
                 exchange.method,
@@ -130,7 +130,7 @@ class Replayer:
     def _count_silence(self, answer: RecordedAnswer, number: int, total: int) -> None:
         self._silent = 0 if answer.status else self._silent + 1
         if answer.status == 0 and (number == 1 or self._silent >= MAX_SILENT):
-            raise ReplayFailed(f"{answer.problem} That was request {number} of {total}.")
+            raise ReplayFailed(f"{answer.problem} This was request {number} of {total}.")
 
 
 def _had_login(headers: dict[str, str]) -> bool:
@@ -144,12 +144,12 @@ def needs_login(exchanges: Sequence[Exchange]) -> bool:
 
 def _why_not_sent(exchange: Exchange) -> str:
     if exchange.masked or "backup-passphrase" in exchange.headers:
-        return "it held a secret, or a file, that is not in the recording"
+        return "the recording does not contain their secret or file"
     if media_type(exchange.answer.headers.get("content-type", "")) == EVENT_STREAM:
-        return "its answer is a stream without an end"
+        return "their answer is an endless stream"
     return ""
 
 
-def asked_login(user: str | None) -> UnitLogin | None:
-    """Ask for the password of an account, or read it from standard input."""
-    return None if user is None else UnitLogin(user, asked_secret(f"Password of {user}"))
+def ask_login(user: str | None) -> UnitLogin | None:
+    """Prompt for the password of an account, or read it from standard input."""
+    return None if user is None else UnitLogin(user, ask_secret(f"Password of {user}"))

@@ -1,7 +1,7 @@
-"""A unit that is asked over HTTP, byte for byte as a client asks it.
+"""An HTTP client for units that sends every byte exactly as a client does.
 
-Every request has a connection of its own: one that the unit is about to close cannot swallow a
-command, and none is ever sent twice.
+Every request has its own connection: a connection that the unit is about to close cannot swallow a
+command, and no command is ever sent twice.
 """
 
 import asyncio
@@ -21,24 +21,24 @@ from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
 from leverframe.plain_text import printable
 
-#: For the head of an answer and between two parts of a body; for a whole answer where that is read.
+#: For the head of an answer and between two parts of a body; also for a whole answer.
 ANSWER_S = 30.0
-_LATE = "took the request but does not answer in time."
+_LATE = "accepted the request but did not answer in time."
 
 
 class BadAddress(ErrorForPeople):
-    """An address that is none of a unit: one sentence."""
+    """The address does not name a unit: one sentence."""
 
 
 class UnitError(ErrorForPeople):
-    """What is wrong with a unit: one line, in which nothing acts that the unit has written."""
+    """A problem of a unit in one printable line, because the text may come from the unit."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(printable(sentence))
 
 
 class UnitSilent(UnitError):
-    """Why a unit gave no answer, in a sentence; `status` is what a proxy says then."""
+    """Why a unit gave no answer, in a sentence; `status` is the status that a proxy returns."""
 
     def __init__(self, sentence: str, status: int = 502) -> None:
         super().__init__(sentence)
@@ -46,21 +46,23 @@ class UnitSilent(UnitError):
 
 
 def unit_at(address: str) -> RemoteServer:
-    """Return the unit of an address such as http://192.168.1.10, or refuse the address."""
+    """Return the unit of an address such as http://192.168.1.10, or reject the address."""
     try:
         parts = urlsplit(address)
         unit = RemoteServer.of(address)
     except (ValueError, KeyError):
         raise BadAddress(
-            "The address of the unit is not understood; write it like http://192.168.1.10:8080."
+            "The address of the unit is not valid; write it like http://192.168.1.10:8080."
         ) from None
     if not unit.host or parts.path not in ("", "/") or parts.query or parts.fragment:
         raise BadAddress(
-            "Name the unit alone, without a path; write its address like http://192.168.1.10:8080."
+            "The address of the unit must not contain a path; write it like"
+            " http://192.168.1.10:8080."
         )
     if "@" in parts.netloc:
         raise BadAddress(
-            "Write the address without user and password: others can read the command line."
+            "The address must not contain user or password: other users can read the command"
+            " line. Use --user."
         )
     return unit
 
@@ -80,7 +82,7 @@ class UnitClient:
     async def begin(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes
     ) -> httpx.Response:
-        """Send a request; return its answer, of which only the head has been read."""
+        """Send a request; return its answer after reading only the head."""
         sent = {"Host": self.unit.host_header, **headers, "Connection": "close"}
         if body or method == "POST":
             sent["Content-Length"] = str(len(body))
@@ -89,7 +91,7 @@ class UnitClient:
             f"{self.unit.scheme}://{url_host(self.unit.host)}:{self.unit.port}/",
             headers=[(_bytes(name), _bytes(value)) for name, value in sent.items()],
             content=body or None,
-            # As it was written: the library would encode it in its own way.
+            # Exactly as written: the library would encode it differently.
             extensions={
                 "target": target.encode(),
                 "timeout": self._client.timeout.as_dict(),
@@ -103,10 +105,10 @@ class UnitClient:
     async def whole(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, max_bytes: int
     ) -> tuple[httpx.Response, bytes, int]:
-        """Send a request; return its answer, the beginning of its body, and how much came of it.
+        """Send a request; return its answer, the beginning of its body, and its length.
 
-        Reading ends with the part that goes beyond the limit. The answer has to be there within
-        the time for one, however steadily it trickles.
+        Reading ends with the part that exceeds the limit. The answer must arrive within the time
+        limit, however steadily it trickles.
         """
         read = bytearray()
         try:
@@ -132,12 +134,14 @@ class UnitClient:
         if isinstance(error, httpx.ConnectTimeout):
             return UnitSilent(sentence(error, unit.host, unit.port), 504)
         if isinstance(error, httpx.RemoteProtocolError):
-            return UnitSilent(f"{unit} did not answer as an HTTP server does.")
+            return UnitSilent(
+                f"{unit} did not answer like an HTTP server; check the address and port."
+            )
         return UnitSilent(sentence(error, unit.host, unit.port))
 
 
 def _bytes(text: str) -> bytes:
-    """Return a part of a header as it came; what never came, but was written by hand, as `?`."""
+    """Return a part of a header as received; replace characters that cannot be encoded by `?`."""
     return text.encode("latin-1", "replace")
 
 
@@ -145,9 +149,9 @@ def _bytes(text: str) -> bytes:
 async def unit_client(
     address: str, ca_file: str | None, answer_s: float = ANSWER_S
 ) -> AsyncIterator[UnitClient]:
-    """Open a client of the unit at an address."""
+    """Open a client for the unit at an address."""
     unit = unit_at(address)
-    # Certificates take a while to load, and plain HTTP has no use for them.
+    # Certificates are slow to load, and plain HTTP does not need them.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if unit.scheme == "https":
         try:

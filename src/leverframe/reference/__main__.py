@@ -5,27 +5,27 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from leverframe.reference.pages import packaged_files, pages
+from leverframe.reference.pages import list_packaged_files, pages
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m leverframe.reference",
-        description="Write the reference from the tables that the program runs on.",
+        description="Write the reference from the tables of the program.",
     )
     parser.add_argument(
-        "--check", action="store_true", help="write nothing, fail if a page is out of date"
+        "--check", action="store_true", help="write nothing; exit with 1 if a page is out of date"
     )
     parser.add_argument(
         "folder",
         nargs="?",
         type=Path,
         default=Path(),
-        help="the project, with docs and packaging in it (default: this folder)",
+        help="project folder with docs and packaging (default: this folder)",
     )
     options = parser.parse_args(arguments)
     texts = {f"docs/{place}": text for place, text in pages().items()}
-    texts |= {f"packaging/{place}": text for place, text in packaged_files().items()}
+    texts |= {f"packaging/{place}": text for place, text in list_packaged_files().items()}
     stale = [place for place, text in texts.items() if _read(options.folder / place) != text]
     if options.check:
         return _complain(options.folder, stale)

@@ -1,4 +1,4 @@
-"""The options of every task, as the parser has them: for the page, the man page and completion."""
+"""The options of every task from the parser, for the page, the man page and completion."""
 
 import argparse
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ from leverframe.command_line.task import Group, Task
 
 
 class Option(NamedTuple):
-    #: As one types it: `--port NUMBER`, `FOLDER`.
+    #: As typed: `--port NUMBER`, `FOLDER`.
     usage: str
-    #: `-o` and `--output`; empty for an argument that is known by its place.
+    #: `-o` and `--output`; empty for a positional argument.
     flags: tuple[str, ...]
     help: str
 
@@ -25,8 +25,8 @@ class Documented(NamedTuple):
     options: tuple[Option, ...]
 
 
-def documented_tasks(command: Task | Group) -> list[Documented]:
-    """Return the tasks of a command, with all options that its parser takes."""
+def list_tasks(command: Task | Group) -> list[Documented]:
+    """Return the tasks of a command with all options of its parser."""
     parsers = _choices(command_line_parser([command.name]))
     if isinstance(command, Task):
         return [Documented(command.name, command, tuple(_options(parsers[command.name])))]
@@ -37,9 +37,9 @@ def documented_tasks(command: Task | Group) -> list[Documented]:
     ]
 
 
-def all_documented_tasks() -> Iterator[Documented]:
+def list_all_tasks() -> Iterator[Documented]:
     for command in COMMANDS:
-        yield from documented_tasks(command)
+        yield from list_tasks(command)
 
 
 def _choices(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -1,51 +1,57 @@
-"""The page of the command line, made from the table of commands."""
+"""The page of the command line, built from the table of commands."""
 
 from collections.abc import Iterator
 
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group, Task
-from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOBODY_READS, NOT_DONE
-from leverframe.reference.command_line_options import Documented, documented_tasks
+from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOT_DONE, OUTPUT_CLOSED
+from leverframe.reference.command_line_options import Documented, list_tasks
 from leverframe.reference.markdown import code, prose, table
 
-#: Exit code -> its meaning; the man page has the same.
+#: Exit status -> its meaning; the man page has the same.
 EXIT_CODES = {
-    DONE: "it is done, or the answer is yes",
-    NO: "the answer is no: backup diff found a difference, data check damage, board check a device"
-    " that cannot be used, config check a wrong configuration, commands WORD nothing",
-    NOT_DONE: "it could not be done, or was not understood, also because its configuration is"
-    " wrong; one line on the error output says why",
-    INTERRUPTED: "it was interrupted from the keyboard",
-    NOBODY_READS: "nobody reads its output any more",
+    DONE: "success, or the answer is yes",
+    NO: (
+        "the answer is no, for example a difference, damage, a rejected command or a device that"
+        " does not work; the command describes its own statuses"
+    ),
+    NOT_DONE: (
+        "failed, or the command line or configuration is wrong; one line on standard error gives"
+        " the reason"
+    ),
+    INTERRUPTED: "interrupted from the keyboard",
+    OUTPUT_CLOSED: "the reader closed standard output",
 }
 _OPENING = """\
 # Command line
 
-`leverframe help COMMAND` shows what stands here, and `leverframe -V` the version. A package also
-brings a man page and completion for bash, zsh and fish (`share/` of the environment it is in).
+`leverframe help COMMAND` shows the same help, and `leverframe -V` the version. The package also
+installs a man page and completion for bash, zsh and fish (`share/` of its environment).
 """
 
 
 def command_line_page() -> str:
-    """Write the page: exit codes, then every command with its options."""
+    """Write the page: exit statuses, then every command with its options."""
     codes = [(code(str(number)), prose(text)) for number, text in EXIT_CODES.items()]
-    parts = [_OPENING, "## Exit codes", table(("code", "meaning"), codes)]
+    parts = [_OPENING, "## Exit statuses", table(("code", "meaning"), codes)]
     for command in COMMANDS:
         parts += _command(command)
     return "\n\n".join(parts)
 
 
 def _command(command: Task | Group) -> Iterator[str]:
-    tasks = documented_tasks(command)
+    tasks = list_tasks(command)
     if isinstance(command, Group):
         names = "|".join(task.name for task in command.tasks)
         yield f"## `leverframe {command.name} {names}`"
-        yield described(command.description)
+        yield format_description(command.description)
     for task in tasks:
         depth = "###" if isinstance(command, Group) else "##"
         yield f"{depth} `leverframe {task.words}`"
-        yield described(task.task.description or sentence(task.task.help))
+        yield format_description(task.task.description or sentence(task.task.help))
         yield from _options(task)
+        if task.task.exit_status:
+            yield f"Exit status: {prose(task.task.exit_status)}."
 
 
 def _options(task: Documented) -> Iterator[str]:
@@ -58,8 +64,8 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def described(text: str) -> str:
-    """Show the examples of a description as a block of code."""
+def format_description(text: str) -> str:
+    """Format the examples of a description as a code block."""
     paragraphs = []
     for paragraph in text.strip("\n").split("\n\n"):
         if paragraph.startswith("  "):

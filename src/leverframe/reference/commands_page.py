@@ -17,21 +17,21 @@ from leverframe.reference.trials import any_index, settings_changed, settings_of
 _ROLES = {
     ADMIN: "the administrator",
     CONTROL: "the administrator, the user and control users",
-    ACCOUNT: "whoever has signed in",
-    ANYBODY: "everybody",
+    ACCOUNT: "every signed-in account",
+    ANYBODY: "all clients",
 }
-#: A field that sets more than this is described in a line of its own.
+#: A field that sets more paths than this gets its own line.
 _MAX_PATHS = 2
 _OPENING = f"""\
 # Commands
 
 Every command of every version. Letters in angle brackets are fields: `<A><B>` is written without
-anything in between, and A is one character wide; other separators are sent as they are shown.
-Texts are percent-encoded. What is allowed is told for {NEWEST} unless a line says otherwise;
-"SW 1.49+" means that version and later ones, "HW 3.5+" the hardware 3.5 to 3.9.
+a separator, and A is one character wide; other separators are sent as shown. Texts are
+percent-encoded. Allowed values are those of {NEWEST} unless a line says otherwise. "SW 1.49+" means
+this and later versions, "HW 3.5+" means hardware 3.5 to 3.9.
 
 Names of settings such as `outputs.{{A}}.name` are explained in [settings](settings.md), answers and
-refusals in [HTTP](http.md).
+errors in [HTTP](http.md).
 """
 
 
@@ -42,9 +42,9 @@ def commands_page() -> str:
 def _parts() -> Iterator[str]:
     titles = table_titles()
     yield _OPENING
-    yield "Of the interface document:\n"
+    yield "In the interface document:"
     yield from (f"- {link_within(title)}" for title, _ in DOCUMENT_SECTIONS)
-    yield "\nBeyond it, of real units or our own:\n"
+    yield "In addition, from real units or Leverframe only:"
     yield from (f"- {link_within(title)}" for title, _ in FURTHER_SECTIONS)
     shown: set[int] = set()
     for title, rows in SECTIONS:
@@ -58,13 +58,13 @@ def _parts() -> Iterator[str]:
 
 
 def tables_of(rows: tuple[Row, ...]) -> list[CodeTable]:
-    """Return the code tables that some rows use, in the order of their first use."""
+    """Return the code tables of the rows in the order of their first use."""
     found = [used for row in rows for param in params_of(row).values() for used in tables_in(param)]
     return list({id(used): used for used in found}.values())
 
 
 def table_titles() -> dict[int, str]:
-    """Return the headings of all code tables by identity; tables of the same name are numbered."""
+    """Return the headings of all code tables by identity; number tables with the same name."""
     titles: dict[int, str] = {}
     for used in tables_of(tuple(row for _, rows in SECTIONS for row in rows)):
         name, number = f"Codes: {used.name}", 1
@@ -92,11 +92,11 @@ def _facts(row: Row, profile: Profile) -> Iterator[str]:
     if body is not None:
         yield f"Example of the body: {code(body)}"
     if isinstance(row.body, Upload):
-        yield f"The body is {row.body.what}, up to {row.body.max_bytes >> 20} MiB."
+        yield f"The body is {row.body.what}, at most {row.body.max_bytes >> 20} MiB."
     if isinstance(row.body, ListBody):
-        yield f"The body is a list of {code('&' + row.body.item.text)} that ends with `&&`."
+        yield f"The body is a list of {code('&' + row.body.item.text)} and ends with `&&`."
     if isinstance(row.body, FormBody):
-        yield "The body is a form (`application/x-www-form-urlencoded`) of these fields."
+        yield "The body is a form (`application/x-www-form-urlencoded`) with these fields."
     changed = settings_changed(row)
     documented = {any_index(path) for paths in _goes_to(row).values() for path in paths}
     if not row.sets and not documented >= set(changed):
@@ -105,7 +105,7 @@ def _facts(row: Row, profile: Profile) -> Iterator[str]:
     if row.when != ALWAYS:
         yield f"Versions: {spans_in_words(row.when)}"
     if not row.is_offered(NEWEST):
-        yield f"What is allowed is told for {profile}"
+        yield f"Allowed values are for {profile}"
 
 
 def _paths(paths: list[str]) -> str:
@@ -115,7 +115,7 @@ def _paths(paths: list[str]) -> str:
 def _fields(row: Row, profile: Profile, titles: Mapping[int, str]) -> str:
     params = params_of(row)
     lines = [
-        [code(name), "; ".join(_allowed(row, param, profile, titles))]
+        [code(name), "; ".join(_list_allowed(row, param, profile, titles))]
         for name, param in params.items()
     ]
     goes_to = _goes_to(row)
@@ -127,15 +127,17 @@ def _fields(row: Row, profile: Profile, titles: Mapping[int, str]) -> str:
 
 
 def _goes_to(row: Row) -> dict[str, list[str]]:
-    """Return the settings of each field, as the row states them or else as trials found them."""
+    """Return the settings of each field, from the row or else from trials."""
     if row.sets:
         return {name: list(paths) for name, paths in row.sets.items()}
     found = settings_of_fields(row)
     return {name: paths for name, paths in found.items() if len(paths) <= _MAX_PATHS}
 
 
-def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]) -> Iterator[str]:
-    """Yield what may be sent now, a link to its codes, and what else other versions take."""
+def _list_allowed(
+    row: Row, param: Param, profile: Profile, titles: Mapping[int, str]
+) -> Iterator[str]:
+    """Yield the values allowed now, a link to its codes, and the values of other versions."""
     yield prose(param.describe_allowed(profile))
     tables = tables_in(param)
     if tables:
@@ -144,23 +146,23 @@ def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]
     else:
         yield from _other_versions(row, param, profile)
     if isinstance(param, Trailing):
-        yield "may be left out and then keeps its value"
+        yield "optional; without it the value is unchanged"
         if param.when != ALWAYS:
             yield f"only in {spans_in_words(param.when)}"
 
 
 def _other_versions(row: Row, param: Param, profile: Profile) -> Iterator[str]:
-    def ask(asked: Profile) -> str | None:
-        is_there = row.is_offered(asked) and has_field(param, asked)
-        return param.describe_allowed(asked) if is_there else None
+    def allow_text(profile: Profile) -> str | None:
+        is_there = row.is_offered(profile) and has_field(param, profile)
+        return param.describe_allowed(profile) if is_there else None
 
-    for variant in variants(ask):
+    for variant in variants(allow_text):
         if not is_offered(variant.spans, profile):
             yield f"{spans_in_words(variant.spans)}: {prose(variant.text)}"
 
 
 def _codes(used: CodeTable, title: str) -> Iterator[str]:
-    """Yield a table of the codes of the newest version, then those that only others have."""
+    """Yield a table of the codes of the newest version, then the codes only in other versions."""
     yield f"\n### {title}\n"
     codes = sorted(used.codes, key=lambda known: (not is_offered(known.when, NEWEST), known.number))
     lines = [(str(known.number), code(known.word), spans_in_words(known.when)) for known in codes]

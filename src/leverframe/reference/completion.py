@@ -1,11 +1,11 @@
-"""Shell completion for bash, zsh and fish, made from the table of commands."""
+"""Shell completion for bash, zsh and fish, built from the table of commands."""
 
 from collections.abc import Callable, Mapping
 
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group
 from leverframe.plain_text import print_lines
-from leverframe.reference.command_line_options import all_documented_tasks
+from leverframe.reference.command_line_options import list_all_tasks
 
 _BASH = """\
 # Completion of leverframe for bash, written by the program itself.
@@ -35,7 +35,7 @@ autoload -U +X bashcompinit && bashcompinit
 
 
 def print_completion(shell: str) -> None:
-    """Print the script for a shell; a shell that is starting evaluates it."""
+    """Print the script for a shell, which evaluates it at startup."""
     _, write = SCRIPTS[shell]
     print_lines(write().splitlines())
 
@@ -53,7 +53,7 @@ def bash_completion() -> str:
     ]
     tasks.append(f'            help) words="{_names()}" ;;')
     options = []
-    for documented in all_documented_tasks():
+    for documented in list_all_tasks():
         flags = " ".join(flag for option in documented.options for flag in option.flags)
         pattern = f'"{documented.words}"' if " " in documented.words else f'"{documented.words} "*'
         options.append(f'            {pattern}) words="{flags} -h --help" ;;')
@@ -68,7 +68,7 @@ def fish_completion() -> str:
     for command in COMMANDS:
         lines.append(
             f"complete -c leverframe -f -n __fish_use_subcommand -a {command.name}"
-            f" -d {_quoted(command.help)}"
+            f" -d {_quote(command.help)}"
         )
         if isinstance(command, Group):
             seen = " ".join(task.name for task in command.tasks)
@@ -77,10 +77,10 @@ def fish_completion() -> str:
                 f" and not __fish_seen_subcommand_from {seen}'"
             )
             lines += [
-                f"complete -c leverframe -f -n {condition} -a {task.name} -d {_quoted(task.help)}"
+                f"complete -c leverframe -f -n {condition} -a {task.name} -d {_quote(task.help)}"
                 for task in command.tasks
             ]
-    for documented in all_documented_tasks():
+    for documented in list_all_tasks():
         seen = "; and ".join(
             f"__fish_seen_subcommand_from {word}" for word in documented.words.split()
         )
@@ -90,7 +90,7 @@ def fish_completion() -> str:
                 for flag in option.flags
             )
             if flags:
-                lines.append(f"complete -c leverframe -n '{seen}'{flags} -d {_quoted(option.help)}")
+                lines.append(f"complete -c leverframe -n '{seen}'{flags} -d {_quote(option.help)}")
     return "\n".join(lines) + "\n"
 
 
@@ -98,7 +98,7 @@ def zsh_completion() -> str:
     return _ZSH.format(bash=bash_completion())
 
 
-#: By shell, where its script lies and what writes it.
+#: By shell: the path of its script and the function that writes it.
 SCRIPTS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "bash": ("leverframe.bash", bash_completion),
     "zsh": ("_leverframe", zsh_completion),
@@ -110,5 +110,5 @@ def _names() -> str:
     return " ".join(command.name for command in COMMANDS)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

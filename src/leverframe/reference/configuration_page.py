@@ -1,29 +1,29 @@
-"""The page of the configuration: every key, made from the fields themselves."""
+"""The page of the configuration: every key, built from the fields."""
 
-from leverframe.config.described import REQUIRED, Key, Labelled, keys, labelled
+from leverframe.config.described import REQUIRED, Key, Labelled, keys, list_labelled
 from leverframe.config.example import as_toml
 from leverframe.reference.markdown import code, prose, table
 
 _OPENING = """\
 # Configuration
 
-What a controller is told to be when it starts. The same keys can be given in three ways; later ones
-win over earlier ones:
+The configuration of a controller at startup. Every key can be set in three ways; later ways
+override earlier ones:
 
-1. a TOML file that `--config FILE` names: `port = 8081`; the key `board.kind` is `kind` in the
-   table `[board]`
+1. a TOML file with `--config FILE`: `port = 8081`; the key `board.kind` is `kind` in the table
+   `[board]`
 2. environment variables: `LEVERFRAME_PORT=8081`, `LEVERFRAME_BOARD_KIND=linux`
 3. options of `leverframe run`: `--port 8081`, `--board-kind linux`
 
-In variables and options a list is written with commas: `LEVERFRAME_HOSTS=cellar.lan,cellar`. A
-variable switches with `true` or `false`, an option switches on (`--tls`) or off (`--no-tls`). An
-empty variable counts as not set; one that begins with `LEVERFRAME_` and stands for no key is a
-mistake.
+In variables and options, separate the items of a list with commas:
+`LEVERFRAME_HOSTS=cellar.lan,cellar`. A variable is `true` or `false`; an option switches on
+(`--tls`) or off (`--no-tls`). An empty variable counts as not set. A variable that begins with
+`LEVERFRAME_` but belongs to no key is a mistake.
 
-`leverframe config example` prints a complete file, `leverframe config check --config FILE` the
-effective settings and where each comes from. Mistakes are told all at once, one line each, with the
-file and line, the variable or the option that is wrong. Paths are relative to the folder in which
-the program starts.
+`leverframe config example` prints a complete file; `leverframe config check --config FILE` prints
+the effective settings with their sources. All mistakes are reported together, one line each, with
+the file and line, the variable or the option. Paths are relative to the folder in which the program
+starts.
 
 ## Keys
 """
@@ -31,14 +31,15 @@ _LABELLED = """\
 
 ## Tables by label
 
-These wire the labels of a [Linux board](../how-to/linux-board.md). Only the file can hold them.
+These tables wire the labels of a [Linux board](../how-to/linux-board.md). They can be set only in
+the file.
 """
 
 
 def configuration_page() -> str:
     heads = ("key", "meaning", "default", "allowed", "variable, option")
     return f"{_OPENING}\n{table(heads, map(_row, keys()))}\n{_LABELLED}\n" + "\n".join(
-        map(_tables, labelled())
+        map(_tables, list_labelled())
     )
 
 

@@ -9,8 +9,8 @@ from leverframe.reference.markdown import code, prose, table
 _OPENING = """\
 # Status files
 
-Every value is a text, also where it is a number; clients of such controllers compare texts. The
-scale tells how to get the real value: "/10" means that the text is ten times the value. Keys come
+Every value is a text, including numbers, because clients of these controllers compare texts. The
+scale converts it to the real value: "/10" means that the text is ten times the value. Keys appear
 in the order shown.
 """
 

@@ -1,4 +1,4 @@
-"""The page of the library: what packages may import, told by its docstrings and signatures."""
+"""The page of the library: the public modules, from their docstrings and signatures."""
 
 import ast
 import inspect
@@ -14,10 +14,9 @@ MODULES = ("leverframe", "leverframe.testing")
 _OPENING = """\
 # Library
 
-What these modules export can be imported and relied on: it changes as the
-version number in `CHANGELOG.md` says. It is typed (`py.typed`), loaded when it is asked for,
-and starts nothing and sets nothing by being imported. Everything else in the package is the
-program's own.
+The exports of these modules are stable: they change only as the version number in `CHANGELOG.md`
+indicates. They are typed (`py.typed`) and loaded lazily; importing them starts nothing and changes
+no global state. Everything else in the package is internal.
 """
 
 
@@ -56,7 +55,7 @@ def _parameters(function: Any) -> str:
     """Write the parameters of a function without their types, which are in the source."""
     signature = inspect.signature(function)
     shown = [
-        one.replace(annotation=inspect.Parameter.empty, default=_shown_default(one.default))
+        one.replace(annotation=inspect.Parameter.empty, default=_show_default(one.default))
         for one in signature.parameters.values()
         if one.name not in ("self", "cls")
     ]
@@ -70,8 +69,8 @@ class _Verbatim(str):
         return str(self)
 
 
-def _shown_default(default: Any) -> Any:
-    """Return a default that can be read: one that is an object is told as such."""
+def _show_default(default: Any) -> Any:
+    """Return a readable default; objects are replaced by a placeholder."""
     if (
         default is inspect.Parameter.empty
         or default is None
@@ -95,13 +94,13 @@ def _members(cls: type) -> Iterator[tuple[str, Any]]:
             is_shown = callable(value) or isinstance(value, property | classmethod | staticmethod)
             if not name.startswith("_") and is_shown and name not in seen:
                 seen.add(name)
-                # What has no docstring does what the protocol says.
+                # A member without a docstring behaves as its protocol describes.
                 if _summary(value) and not _summary(value).startswith("Do nothing"):
                     yield name, value
 
 
 def attributes_of(cls: type) -> dict[str, str]:
-    """Return the public attributes that are no properties, each with the comment before it."""
+    """Return the public attributes other than properties, each with the comment before it."""
     found: dict[str, str] = {}
     for owner in cls.__mro__:
         if owner.__module__.startswith("leverframe"):
@@ -123,13 +122,13 @@ def _attributes_in(cls: type) -> Iterator[tuple[str, str]]:
     (tree,), lines = ast.parse(source).body, source.splitlines()
     assert isinstance(tree, ast.ClassDef)
     for statement in tree.body:
-        yield from _declared(statement, lines, ast.Name)
+        yield from _list_declared(statement, lines, ast.Name)
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
             for inner in statement.body:
-                yield from _declared(inner, lines, ast.Attribute)
+                yield from _list_declared(inner, lines, ast.Attribute)
 
 
-def _declared(
+def _list_declared(
     statement: ast.stmt, lines: list[str], kind: type[ast.Name | ast.Attribute]
 ) -> Iterator[tuple[str, str]]:
     """Yield what a statement declares: names in a class, attributes of `self` in a constructor."""
@@ -145,7 +144,7 @@ def _declared(
 
 
 def _type_of(statement: ast.AnnAssign | ast.Assign) -> str:
-    """Return the declared type, where nothing else is said."""
+    """Return the declared type, for attributes without a comment."""
     if isinstance(statement, ast.Assign):
         return ""
     return f"`{ast.unparse(statement.annotation)}`."

@@ -1,11 +1,11 @@
-"""The man page `leverframe(1)`, made from the table of commands."""
+"""The man page `leverframe(1)`, built from the table of commands."""
 
 from collections.abc import Iterator
 
 from leverframe import __version__
 from leverframe.command_line.table import COMMANDS
 from leverframe.command_line.task import Group
-from leverframe.reference.command_line_options import documented_tasks
+from leverframe.reference.command_line_options import list_tasks
 from leverframe.reference.command_line_page import EXIT_CODES, sentence
 
 _OPENING = """\
@@ -21,49 +21,51 @@ HTTP command interface, on a simulated board or on the pins and buses of a Linux
 .PP
 .B leverframe help
 .I COMMAND
-shows the same as this page."""
+shows the same help."""
 _CLOSING = """\
 .SH FILES
 .TP
 .I data/
-The data folder of a controller; --data names another one.
+The default data folder of a controller; --data selects another folder.
 .TP
 .I /etc/leverframe/NAME.toml
 The configuration of the service leverframe@NAME.
 .SH ENVIRONMENT
 Every option of
 .B leverframe run
-is also a variable: LEVERFRAME_PORT for --port."""
+is also an environment variable: LEVERFRAME_PORT for --port."""
 
 
 def man_page() -> str:
-    """Write the page in the language of troff."""
+    """Write the page in troff format."""
     lines = [f'.TH LEVERFRAME 1 "" "leverframe {__version__}" "User Commands"', _OPENING]
     lines.append(".SH COMMANDS")
     for command in COMMANDS:
         if isinstance(command, Group):
             lines += [f".SS leverframe {command.name}", *_paragraphs(command.description)]
-        for task in documented_tasks(command):
-            lines.append(f".SS leverframe {escaped(task.words)}")
+        for task in list_tasks(command):
+            lines.append(f".SS leverframe {escape(task.words)}")
             lines += _paragraphs(task.task.description or sentence(task.task.help))
             for option in task.options:
-                lines += [".TP", f".B {escaped(option.usage)}", escaped(option.help) or "\\&"]
+                lines += [".TP", f".B {escape(option.usage)}", escape(option.help) or "\\&"]
+            if task.task.exit_status:
+                lines += [".PP", escape(f"Exit status: {task.task.exit_status}.")]
     lines.append(".SH EXIT STATUS")
     for number, text in EXIT_CODES.items():
-        lines += [".TP", f".B {number}", escaped(text)]
+        lines += [".TP", f".B {number}", escape(text)]
     return "\n".join([*lines, _CLOSING, ""])
 
 
 def _paragraphs(text: str) -> Iterator[str]:
     for paragraph in text.strip("\n").split("\n\n"):
         if paragraph.startswith("  "):
-            yield from (".PP", ".EX", escaped(paragraph), ".EE")
+            yield from (".PP", ".EX", escape(paragraph), ".EE")
         else:
-            yield from (".PP", escaped(paragraph))
+            yield from (".PP", escape(paragraph))
 
 
-def escaped(text: str) -> str:
-    """Keep text from being taken for a request, and hyphens from becoming dashes."""
+def escape(text: str) -> str:
+    """Escape text so that troff reads neither requests nor dashes in it."""
     marked = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(
         f"\\&{line}" if line[:1] in (".", "'") else line for line in marked.split("\n")

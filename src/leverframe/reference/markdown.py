@@ -1,9 +1,9 @@
-"""The few pieces of Markdown that the pages are made of."""
+"""The Markdown elements of the pages."""
 
 import re
 from collections.abc import Iterable, Sequence
 
-#: What would be taken for emphasis, a tag or the edge of a table cell.
+#: Characters that would start emphasis, a tag or a table cell.
 _SPECIAL = re.compile(r"[*<>|_]")
 
 

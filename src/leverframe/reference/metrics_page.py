@@ -1,4 +1,4 @@
-"""The page of the figures at `/metrics`: told by a controller that is asked for them."""
+"""The page of the metrics at `/metrics`, read from a controller."""
 
 import asyncio
 from collections.abc import Awaitable, Iterator
@@ -34,8 +34,8 @@ from leverframe.wire.prometheus import Family
 _OPENING = """\
 # Metrics
 
-`/metrics` gives the administrator every reading, state and counter in the text format that
-Prometheus reads. Absent readings have no sample. How to collect and draw them:
+`/metrics` returns every reading, state and counter in the text format of Prometheus, for the
+administrator. Absent readings have no sample. To collect and plot them, see
 [Prometheus and Grafana](../how-to/prometheus-grafana.md).
 """
 _ANY_RULE = "event=0*0*0*0*0*0*0*0*0*0*0*0"
@@ -45,26 +45,26 @@ _HEADS = ("name", "kind", "labels", "")
 _OF_UNITS = """\
 ## Units under watch
 
-`leverframe unit watch` gives these at its own `/metrics`, with `name` for the unit's name in the
-inventory, beside those of the outbox, the history and the process. Nothing is told of a unit's
-values while it does not answer as it should: [units](../how-to/units.md).
+`leverframe unit watch` serves these metrics at its own `/metrics`, with the label `name` for the
+unit's name in the inventory, in addition to those of the outbox, the history and the process. The
+values of a unit have no samples while it does not answer correctly: [units](../how-to/units.md).
 """
 
 
 _OF_NODE = """\
 ## A node with many controllers
 
-`/metrics` of a [node](../how-to/fleet.md) has sums over all its controllers. `?tag=critical` adds
-the figures above of the controllers that have a tag, each with its name as the label `controller`;
-at most 500 of them.
+`/metrics` of a [node](../how-to/fleet.md) contains sums over all its controllers. `?tag=critical`
+adds the metrics above for the controllers with this tag, each with its name as the label
+`controller`, for at most 500 controllers.
 """
 
 
 _OF_CLUSTER = """\
-### A node among others
+### Nodes that share a database
 
-A node that [shares a database](../how-to/several-machines.md) with others also has these. Alarms
-for them and a dashboard are in
+Nodes that [share a database](../how-to/several-machines.md) also have these metrics. Alarms and a
+dashboard for them are in
 [examples/prometheus](../../examples/prometheus/fleet-rules.yml) and
 [examples/grafana](../../examples/grafana/leverframe-fleet.json).
 """

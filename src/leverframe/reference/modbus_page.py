@@ -12,23 +12,22 @@ _SERVER = """\
 
 ## The Modbus TCP server
 
-`/stm.cgi?modbuson=1` switches the server on (HW 3.5+). It listens on port {port} of the address
-that HTTP is served at; `modbus_port` in the configuration chooses another. Every unit number is
-answered. At most 32 clients are connected at a time; one that is silent for ten minutes is
-disconnected.
+`/stm.cgi?modbuson=1` switches the server on (HW 3.5+). It listens on port {port} of the HTTP
+address; `modbus_port` in the configuration selects another port. It answers every unit number. At
+most 32 clients can be connected at a time; a client that is silent for ten minutes is disconnected.
 
-Everybody who can connect reads. Clients write if their address is in `modbus_writers` of the
-configuration, a list of addresses and networks; by default that is this machine only ({writers}).
-A write is the same as the command: all or nothing, in the log, and refused while outputs are
-locked, if it could move one.
+Every client may read. A client may write if its address is in `modbus_writers` of the
+configuration, a list of addresses and networks; by default only this machine may write ({writers}).
+A write works like the command: all or nothing, recorded in the log, and rejected while outputs are
+locked if it could switch an output.
 
-Addresses count from 0, as transmitted, and stay where they are in later versions. Numbers of two
+Addresses count from 0, as transmitted, and stay the same in later versions. Numbers of two
 registers have their high word first.
 
 | exception | when |
 |---|---|
-| 1 | a function that does not exist here, or a write by a client that may only read |
-| 2 | an address that does not exist, also if it is only the last of several |
+| 1 | an unsupported function, or a write by a client that may only read |
+| 2 | an address that does not exist, even if only the last of a range |
 | 3 | a value or a length that is not allowed |
 | 4 | the outputs are locked, or the change cannot be stored |
 | 6 | the controller is in its bootloader, or its node does not know whether it still has it |
@@ -36,14 +35,14 @@ registers have their high word first.
 _COILS = """\
 ### Coils: functions 1, 5 and 15
 
-What is switched: outputs, PWM outputs and event variables. Behind them coils that reset: writing 1
-sets the energy counter to 0, writing 0 does nothing, and they read 0.
+Outputs, PWM outputs and event variables, followed by coils that reset: writing 1 sets the energy
+counter to 0, writing 0 does nothing, and they read 0.
 """
 _INPUTS = """\
 ### Discrete inputs: function 2
 
-The digital inputs as rules see them: after bistable mode, without the negation of the display; one
-that cannot be read is 0.
+The digital inputs as rules see them: after bistable mode, without the negation of the display. An
+unreadable input is 0.
 """
 _DUTIES = """\
 ### Holding registers: functions 3, 6 and 16
@@ -51,33 +50,33 @@ _DUTIES = """\
 The set duty of the PWM outputs in percent, 0 to {most}, and the target of the PID regulator. A
 write is answered when it is on disk.
 
-The target is there twice: times {scale} as a signed number of one register, and as a float of two.
-The two of the float are written together, and what is written is rounded to tenths, as the command
-`pidtarget` has it. A target beyond 3276.7 either way reads as that in the one register.
+The target appears twice: multiplied by {scale} as a signed number in one register, and as a float
+in two. The two registers of the float are written together. Written values are rounded to tenths,
+as by the command `pidtarget`. In the single register, a target beyond ±3276.7 reads as that limit.
 """
 _READINGS = """\
 ### Input registers: function 4
 
-Every reading three times. The float has seven digits and is not a number (NaN) while the reading is
-absent. The whole number is the reading times the scale, at most 32767 either way, and -32768 while
-the reading is absent. The number of 32 bits is the reading times {scale}, whatever it is, at most
-2147483647 either way, and -2147483648 while the reading is absent: there energies and the counters
-of meters have all their digits.
+Every reading appears three times. The float has seven digits and is NaN while the reading is
+absent. The whole number is the reading multiplied by its scale, limited to ±32767, and -32768 while
+the reading is absent. The 32-bit number is the reading multiplied by {scale}, limited to
+±2147483647, and -2147483648 while the reading is absent; it keeps all digits of energies and
+counters.
 """
 _MODULES = """\
 ## Modules on the serial bus
 
-The bus is named by `serial_modbus` in the configuration, like `/dev/ttyUSB0`. Up to three modules
-are read in turn; `/stm.cgi?modbus_sensor=` and `modbusid=` choose module and slave ID of a slot,
-and `modbusmapping=` says which reading is shown as which of m1-m30. A module that does not answer
-is asked less often, so that it takes less than a tenth of the others' time; a reading that is
-older than {stale} seconds is absent, and `absent_since` of `/api/state` tells since when.
+Configure the bus with `serial_modbus`, like `/dev/ttyUSB0`. Up to three modules are read in turn.
+`/stm.cgi?modbus_sensor=` and `modbusid=` select the module and slave ID of a slot, and
+`modbusmapping=` assigns readings to m1-m30. A module that does not answer is polled less often, so
+that it uses less than a tenth of the time of the remaining modules. A reading older than {stale}
+seconds is absent, and `absent_since` in `/api/state` shows since when.
 
-Coils and holding registers of the modules are written by `mod_write`, and by rules with the actions
-MODBUS WRITE 1-8; the value is read back.
+`mod_write`, and rules with the actions MODBUS WRITE 1-8, write coils and holding registers of the
+modules and read the value back.
 
-SDM meters speak at the bitrate that `sdm120bitrate` sets; devices of your own (custom1-custom5) as
-`mod_custom_set` says.
+SDM meters use the bitrate set by `sdm120bitrate`; your own devices (custom1-custom5) use the
+settings of `mod_custom_set`.
 """
 
 
@@ -90,11 +89,11 @@ def _parts() -> Iterator[str]:
     writers = " and ".join(default.modbus_writers)
     yield _SERVER.format(port=default.modbus_port, writers=writers)
     yield _COILS
-    yield _numbered(
+    yield _number_labels(
         (*modbus_map.SWITCHED, *(f"reset of {label}" for label in modbus_map.RESET)),
     )
     yield "\n" + _INPUTS
-    yield _numbered(modbus_map.DISCRETE_INPUTS)
+    yield _number_labels(modbus_map.DISCRETE_INPUTS)
     yield "\n" + _DUTIES.format(most=modbus_map.MAX_DUTY, scale=modbus_map.TARGET_SCALE)
     yield table(
         ("address", "what"),
@@ -133,7 +132,7 @@ def _pair(address: int) -> str:
     return f"{address}-{address + 1}"
 
 
-def _numbered(labels: tuple[str, ...]) -> str:
+def _number_labels(labels: tuple[str, ...]) -> str:
     return table(("address", "what"), [(str(n), label) for n, label in enumerate(labels)])
 
 

@@ -1,4 +1,4 @@
-"""All that is written from the program: pages below `docs/`, files below `packaging/`."""
+"""All files written from the program: pages below `docs/`, files below `packaging/`."""
 
 from leverframe.reference.command_line_page import command_line_page
 from leverframe.reference.commands_page import commands_page
@@ -20,21 +20,21 @@ _OVERVIEW = """\
 # Reference
 
 - [Commands](reference/commands.md): every command of every version, with its fields, codes and
-  limits, an example, and what it sets
-- [Settings](reference/settings.md): everything a controller remembers, with its defaults
+  limits, an example, and its settings
+- [Settings](reference/settings.md): all settings of a controller, with their defaults
 - [Reading codes](reference/text-codes.md): values in the texts of messages and on the display
-- [HTTP](reference/http.md): requests, answers, statuses, the paths that are not commands
+- [HTTP](reference/http.md): requests, answers, statuses, and paths other than commands
 - [Status files](reference/files.md): every key of the JSON and XML files
 - [Modbus](reference/modbus.md): the addresses of the TCP server, and the readings of the modules
-- [Metrics](reference/metrics.md): every figure that Prometheus can collect
-- [SNMP](LEVERFRAME-MIB.txt): the MIB, with every object that can be read or set
+- [Metrics](reference/metrics.md): every metric for Prometheus
+- [SNMP](LEVERFRAME-MIB.txt): the MIB, with every readable or writable object
 - [Simulation](reference/simulation.md): plants for the simulated board, and scenarios
 - [Command line](reference/command-line.md): the program's commands and options
 - [Configuration](reference/configuration.md): every key of the file, its variable and its option
-- [Library](reference/library.md): what Python programs and tests may import
+- [Library](reference/library.md): modules for Python programs and tests
 
-A running controller tells the same about its own version: `/api/commands` is the command table,
-`/api/openapi.json` the whole interface, and `leverframe commands` lists it in the terminal.
+A running controller documents its own version: `/api/commands` returns the command table and
+`/api/openapi.json` the whole interface. `leverframe commands` lists the commands in the terminal.
 """
 
 
@@ -58,7 +58,7 @@ def pages() -> dict[str, str]:
     return {**noticed, "LEVERFRAME-MIB.txt": mib_text()}
 
 
-def packaged_files() -> dict[str, str]:
+def list_packaged_files() -> dict[str, str]:
     """Return the man page and shell completion by their place below `packaging/`."""
     scripts = {f"completion/{name}": text for name, text in completions().items()}
     return {"leverframe.1": man_page(), **scripts}

@@ -23,10 +23,10 @@ from leverframe.reference.trials import ALL_SETTINGS, settings_changed
 _OPENING = """\
 # Settings
 
-Everything a controller remembers by command, as one tree: `GET /api/settings` shows it, the store
-and the backup keep it. The path of a setting is its name; `*` stands for a position, counted from
-0. Values are in real units and in words, never in the codes of the commands. A setting that is a
-secret never leaves the controller: it reads `***` where it is set and null where it is not.
+All settings of a controller that commands change, as one tree: `GET /api/settings` returns it, and
+the store and backups contain it. The path of a setting is its name; `*` stands for a position,
+counted from 0. Values are in real units and words, never in the codes of the commands. Secret
+settings never leave the controller: they read `***` if set and null if not.
 """
 _CLASS = re.compile(r"class (\w+)\(Node")
 _COMMENT = re.compile(r"    #: (.*)")
@@ -62,7 +62,7 @@ def _parts() -> Iterator[str]:
         lines = [
             (
                 code(place.path),
-                _shown(_default(place)),
+                _show(_default(place)),
                 ", ".join(code(setter) for setter in setters.get(place.path, ())),
                 _remark(place),
             )
@@ -167,7 +167,7 @@ def _name(row: Row) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     if isinstance(value, tuple) and len(value) > 4 and len(set(value)) == 1:
         return f"{len(value)} times {code(json.dumps(value[0]))}"
     return code(json.dumps(value))

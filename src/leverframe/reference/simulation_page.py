@@ -12,69 +12,69 @@ _OPENING = """\
 
 ## Plants
 
-A plant lies between outputs and inputs of the simulated board, so that the regulator, rules and
-protections have something to act on. It is wired with
+A plant connects outputs and inputs of the simulated board, so that the regulator, rules and
+protections have a process to control. Wire it with
 `/sim.cgi?plant=KIND*FIELD:VALUE*FIELD:VALUE...`, for example
-`/sim.cgi?plant=room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h`, or by a
-`[[plants]]` table in a scenario with `kind` and the same fields as keys. Times are written like
-`90s`, `1h30m` or `7d`, or as seconds.
+`/sim.cgi?plant=room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h`, or with a
+`[[plants]]` table in a scenario, with `kind` and the same fields as keys. Write times like `90s`,
+`1h30m` or `7d`, or in seconds.
 
-A plant takes its readings over from the one that gave them before; `plant=none` removes all. What
-is switched shows at the earliest a tenth of a second later. `DS1=none` unplugs a reading whatever
-its plant does, `DS1=plant` plugs it in again; a value set by hand lasts until the plant moves.
-Without a plant that moves nothing is due, and a day on virtual time costs nothing.
+A new plant replaces the previous source of its readings; `plant=none` removes all plants. A
+switched output affects readings after a tenth of a second at the earliest. `DS1=none` unplugs a
+reading even if it has a plant; `DS1=plant` plugs it in again. A value set by hand lasts until the
+plant changes it. While no plant changes, no events are due, and a day on virtual time costs
+nothing.
 """
 _FAULTS = """\
 
 ## Faults
 
-What goes wrong with units, networks and sensors can be let go wrong on purpose: with
+Faults simulate failures of units, networks and sensors. Set a fault with
 `/sim.cgi?fault=KIND*FIELD:VALUE*FIELD:VALUE...`, for example
 `/sim.cgi?fault=slow*delay:5s*path:/json/all.json*times:2`, in the `sim` of a scenario, on the page
 Simulated board, or in Python with the functions of `leverframe.testing.faults`. `/api/sim` lists
-what is set, each with a number; `fault=end:3` ends that one, `fault=none` all of them. What a fault
-did is in the journal.
+the active faults with their numbers; `fault=end:3` ends the fault with this number, and
+`fault=none` ends all faults. The journal records the effects of a fault.
 
-Each takes some of these fields, too, which say where, when and how often it acts:
+Each fault also accepts some of these fields, which set where, when and how often it acts:
 """
 _RULES_OF_FAULTS = """\
 
-Of several faults that meet one request the newest acts; `slow` and `raw` act beside any other.
-Requests of the test bench itself (`/sim.cgi`, `/api/sim`...) meet none, but a closed port is closed
-for them, too. A request is carried out also where its answer is faulty, except by `status`.
+If several faults match a request, the newest acts; `slow` and `raw` act in addition to any other.
+Faults do not affect requests of the test bench itself (`/sim.cgi`, `/api/sim`...), except that a
+closed port is closed for all requests. A request is carried out even if its answer is faulty,
+except with `status`.
 
-How long an answer takes is real time, in which clients live; everything else goes by the
-controller's clock. Where that is virtual and a request makes the controller unreachable (`refuse`,
-`reboot`, `brown_out`), the virtual clock follows the real one until it is reachable again, so that
-somebody can ask; such a fault has an end within an hour. The request that sets it gets no answer
-either, and has been carried out.
+Delays of answers use real time, because clients do; everything else uses the controller's clock. If
+that clock is virtual and a request makes the controller unreachable (`refuse`, `reboot`,
+`brown_out`), the virtual clock follows real time until the controller is reachable again. Such a
+fault ends within an hour. The request that sets it is carried out but gets no answer.
 
-Chance, noise and garbage come from the `seed`, else from the number of the fault: the same faults
-do the same again. Faults are part of [snapshots](http.md).
+Random values, noise and garbage derive from the `seed`, or else from the number of the fault: the
+same faults have the same effects. Faults are part of [snapshots](http.md).
 """
 _SCENARIOS = """\
 
 ## Scenarios
 
-`leverframe simulate SCENARIO.toml` lets a controller live through a scenario on virtual time and
-prints what happened and why. Examples are in `examples/`. The keys of the file, none of which is
-required:
+`leverframe simulate SCENARIO.toml` runs a controller through a scenario on virtual time and prints
+what happened and why. Examples are in `examples/`. The keys of the file, all optional:
 
 - `start = 2026-06-01T05:00:00`: local date and time of the start.
-- `timezone = "Europe/Warsaw"`: of the controller; UTC if not given.
-- `profile = { hw = "3.9", sw = "1.75" }`: the version.
-- `record = ["DS1", "OUT0", "PWM0.duty"]`: what `--csv` and the summary show; if not given, what the
-  plants follow and give.
-- `sim = "DS2=8&INPD1=1"`: what the board senses at first, as for `/sim.cgi`.
-- `commands = ["/outs.cgi?ortime=05"]`: requests at the start, each all or nothing. A body stands
-  behind a space: `"/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&"`.
+- `timezone = "Europe/Warsaw"`: time zone of the controller (default UTC).
+- `profile = { hw = "3.9", sw = "1.75" }`: version of the controller.
+- `record = ["DS1", "OUT0", "PWM0.duty"]`: labels for `--csv` and the summary (default: the inputs
+  and outputs of the plants).
+- `sim = "DS2=8&INPD1=1"`: initial readings of the board, as for `/sim.cgi`.
+- `commands = ["/outs.cgi?ortime=05"]`: requests at the start, each all or nothing. Append a body
+  after a space: `"/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&"`.
 - `[[plants]]`: tables as above.
-- `[[at]]`: what happens later, with `time`, and `sim`, `commands` or both. The time is one of day
+- `[[at]]`: later events, with `time`, and `sim`, `commands` or both. The time is a time of day
   (`"06:00"`, the next time that the local clock shows it), a duration from the start (`"+90s"`,
   `"2d 3h"`), or a local date and time.
 
-A mistake in the file is told with its line before anything runs. A command that is refused in the
-run, for example because outputs are locked, ends it.
+A mistake in the file is reported with its line before the run starts. A command that is rejected
+during the run, for example because outputs are locked, ends the run.
 """
 
 
@@ -86,7 +86,7 @@ def simulation_page() -> str:
 
 
 def _fault(name: str, kind: FaultKind) -> str:
-    heading = f"### {code(name)}\n\n{prose(kind.doc)} Really: {prose(kind.real)}\n"
+    heading = f"### {code(name)}\n\n{prose(kind.doc)} In reality: {prose(kind.real)}\n"
     also = f"\nAlso: {', '.join(map(code, kind.scopes))}.\n"
     if not kind.fields:
         return heading + also

@@ -1,8 +1,8 @@
 """`leverframe commands`: the commands of one version in the terminal.
 
-A table per section: the form, what it does, its fields. A word keeps the commands in which it
-occurs: in the form, in the sentence, among the words of its codes or the settings it names. Where
-the output is no terminal, it is plain text with one command after the other, for grep and the like.
+A table per section shows the form, the purpose and the fields. A word selects the commands that
+contain it: in the form, in the description, in the words of its codes or in its settings. If the
+output is not a terminal, it is plain text with one command after the other, for tools such as grep.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def list_commands(word: str | None, hw: str, sw: str | None) -> int:
 
 
 def print_commands(profile: Profile, word: str | None, console: Console) -> int:
-    """Print the commands that contain a word; return the exit code, as grep does."""
+    """Print the commands that contain a word; return the exit status, as grep does."""
     found = [row for row in command_table(profile) if _is_about(row, word or "")]
     if not found:
         console.print(f"{profile} has no command with {word!r}.", markup=False)
@@ -62,7 +62,7 @@ def _section_table(title: str, rows: list[CommandDescription]) -> Table:
     table.add_column("what it does", ratio=4)
     table.add_column("fields", ratio=5, overflow="fold")
     for row in rows:
-        # As Text, because brackets in it are no markup.
+        # As Text, because its brackets are not markup.
         table.add_row(
             Text(row["line"]), Text(_sentence(row)), Text("\n".join(map(_field_line, _fields(row))))
         )

@@ -7,24 +7,25 @@ from leverframe.reference.markdown import code, table
 _TEXT = f"""\
 # Reading codes
 
-A code in a text stands for the value of a reading or state at the moment the message is made, or
-the display is drawn: `%0141` is T1 with one decimal, such as `26.3`.
+A code in a text is replaced by the value of a reading or state when the message is created or the
+display is drawn: `%0141` is T1 with one decimal, such as `26.3`.
 
-| where | marker | behind it |
+| where | marker | followed by |
 | --- | --- | --- |
 | addresses and bodies of HTTP1 to HTTP4 | `%`, or `%%` after `httpdouble=1` | number, decimals |
 | texts of e-mail and SMS (HW 3.5+ SW 1.40+) | `%` | number, decimals |
 | lines of the display | `!` | number, decimals, least width |
 
-- The number has three digits on HW 3.5+ from SW 1.49 on (`%0141`), and two before and on HW 3.0
-  (`%141`). It is the same number.
-- Decimals are one digit, 0 to 9. A state is 0 or 1, whatever it says.
-- The least width is one digit: a shorter value gets spaces in front, so that columns stay in place.
-- A value that is absent is shown as `{ABSENT}`.
-- What is no code, or has a number that is not in the table, stays as it is. With two digits
-  `%201` is a code; where `%20` shall be a space in an address, use `httpdouble=1`.
-- In a command a percent sign is written `%25`: `http1=example.org/in?t=%250141`.
-- A text longer than {MAX_SMS_LETTERS} letters with its values in place is cut there for SMS.
+- The number has three digits on HW 3.5+ from SW 1.49 on (`%0141`), and two digits before that and
+  on HW 3.0 (`%141`).
+- Decimals are one digit, 0 to 9. A state is 0 or 1; the digit has no effect.
+- The least width is one digit: shorter values are padded with spaces on the left, so that columns
+  align.
+- An absent value is shown as `{ABSENT}`.
+- Text that is not a code, or whose number is not in the table, is not changed. With two digits
+  `%201` is a code; to write `%20` for a space in an address, use `httpdouble=1`.
+- In a command, write a percent sign as `%25`: `http1=example.org/in?t=%250141`.
+- An SMS is cut after {MAX_SMS_LETTERS} characters, counted with its values.
 
 """
 

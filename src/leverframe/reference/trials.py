@@ -1,8 +1,8 @@
-"""The settings that a row changes, found by performing it.
+"""The settings that a row changes, found by trial.
 
-Many rows only name a setting; what the others change is in their code. So every row is performed
-on a stage, with each of its fields in turn at each of its examples, and the settings before and
-after are compared.
+Many rows only name a setting; the remaining rows change settings in code. Therefore every row is
+performed on a stage, with each of its fields in turn at each of its examples, and the settings
+before and after are compared.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ def settings_changed(row: Row) -> list[str]:
     for _, after in _outcomes(row, profile):
         if after == defaults(profile):
             return [ALL_SETTINGS]
-        found |= dict.fromkeys(_changed(_prepared(profile), after))
+        found |= dict.fromkeys(_list_changes(_prepare(profile), after))
     return list(found)
 
 
@@ -54,30 +54,30 @@ def settings_of_fields(row: Row) -> dict[str, list[str]]:
     if not outcomes or outcomes[0][0] is not None:
         return {}
     _, base = outcomes[0]
-    usual = set(_changed(_prepared(profile), base))
+    usual = set(_list_changes(_prepare(profile), base))
     goes_to: dict[str, list[str]] = {}
     indices: set[str] = set()
     for name, after in outcomes:
-        changed = _changed(base, after)
+        changed = _list_changes(base, after)
         if name is None or not changed:
             continue
         if len(changed) > len(set(changed)):
             # The same leaf at two positions.
             indices.add(name)
-        if name in indices and set(_changed(_prepared(profile), after)) != usual:
+        if name in indices and set(_list_changes(_prepare(profile), after)) != usual:
             return {}
         goes_to[name] = [path for path in goes_to.get(name, changed) if path in changed]
     return {name: paths for name, paths in goes_to.items() if name not in indices}
 
 
-def _changed(before: Settings, after: Settings) -> list[str]:
+def _list_changes(before: Settings, after: Settings) -> list[str]:
     return [any_index(path) for path, _, _ in difference(before, after)]
 
 
 def _outcomes(row: Row, profile: Profile) -> Iterator[tuple[str | None, Settings]]:
     """Yield the settings after every trial that was not refused, with the field that was varied."""
     for name, values in _variations(row, profile):
-        stage = Stage(profile, _prepared(profile), i2c_found="BME280")
+        stage = Stage(profile, _prepare(profile), i2c_found="BME280")
         fields, body = _as_sent(row, values)
         try:
             row.perform(stage, fields, body)
@@ -91,7 +91,7 @@ def any_index(path: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _prepared(profile: Profile) -> Settings:
+def _prepare(profile: Profile) -> Settings:
     """Return settings in which every entry exists, so that it can be changed."""
     settings = replace(
         defaults(profile),

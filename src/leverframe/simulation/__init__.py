@@ -1,1 +1,1 @@
-"""`leverframe simulate`: a scenario file run on virtual time, without servers."""
+"""`leverframe simulate`: run a scenario file on virtual time, without servers."""

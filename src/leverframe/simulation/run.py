@@ -1,8 +1,8 @@
-"""The run of one controller through a scenario on virtual time, without servers.
+"""Run one controller through a scenario on virtual time, without servers.
 
-The run goes from deadline to deadline, so it takes as long as there is something to do, and the
-same scenario always gives the same result. Watchers look after every deadline; `simulate.py`
-has the ones that print, record and sum up.
+The run moves from deadline to deadline, so its duration depends only on the number of events, and
+the same scenario always produces the same result. Watchers are called after every deadline; those
+in `simulate.py` print, record and summarize.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ from leverframe.simulation.scenario import (
 from leverframe.storage.history.worker import NullHistory
 from leverframe.storage.store import MemoryStore
 
-#: Who is the cause of what a scenario commands.
+#: The recorded cause of the commands of a scenario.
 BY_SCENARIO = "scenario"
 
 
@@ -48,11 +48,11 @@ class Watcher(Protocol):
         """Observe what may have happened."""
 
     def step(self, elapsed_s: float) -> None:
-        """Note that another step of the run is over."""
+        """Record that a step of the run is complete."""
 
 
 class Stop(Struct, frozen=True):
-    """A moment at which the run does more than serve deadlines."""
+    """A moment at which the run does more than handle deadlines."""
 
     after_s: float
     happening: Happening | None = None
@@ -60,7 +60,7 @@ class Stop(Struct, frozen=True):
 
 
 class Simulation:
-    """A started controller with the scenario that it will run."""
+    """A started controller with its scenario."""
 
     def __init__(self, scenario: Scenario, built: ControllerHost, board: SimulatedBoard) -> None:
         self.scenario = scenario
@@ -73,7 +73,7 @@ class Simulation:
 
     @classmethod
     async def start(cls, scenario: Scenario) -> "Simulation":
-        """Switch the power on; all of the scenario is checked, none of it has happened."""
+        """Switch the power on; the whole scenario is checked, none of it has happened."""
         clock = VirtualClock(scenario.start)
         built = await build(
             scenario.profile,
@@ -90,7 +90,7 @@ class Simulation:
     async def run(
         self, for_s: float, watchers: Sequence[Watcher] = (), step_s: float | None = None
     ) -> None:
-        """Run that many seconds of the scenario; raise `BadScenario` where it is refused."""
+        """Run `for_s` seconds of the scenario; raise `BadScenario` if an order is rejected."""
         begin, turns = self.controller.clock.read().now, bulk_turns()
         for table in self.scenario.plants:
             self.board.wire(plant_from_table(table))
@@ -120,7 +120,7 @@ class Simulation:
         except Refusal as refusal:
             raise self.scenario.mistake(order, sentence_of(refusal)) from None
         if any(isinstance(step, Advance) for step in steps):
-            why = "advance and until are not for scenarios: the run moves the time to each [[at]]."
+            why = "advance and until are not allowed in scenarios: use the time of [[at]] instead."
             raise self.scenario.mistake(order, why)
 
     async def _happen(self, happening: Happening) -> None:
@@ -149,7 +149,7 @@ class Simulation:
 
 
 def _stops(scenario: Scenario, for_s: float, step_s: float | None) -> Iterator[Stop]:
-    """List all stops of a run in order; what happens at a time comes before its step."""
+    """List all stops of a run in order; events at a time come before its step."""
     happenings = (Stop(happening.after_s, happening) for happening in scenario.happenings)
     steps = (Stop(number * step_s, is_step=True) for number in count()) if step_s else ()
     for stop in merge(happenings, steps, key=lambda stop: stop.after_s):

@@ -1,10 +1,10 @@
-"""Scenarios: what happens to a controller in a simulated run, read from a TOML file.
+"""Scenarios: the events of a simulated run, read from a TOML file.
 
     start = 2026-06-01T05:00:00       # local time; without it the run begins on 5 January 2026
     timezone = "Europe/Warsaw"        # without it UTC
     profile = { hw = "3.9", sw = "1.75" }
     record = ["DS1", "OUT0", "PWM0.duty"]
-    sim = "DS2=8&INPD1=1"             # what the board senses at first, as for /sim.cgi
+    sim = "DS2=8&INPD1=1"             # initial readings of the board, as for /sim.cgi
     commands = ["/outs.cgi?ortime=05", "/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&"]
 
     [[plants]]                        # see hardware/plant_wiring.py
@@ -16,7 +16,7 @@
     sim = "DS2=14"
     commands = ["/outs.cgi?out0=1"]
 
-A command with a body has it behind a space. Everything that can be checked before the run is
+The body of a command follows after a space. Everything that can be checked before the run is
 checked here or by `simulate.py`; a mistake is a sentence with its line and what is allowed.
 """
 
@@ -54,7 +54,7 @@ class BadScenario(ErrorForPeople):
 
 
 class Order(Struct, frozen=True):
-    """Something to carry out, and where in the file it stands."""
+    """An order, and its line in the file."""
 
     text: str
     line: int
@@ -91,21 +91,21 @@ def read_scenario(path: Path) -> Scenario:
 
 
 def plant_from_table(table: Mapping[str, Any]) -> Plant:
-    """Make a plant from its `[[plants]]` table; raises `BadPlant`."""
+    """Create a plant from its `[[plants]]` table; raise `BadPlant`."""
     fields = dict(table)
     kind = fields.pop("kind", "")
     return plant_from_fields(str(kind), fields)
 
 
 def request_parts(order: Order) -> tuple[str, str, bytes]:
-    """Split a command as it is written in a scenario into path, query and body."""
+    """Split a command of a scenario into path, query and body."""
     target, _, body = order.text.partition(" ")
     path, _, query = target.partition("?")
     return path, query, body.strip().encode()
 
 
 class _Reader:
-    """A checker of values that can point to the one that is wrong."""
+    """A checker of values that reports the place of a wrong value."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
@@ -141,19 +141,21 @@ class _Reader:
     ) -> None:
         for key in table:
             if key not in known:
-                raise self._wrong((*place, key), f"{key} is unknown. Known are {', '.join(known)}.")
+                raise self._wrong(
+                    (*place, key), (f"Unknown key {key}; known keys: {', '.join(known)}.")
+                )
 
     def _tables(self, values: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
         tables = values.get(key, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            raise self._wrong((key,), f"{key} is written as [[{key}]] tables.")
+            raise self._wrong((key,), f"{key} must be written as [[{key}]] tables.")
         return tables
 
     def _texts(self, values: Mapping[str, Any], key: str, place: TomlPath) -> list[str]:
         texts = values.get(key, [])
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise self._wrong(
-                (*place, key), f'{key} must be a list of texts: {key} = ["...", "..."].'
+                (*place, key), f'{key} must be a list of strings: {key} = ["...", "..."].'
             )
         return texts
 
@@ -187,8 +189,11 @@ class _Reader:
         labels = self._texts(values, "record", ())
         for index, label in enumerate(labels):
             if label not in RECORDABLE:
-                known = "the labels of readings and states, such as DS1, OUT0, EVENT1, PWM0.duty"
-                raise self._wrong(("record", index), f"{label!r} cannot be recorded, only {known}.")
+                known = (
+                    "allowed are labels of readings and states, such as DS1, OUT0, EVENT1,"
+                    " PWM0.duty"
+                )
+                raise self._wrong(("record", index), f"{label!r} cannot be recorded; {known}.")
         return tuple(labels)
 
     def _check_plant(self, table: Mapping[str, Any], place: TomlPath) -> None:
@@ -214,7 +219,7 @@ class _Reader:
     ) -> tuple[Order | None, tuple[Order, ...]]:
         sim = values.get("sim")
         if sim is not None and not isinstance(sim, str):
-            raise self._wrong((*place, "sim"), 'sim must be a text such as "DS1=21.5&INPD1=0".')
+            raise self._wrong((*place, "sim"), 'sim must be a string such as "DS1=21.5&INPD1=0".')
         commands = [
             Order(text, line_of(self._text, (*place, "commands", index)))
             for index, text in enumerate(self._texts(values, "commands", place))
@@ -229,8 +234,8 @@ class _Reader:
         here = f"{self._path}, line {order.line}: "
         if path not in COMMAND_PATHS:
             raise BadScenario(
-                f"{here}{order.text[:60]!r} is no command; write it like /outs.cgi?out0=1, with one"
-                f" of {', '.join(sorted(COMMAND_PATHS))}."
+                f"{here}{order.text[:60]!r} is not a command; write it like /outs.cgi?out0=1,"
+                f" with one of {', '.join(sorted(COMMAND_PATHS))}."
             )
         try:
             items = items_of(query)
@@ -260,7 +265,7 @@ class _Reader:
 
 
 def sentence_of(refusal: Refusal) -> str:
-    """Write a refusal for somebody who reads a terminal."""
+    """Format a refusal for the terminal."""
     return str(refusal.as_problem()["detail"])
 
 
@@ -273,7 +278,7 @@ def _check_body(call: Call, body: bytes, profile: Profile, here: str) -> None:
 
 
 def seconds_after(value: Any, start: float, timezone: ZoneInfo) -> float | None:
-    """Return the seconds from the start to a written time; None if it is none."""
+    """Return the seconds from the start to a written time; None if it is not a time."""
     if isinstance(value, time):
         value = value.isoformat()
     moment = _local_moment(value)
@@ -306,7 +311,7 @@ def _wall(moment: datetime, timezone: ZoneInfo) -> float:
 
 
 def _next_at(second_of_day: int, start: float, timezone: ZoneInfo) -> float:
-    """Find the first instant from the start on at which the local clock shows a time."""
+    """Find the first moment from the start at which the local clock shows a time."""
     today: date = datetime.fromtimestamp(start, timezone).date()
     first = instant(today, second_of_day, timezone)
     return first if first >= start else instant(today + timedelta(days=1), second_of_day, timezone)

@@ -1,8 +1,8 @@
-"""The work of `leverframe simulate`: read, run, print, record.
+"""`leverframe simulate`: read, run, print, record.
 
-The timeline and the summary go to the standard output and are the same for every run of the same
-scenario; progress and the time that the run took go to the error output. The watchers of a run look
-after every deadline and do nothing when nothing changed, so that a quiet day costs nothing.
+The timeline and the summary go to standard output and are the same for every run of the same
+scenario; progress and duration go to standard error. The watchers of a run are called after every
+deadline and do nothing if nothing changed, so that a quiet day costs nothing.
 """
 
 import csv
@@ -27,13 +27,13 @@ from leverframe.engine.pwm import DUTIES
 from leverframe.simulation.run import Simulation, Watcher
 from leverframe.simulation.scenario import BadScenario, Scenario, plant_from_table, read_scenario
 
-#: The progress bar moves at most once in so many looks.
+#: The progress bar moves at most once in this number of calls.
 LOOKS_PER_MOVE = 1000
 _CAUSE_COLOUR = {"rule": "cyan", "schedule": "green", "watchdog": "magenta", "timer": "blue"}
 
 
 async def simulate(scenario: Path, for_s: float, csv: Path | None, step_s: float | None) -> None:
-    """Run a scenario; raise `BadScenario` with a sentence for people."""
+    """Run a scenario; raise `BadScenario` with a sentence for users."""
     story = read_scenario(scenario)
     labels = story.record or _labels_of_plants(story)
     if csv is not None and not labels:
@@ -43,7 +43,7 @@ async def simulate(scenario: Path, for_s: float, csv: Path | None, step_s: float
     summary = Summary(simulation, labels)
     watchers: list[Watcher] = [Timeline(simulation, output), summary]
     began = time.monotonic()
-    # Lines and bar on one terminal must come from one console, or they overwrite each other.
+    # Lines and bar must use the same console, or they overwrite each other.
     shown_on = output if output.is_terminal else errors
     with _csv_file(csv) as file, _progress(shown_on, for_s) as progress:
         if file is not None:
@@ -74,7 +74,7 @@ def _csv_file(path: Path | None) -> Iterator[TextIO | None]:
 
 
 class _ProgressWatcher:
-    """A watcher that moves a progress bar now and then."""
+    """A watcher that moves a progress bar from time to time."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
@@ -87,12 +87,12 @@ class _ProgressWatcher:
             self._progress.update(self._task, completed=elapsed_s)
 
     def step(self, elapsed_s: float) -> None:
-        """Do nothing: looks are enough."""
+        """Do nothing: the calls after deadlines are enough."""
 
 
 @contextmanager
 def _progress(console: Console, for_s: float) -> Iterator[Watcher]:
-    """Show a bar while the run goes on, for people who look at a terminal."""
+    """Show a progress bar during the run if standard error is a terminal."""
     columns = (TextColumn("simulating"), BarColumn(), TimeRemainingColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
@@ -101,7 +101,7 @@ def _progress(console: Console, for_s: float) -> Iterator[Watcher]:
 
 
 class Timeline:
-    """A printer of every entry of the journal and every message: when, what, why."""
+    """Prints every journal entry and every message: when, what, why."""
 
     def __init__(self, simulation: Simulation, console: Console) -> None:
         self._controller = simulation.controller
@@ -140,7 +140,7 @@ class Timeline:
 
 
 class RunRecorder:
-    """A writer of values to a CSV file: at every step, or without steps whenever one changes."""
+    """Writes values to a CSV file: at every step, or without steps at every change."""
 
     def __init__(
         self, simulation: Simulation, file: TextIO, labels: Sequence[str], *, on_change: bool
@@ -191,7 +191,7 @@ class _Version:
 
 
 class _Track:
-    """One value over time: its range, its mean over the time that it was there, its changes."""
+    """One value over time: its range, its mean while present, its changes."""
 
     def __init__(self) -> None:
         self.value: Value = None
@@ -229,7 +229,7 @@ class _Track:
 
 
 class Summary:
-    """Outputs that were switched and readings that were recorded, each in one line."""
+    """Outputs that were switched and readings that were recorded, one line each."""
 
     def __init__(self, simulation: Simulation, labels: Sequence[str]) -> None:
         self._controller = simulation.controller
@@ -250,7 +250,7 @@ class Summary:
         """Do nothing: steps are for recorders."""
 
     def track(self, label: str) -> _Track:
-        """Return what became of a label up to now."""
+        """Return the statistics of a label up to now."""
         track = self._tracks[label]
         track.live_until(self._elapsed_s)
         return track

@@ -1,7 +1,7 @@
-"""`leverframe what-if`: what commands would change at a controller that is stopped, hour by hour.
+"""`leverframe what-if`: show what commands would change at a stopped controller, hour by hour.
 
-Its settings and what it remembers come from its data folder, and so do the readings: those of the
-last hours come again. With a scenario, its plants give their readings instead.
+Its settings, its state and the readings of the last hours, which are replayed, come from its data
+folder. With a scenario, its plants provide the readings instead.
 """
 
 import time
@@ -44,7 +44,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.hardware.plants import Plants
 from leverframe.plain_text import printable
 from leverframe.process.json_lines import print_json
-from leverframe.process.stored_profile import stored_profile
+from leverframe.process.stored_profile import read_stored_profile
 from leverframe.profile import Profile
 from leverframe.simulation.scenario import plant_from_table, read_scenario, sentence_of
 from leverframe.storage.datafolder import folder_with_store
@@ -56,17 +56,17 @@ from leverframe.storage.sqlite import SqliteStore
 
 
 class BadWhatIf(ErrorForPeople):
-    """Something that cannot be tried: one sentence."""
+    """The commands cannot be tried: one sentence."""
 
 
 async def compare_futures(
     config: Config, commands: Path, for_s: float, scenario: Path | None, json: bool
 ) -> int:
-    """Print what differs; return whether anything does, as an exit code."""
+    """Print the differences; return whether there are any, as an exit status."""
     with folder_with_store(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
-            profile, stored = config.version.profile(*stored_profile(store)), store.load()
+            profile, stored = config.version.profile(*read_stored_profile(store)), store.load()
         finally:
             await store.close()
         settings, _ = settings_from_leaves(profile, stored.settings)
@@ -84,7 +84,7 @@ def _change(file: Path, profile: Profile, settings: Settings) -> TriedChange:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise BadWhatIf(f"{file} cannot be read: {why}.") from None
     stage = Stage(profile, settings)
     try:
@@ -97,9 +97,9 @@ def _change(file: Path, profile: Profile, settings: Settings) -> TriedChange:
 def futures(
     engine: Engine, change: TriedChange, for_s: float, history: Path | None, scenario: Path | None
 ) -> WhatIf:
-    """Compare what will be with and without a change of a controller that is just started.
+    """Compare the future with and without a change of a newly started controller.
 
-    The readings of the history come again; those of the scenario's plants take their place.
+    The readings of the history are replayed; those of the scenario's plants replace them.
     """
     recorded = history if history is not None and history.exists() else None
     wall, values = (time.time(), dict[str, Value]()) if recorded is None else _last(recorded)
@@ -109,16 +109,16 @@ def futures(
         engine.machine.put(label, value)
     emitted += engine.sense({}, at)
     if scenario is None:
-        return _compared(recorded, engine, at, for_s, change)
+        return _compare_runs(recorded, engine, at, for_s, change)
     pins = _pins_after(emitted)
-    # Each future has plants of its own; both begin with the same readings.
+    # Each future has its own plants; both begin with the same readings.
     first, ours = _wire_plants(scenario, engine, pins, at)
     _, theirs = _wire_plants(scenario, engine, pins, at)
-    return _compared(recorded, engine, at, for_s, change, (ours, theirs), first)
+    return _compare_runs(recorded, engine, at, for_s, change, (ours, theirs), first)
 
 
 def _last(history: Path) -> tuple[float, dict[str, Value]]:
-    """Return when the last readings were recorded, and what they were."""
+    """Return the time and values of the last recorded readings."""
     with closing(ChunkStore(history, Bounds().max_bytes)) as chunk_store:
         compactor = Compactor(chunk_store, Bounds())
         wall = chunk_store.end_of_record()
@@ -134,7 +134,7 @@ def _last(history: Path) -> tuple[float, dict[str, Value]]:
     return wall, known
 
 
-def _compared(
+def _compare_runs(
     history: Path | None,
     engine: Engine,
     at: Moment,
@@ -155,7 +155,7 @@ def _compared(
 
 
 def _pins_after(emitted: list[Effect]) -> dict[str, float]:
-    """Return what each output does after these effects."""
+    """Return the state of each output after these effects."""
     pins = dict.fromkeys((*OUTPUTS, *PWMS), 0.0)
     for effect in emitted:
         match effect:
@@ -190,7 +190,7 @@ def print_futures(result: WhatIf, zone: tzinfo) -> None:
     if result.not_listed:
         console.print(f"... and {result.not_listed} more")
     console.print(
-        f"{len(result.differing) + result.not_listed} entries differ, {result.same} are the same."
+        f"{len(result.differing) + result.not_listed} entries differ, {result.same} are equal."
     )
     if result.without:
         console.print(_uses(result))

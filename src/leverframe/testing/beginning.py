@@ -165,9 +165,9 @@ def read_settings(
     if isinstance(source, str | Path):
         path = Path(source)
         if path.suffix == RECORDING:
-            from leverframe.units.recorded_unit import recorded_unit
+            from leverframe.units.recorded_unit import read_recorded_unit
 
-            return _from_pulled(recorded_unit(path), path)
+            return _from_pulled(read_recorded_unit(path), path)
         if path.suffix == ".toml" and not BACKUP_KEYS & read_toml(path, BadSettings)[1].keys():
             return GivenUnit(_read_unit_file(path, hw, sw))
         return GivenUnit(path)
@@ -192,13 +192,13 @@ def _from_pulled(unit: "PulledUnit", recording: Path | None = None) -> GivenUnit
 
 def _read_unit(url: str) -> "PulledUnit":
     """Read the unit at a URL, which may have a login: `http://NAME:PASSWORD@HOST`."""
-    from leverframe.units.client import address_and_login, paced_client
+    from leverframe.units.client import address_and_login, open_paced_client
     from leverframe.units.pulling import pull_unit
 
     address, login = address_and_login(url)
 
     async def pull() -> "PulledUnit":
-        async with paced_client(address, login) as client:
+        async with open_paced_client(address, login) as client:
             return await pull_unit(client)
 
     return LOOP_THREAD.run(pull())

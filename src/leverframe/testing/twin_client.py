@@ -12,7 +12,13 @@ import msgspec
 
 from leverframe.controller.saved_snapshot import BadSnapshot
 from leverframe.hardware.fault_catalogue import Fault, time_unreachable_s
-from leverframe.process.api_client import NO_ANSWER, ApiClient, ApiReply, Credentials, signed
+from leverframe.process.api_client import (
+    NO_ANSWER,
+    ApiClient,
+    ApiReply,
+    Credentials,
+    sign_in_headers,
+)
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.testing.transport import Transport, TwinRefused, TwinSnapshot
 
@@ -35,7 +41,7 @@ def fetch_text(
 
     With a `door` that is where the connection goes, and the host of `url` is asked for there.
     """
-    headers = {"Host": urlsplit(url).netloc, **signed(account)}
+    headers = {"Host": urlsplit(url).netloc, **sign_in_headers(account)}
     client = ApiClient(door or url, ca_file, ANSWER_S)
     reply = client.request("GET", "/" + path.lstrip("/"), headers=headers)
     return check_reply(reply.status, reply.body, path).decode()
@@ -103,7 +109,11 @@ class HttpTransport(Transport):
     ) -> ApiReply:
         if self.client is None:
             raise RuntimeError("The twin is off; start it with `with`, or with start().")
-        headers = {BENCH_HEADER: "1", "Host": urlsplit(self.url).netloc, **signed(self.account)}
+        headers = {
+            BENCH_HEADER: "1",
+            "Host": urlsplit(self.url).netloc,
+            **sign_in_headers(self.account),
+        }
         target = quote(target, safe=_SAFE)
         return self.client.request(method, target, body or None, headers, timeout_s=answer_s)
 

@@ -1,1 +1,1 @@
-"""Units in the field, real ones and Leverframe, asked and changed from outside."""
+"""Units in the field, real units and Leverframe, read and changed from outside."""

@@ -1,7 +1,7 @@
-"""What a setting may be in a version, as a JSON Schema of its value and in words.
+"""The allowed values of a setting in a version, as a JSON Schema and in words.
 
-The types of the command table speak of the wire: codes, scaled numbers, tens of seconds. Here the
-same limits speak of the values in the tree and in a unit file.
+The types of the command table describe the wire: codes, scaled numbers, tens of seconds. Here the
+same limits describe values in the tree and in a unit file.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ def schema_at(path: str, profile: Profile) -> JsonSchema | None:
 
 
 def value_schema(param: Param, profile: Profile) -> JsonSchema:
-    """Return the schema of the values that a type of the table stands for."""
+    """Return the schema of the values that a type of the table represents."""
     match param:
         case Changed():
             return value_schema(param.pick(profile), profile)
@@ -73,12 +73,12 @@ def value_schema(param: Param, profile: Profile) -> JsonSchema:
 
 
 def in_file(pattern: str, schema: JsonSchema) -> JsonSchema:
-    """Return the schema of a value as a unit file has it."""
+    """Return the schema of a value as written in a unit file."""
     return {"anyOf": [schema, _DURATION]} if pattern in DURATIONS else schema
 
 
 def words_of(schema: JsonSchema) -> str:
-    """Return what a schema allows."""
+    """Return what a schema allows, in words."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(words_of(one) for one in schema["anyOf"]))
     if "enum" in schema:

@@ -1,4 +1,4 @@
-"""`leverframe unit apply`: plans carried out on units."""
+"""`leverframe unit apply`: carry out plans on units."""
 
 import signal
 import sys
@@ -14,17 +14,17 @@ from leverframe.process.json_lines import print_json
 from leverframe.process.progress_bar import progress_bar
 from leverframe.units.apply_journal import (
     ApplyJournal,
-    confirmed_steps,
+    count_confirmed_steps,
+    find_unfinished,
     plan_beside,
     read_journal,
     refuse_unfinished,
-    reopened,
-    unfinished,
+    reopen_journal,
 )
 from leverframe.units.applying import Applier
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.inventory import Inventory
-from leverframe.units.plan import planned, print_plans, select_plans
+from leverframe.units.plan import make_plans, print_plans, select_plans
 from leverframe.units.plan_text import overview
 from leverframe.units.rollout import Canary, RolledOut, choose_canaries, roll_out
 from leverframe.units.stop_report import speaks_when_interrupted
@@ -39,24 +39,24 @@ class ApplyOrder(Struct, frozen=True):
 
     logins: Logins
     ca_file: str | None
-    #: Nobody is asked.
+    #: Send without confirmation.
     yes: bool
     #: The folder of the journals.
     folder: Path
-    #: Units that are tried first, one after the other; those of a group win.
+    #: Units that are changed first, one after the other; a group takes precedence.
     canary: Canary = 0
     canary_units: frozenset[str] | None = None
     #: Units at a time after that.
     batch: int = 1
     as_json: bool = False
-    #: Each unit in full, also where there are several.
+    #: Show each unit in full, even if there are several.
     verbose: bool = False
-    #: No further unit is begun where one failed.
+    #: Start no further unit after a failure.
     stops_at_failure: bool = True
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Return the options of a command that continues or reverts this."""
+        """Return the options of a command that continues or reverts this work."""
         certificate = () if self.ca_file is None else ("--ca-file", str(self.ca_file))
         return (*self.logins.options, *certificate)
 
@@ -79,25 +79,25 @@ async def apply_plans(
     only: str | None,
     verbose: bool,
 ) -> int:
-    """Show plans, ask, and carry them out; or go on with those that were interrupted."""
+    """Show plans, ask for confirmation, and carry them out; or resume interrupted plans."""
     if canary and canary_group is not None:
-        raise BadPlan("--canary and --canary-group exclude each other; name one of them.")
+        raise BadPlan("--canary and --canary-group exclude each other; use one of them.")
     if as_json and not yes:
-        raise BadPlan("--json asks no question; add --yes to send the plans.")
+        raise BadPlan("--json cannot ask for confirmation; add --yes to send the plans.")
     if resume:
         if file is not None:
-            raise BadPlan("--resume takes the plans from the journal; name no file.")
+            raise BadPlan("--resume reads the plans from the journal; leave the file out.")
         logins = Logins(user, inventory_at(inventory))
         order = ApplyOrder(
             logins, ca_file, yes, journal, batch=batch, as_json=as_json, verbose=verbose
         )
         return await _resume(order)
     if file is None:
-        raise BadPlan("Name a plan, a unit file or an inventory; only --resume needs none.")
+        raise BadPlan("Name a plan, a unit file or an inventory, or use --resume.")
     refuse_unfinished(journal)
     if _is_plan(file):
         if only is not None:
-            raise BadPlan(f"{file} is a plan; use --only with `unit plan` to make a smaller one.")
+            raise BadPlan(f"{file} is a plan; use --only with `unit plan` to make a smaller plan.")
         known = inventory_at(inventory)
         logins = Logins(user, known)
         plans = select_plans(read_plans(file), units)
@@ -105,7 +105,7 @@ async def apply_plans(
         selection = Selection.of(file, inventory, only)
         known = selection.inventory
         logins = Logins(user, known)
-        found = await planned(selection.targets(units, group, logins), ca_file)
+        found = await make_plans(selection.targets(units, group, logins), ca_file)
         if found.failed:
             raise BadPlan("\n".join((*map(str, found.failed), "Nothing was sent to any unit.")))
         plans = found.plans
@@ -115,18 +115,18 @@ async def apply_plans(
 
 
 def _units_in(group: str, inventory: Inventory | None, plans: Sequence[UnitPlan]) -> frozenset[str]:
-    """Return the names and addresses of a group; refuse one that no plan is about."""
+    """Return the names and addresses of a group; reject a group without a plan."""
     if inventory is None:
-        raise BadPlan("--canary-group names a group of an inventory; add --inventory FILE.")
-    chosen = inventory.selected(group=group)
+        raise BadPlan("--canary-group needs the group of an inventory; add --inventory FILE.")
+    chosen = inventory.select(group=group)
     units = frozenset(name for unit in chosen for name in (unit.name, unit.address))
     if not choose_canaries(plans, 0, units):
-        raise BadPlan(f"There is no plan for any unit of the group {group}; nothing was sent.")
+        raise BadPlan(f"No unit of the group {group} has a plan; nothing was sent.")
     return units
 
 
 def refuse_other_listing(unit: str, address: str, mac: str, logins: Logins) -> None:
-    """Raise `BadPlan` where the inventory lists a unit with another MAC address than its plan."""
+    """Raise `BadPlan` if the inventory lists a unit with another MAC address than its plan."""
     listed = logins.mac_at(address)
     if listed and listed != mac:
         planned_for = f"the MAC address {mac}" if mac else "no MAC address"
@@ -141,7 +141,7 @@ def _is_plan(file: Path) -> bool:
 
 
 async def carry_out(plans: Sequence[UnitPlan], order: ApplyOrder) -> int:
-    """Show plans, ask, and send them."""
+    """Show plans, ask for confirmation, and send them."""
     print_plans(plans, as_json=order.as_json, verbose=order.verbose)
     if order.as_json:
         for plan in plans:
@@ -159,26 +159,28 @@ async def carry_out(plans: Sequence[UnitPlan], order: ApplyOrder) -> int:
 
 
 async def _resume(order: ApplyOrder) -> int:
-    works = [(plan_beside(path), path) for path in unfinished(order.folder)]
+    works = [(plan_beside(path), path) for path in find_unfinished(order.folder)]
     if not works:
-        print_line("Nothing is unfinished.")
+        print_line("There is no unfinished change.")
         return DONE
     for plan, path in works if not order.as_json else ():
-        done = f"{confirmed_steps(read_journal(path))} of {len(plan.steps)} steps are done"
+        done = f"{count_confirmed_steps(read_journal(path))} of {len(plan.steps)} steps are done"
         print_line(f"{plan.unit}, {plan.profile}: {done}.")
-    if not order.yes and not _agrees(f"Go on with {overview([plan for plan, _ in works])}?"):
+    if not order.yes and not _agrees(f"Continue with {overview([plan for plan, _ in works])}?"):
         return NO
     return await _apply_all(works, order)
 
 
 async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: ApplyOrder) -> int:
-    """Carry plans out; those with a journal were interrupted."""
+    """Carry out plans; a plan with a journal was interrupted."""
     paths = {plan.unit: path for plan, path in works}
     journals: dict[str, ApplyJournal | None] = {plan.unit: None for plan, _ in works}
     plans = [plan for plan, _ in works]
 
-    def may_go_on(left: int) -> bool:
-        return order.yes or _agrees(f"The first went well. Go on with the other {left}?")
+    def may_continue(left: int) -> bool:
+        return order.yes or _agrees(
+            f"The first units succeeded. Continue with the remaining {left}?"
+        )
 
     with progress_bar("sending", sum(len(plan.steps) for plan in plans)) as advance:
 
@@ -188,12 +190,12 @@ async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: Apply
             with unit_held(plan):
                 path = paths[plan.unit]
                 if path is not None:
-                    # It may have been finished since this was asked.
+                    # Another process may have finished it since the question.
                     plan_beside(path)
-                journal = reopened(path) if path else ApplyJournal.begin(order.folder, plan)
+                journal = reopen_journal(path) if path else ApplyJournal.begin(order.folder, plan)
                 journals[plan.unit] = journal
                 try:
-                    async with paced_client(plan.address, login, order.ca_file) as client:
+                    async with open_paced_client(plan.address, login, order.ca_file) as client:
                         step_done = partial(advance, 1)
                         await Applier(plan, client, journal, step_done, order.options).run()
                 finally:
@@ -205,7 +207,7 @@ async def _apply_all(works: Sequence[tuple[UnitPlan, Path | None]], order: Apply
             one,
             canaries=canaries,
             batch=order.batch,
-            may_go_on=may_go_on,
+            may_continue=may_continue,
             stops_at_failure=order.stops_at_failure,
         )
     if order.as_json:
@@ -258,7 +260,7 @@ def _print_results(
 
 def _agrees(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise BadPlan("Nobody can be asked here; say --yes to send it.")
+        raise BadPlan("There is no terminal to confirm at; use --yes to send the plan.")
     # By asyncio's own handler Ctrl-C would only take effect after the answer.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -1,8 +1,8 @@
-"""The journal of a change: what was sent to a unit and what came back, a line for each.
+"""The journal of a change: what was sent to a unit and what it answered, one line each.
 
-A line is on disk before what it tells of is sent. It never holds a secret. The first line holds
-what the settings were, so that they can be had back, and the plan lies beside the journal until it
-is done, so that it can be resumed: that file is for its owner alone.
+A line is on disk before its request is sent. It never contains a secret. The first line contains
+the previous settings, so that they can be restored. The plan is stored beside the journal until it
+is done, so that it can be resumed; that file is readable only by its owner.
 """
 
 import os
@@ -23,7 +23,7 @@ SUFFIX = ".jsonl"
 PLAN_SUFFIX = ".plan.json"
 _SAFE = "abcdefghijklmnopqrstuvwxyz0123456789-."
 
-#: What became of a step.
+#: The outcome of a step.
 Event = Literal["begun", "sending", "answered", "confirmed", "stopped", "done", "resumed"]
 
 
@@ -33,7 +33,7 @@ class JournalLine(Struct, frozen=True, omit_defaults=True):
     #: Counted from 1.
     step: int = 0
     request: str = ""
-    #: What was read back, or why it stopped.
+    #: The settings that were read back, or the reason of a stop.
     told: str = ""
     status: int = 0
     unit: str = ""
@@ -42,25 +42,25 @@ class JournalLine(Struct, frozen=True, omit_defaults=True):
     hw: str = ""
     sw: str = ""
     digest: str = ""
-    #: What was read before, without secrets.
+    #: The settings that were read before, without secrets.
     before: Mapping[str, Any] = {}
-    #: What could not be read, or is secret.
+    #: Settings that could not be read, or are secret.
     unread: tuple[str, ...] = ()
     #: The settings that the plan changes.
     changed: tuple[str, ...] = ()
-    #: What no rollback can restore, and the first step that overwrites it.
+    #: Settings that no rollback can restore, and the first step that overwrites each.
     lost: Mapping[str, int] = {}
-    #: File names of the journals whose changes this one takes back.
+    #: File names of the journals whose changes this journal reverts.
     undoes: tuple[str, ...] = ()
 
     @property
     def device(self) -> str:
-        """Return what stands for the unit of the journal: its MAC address, else its address."""
+        """Return the identity of the unit of the journal: its MAC address, else its address."""
         return self.mac or self.address
 
 
 class ApplyJournal:
-    """The journal of one unit, open to be written."""
+    """The journal of one unit, open for writing."""
 
     def __init__(self, path: Path, lines: tuple[JournalLine, ...] = ()) -> None:
         self.path = path
@@ -70,7 +70,7 @@ class ApplyJournal:
 
     @classmethod
     def begin(cls, folder: Path, plan: UnitPlan) -> "ApplyJournal":
-        """Open the journal of a plan that is about to be carried out."""
+        """Create the journal of a plan that is about to be carried out."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         moment = datetime.now(UTC)
         stem = f"{_file_name(plan.unit)}-{moment:%Y%m%dT%H%M%S.%fZ}"
@@ -98,7 +98,7 @@ class ApplyJournal:
     def add(self, event: Event, **told: Any) -> None:
         """Write a line; it is on disk when this returns."""
         if event == "sending" and self.lines[0].undoes:
-            # From now on the rollback is what can be resumed.
+            # From now on the rollback can be resumed instead.
             abandon_others(self.path.parent, self.lines[0].device, self.path)
         line = JournalLine(datetime.now(UTC).isoformat(timespec="milliseconds"), event, **told)
         os.write(self._descriptor, msgspec.json.encode(line) + b"\n")
@@ -106,24 +106,24 @@ class ApplyJournal:
         self.lines.append(line)
 
     def finish(self) -> None:
-        """Record that all is done; the plan is not needed any more."""
+        """Record the completion; the plan is no longer needed."""
         self.add("done")
         abandon(self.path)
 
     def stop(self, why: str) -> None:
-        """Record why it was given up; where nothing was sent, there is nothing to resume."""
+        """Record why the work was given up; if nothing was sent, there is nothing to resume."""
         self.add("stopped", told=why)
         if all(line.event != "sending" for line in self.lines):
             abandon(self.path)
 
     @property
     def confirmed(self) -> int:
-        """How many steps are known to be carried out."""
-        return confirmed_steps(self.lines)
+        """The number of steps known to be carried out."""
+        return count_confirmed_steps(self.lines)
 
     @property
     def is_uncertain(self) -> bool:
-        """Return whether a further step was sent of which it is not known what became of it."""
+        """Return whether a further step was sent whose outcome is unknown."""
         sent = max((line.step for line in self.lines if line.event == "sending"), default=0)
         return sent > self.confirmed
 
@@ -131,13 +131,13 @@ class ApplyJournal:
         os.close(self._descriptor)
 
 
-def confirmed_steps(lines: Iterable[JournalLine]) -> int:
-    """Return how many steps are known to be carried out."""
+def count_confirmed_steps(lines: Iterable[JournalLine]) -> int:
+    """Return the number of steps known to be carried out."""
     return max((line.step for line in lines if line.event == "confirmed"), default=0)
 
 
 def plan_beside(journal: Path) -> UnitPlan:
-    """Read the plan of a journal that is not finished."""
+    """Read the plan of an unfinished journal."""
     try:
         (plan,) = read_plans(plan_path(journal))
     except FileNotFoundError:
@@ -146,7 +146,7 @@ def plan_beside(journal: Path) -> UnitPlan:
 
 
 def plan_path(journal: Path) -> Path:
-    """Return where the plan of a journal lies as long as it is not done."""
+    """Return the path of the plan of an unfinished journal."""
     return journal.with_name(journal.name.removesuffix(SUFFIX) + PLAN_SUFFIX)
 
 
@@ -156,44 +156,44 @@ def _file_name(unit: str) -> str:
 
 
 def read_journal(path: Path) -> tuple[JournalLine, ...]:
-    """Read a journal; a last line that was not written whole is left out."""
+    """Read a journal; ignore an incomplete last line."""
     found = []
     *lines, rest = path.read_bytes().split(b"\n")
     try:
         found = [msgspec.json.decode(line, type=JournalLine) for line in lines]
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise BadPlan(f"{path} is no journal of a change.") from None
+        raise BadPlan(f"{path} is not the journal of a change.") from None
     if not found or found[0].event != "begun":
-        raise BadPlan(f"{path} is no journal of a change.")
+        raise BadPlan(f"{path} is not the journal of a change.")
     return tuple(found)
 
 
 def abandon(journal: Path) -> None:
-    """Make a change one that is not resumed any more."""
+    """Mark a change so that it is no longer resumed."""
     plan_path(journal).unlink(missing_ok=True)
 
 
 def abandon_others(folder: Path, device: str, keep: Path | None = None) -> None:
-    """Make all unfinished changes of a unit but one such that are not resumed any more."""
-    for path in unfinished(folder):
+    """Mark all unfinished changes of a unit except one so that they are no longer resumed."""
+    for path in find_unfinished(folder):
         if path != keep and read_journal(path)[0].device == device:
             abandon(path)
 
 
-def unfinished(folder: Path) -> list[Path]:
-    """Return the journals in a folder that were begun and not finished, the oldest first."""
+def find_unfinished(folder: Path) -> list[Path]:
+    """Return the unfinished journals in a folder, oldest first."""
     paths = [path for path in sorted(folder.glob(f"*{SUFFIX}")) if plan_path(path).exists()]
     return [path for path in paths if path.stat().st_size and not _is_idle_rollback(path)]
 
 
 def _is_idle_rollback(path: Path) -> bool:
-    """Return whether a rollback has sent nothing: what it was to take back is resumed instead."""
+    """Return whether a rollback has sent nothing: then the change it reverts is resumed instead."""
     lines = read_journal(path)
     return bool(lines[0].undoes) and all(line.event != "sending" for line in lines)
 
 
 def refuse_unfinished(folder: Path) -> None:
-    if left := unfinished(folder):
+    if left := find_unfinished(folder):
         for path in left:
             refuse_held(plan_beside(path))
         raise BadPlan(
@@ -203,7 +203,7 @@ def refuse_unfinished(folder: Path) -> None:
 
 
 def resume_command(folder: Path, options: Sequence[str] = ()) -> str:
-    """Return the command that continues what is unfinished in a folder of journals."""
+    """Return the command that resumes the unfinished changes of a folder of journals."""
     return shlex.join(
         ["leverframe", "unit", "apply", "--resume", "--journal", str(folder), *options]
     )
@@ -214,8 +214,8 @@ def rollback_command(journal: Path, options: Sequence[str] = ()) -> str:
     return shlex.join(["leverframe", "unit", "rollback", str(journal), *options])
 
 
-def reopened(path: Path) -> ApplyJournal:
-    """Open a journal to continue it, without a last line that was not written whole."""
+def reopen_journal(path: Path) -> ApplyJournal:
+    """Open a journal to continue it, without an incomplete last line."""
     lines = read_journal(path)
     journal = ApplyJournal(path, lines)
     whole = path.read_bytes().rpartition(b"\n")

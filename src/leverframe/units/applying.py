@@ -1,9 +1,9 @@
-"""A plan carried out on one unit, step by step, each read back before the next.
+"""Carry out a plan on one unit, step by step, and read each step back before the next.
 
-A command is sent once. Where its answer is lost, or the work was interrupted, the unit is looked at
-first: a step that was carried out is not sent again, one that was not is, and where neither can be
-seen the work stops, unless sending it again does the same as sending it once. At the first
-difference the work stops with a sentence; the journal says how far it came.
+A command is sent once. After a lost answer or an interruption, the unit is read first: a step that
+was carried out is not sent again, a step that was not carried out is. If neither can be determined,
+the work stops unless the step is safe to repeat. At the first difference the work stops with a
+sentence; the journal records how far it came.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ from leverframe.units.unit_plan import (
     UnitPlan,
     UnitStep,
     as_stored,
-    stored_leaves,
+    store_leaves,
 )
 
-#: What the unit shows of a step: carried out, not carried out, something else, or nothing.
+#: The state of a step on the unit: carried out, not carried out, something else, or unknown.
 Seen = Literal["new", "old", "other", "nothing"]
 _MAX_TOLD = 200
 
 
 class ApplyStopped(UnitError):
-    """Why a plan was not carried through, and how far it came: one sentence or two."""
+    """Why a plan stopped, and how far it came: one sentence or two."""
 
     def __init__(self, sentence: str, *, can_resume: bool = True, can_revert: bool = True) -> None:
         super().__init__(sentence)
@@ -48,12 +48,12 @@ class ApplyStopped(UnitError):
         self.can_resume = can_resume
         #: A rollback can restore what was before.
         self.can_revert = can_revert
-        #: What is half done now, and the commands that continue or revert it.
+        #: The incomplete settings, and the commands that continue or revert the work.
         self.report = ""
 
     @property
     def words(self) -> str:
-        """Return all there is to say, for the command line."""
+        """Return the whole report for the command line."""
         return f"{self} {self.report}".rstrip()
 
 
@@ -62,7 +62,7 @@ class ApplyInterrupted(ApplyStopped):
 
 
 class Applier:
-    """Carries a plan out on the unit of a client."""
+    """Carries out a plan on the unit of a client."""
 
     def __init__(
         self,
@@ -76,13 +76,13 @@ class Applier:
         self._client = client
         self._journal = journal
         self._advance = advance
-        #: Of the command that continues or reverts the work.
+        #: Options for the command that continues or reverts the work.
         self._options = options
-        #: What the client had counted when all settings were compared last.
+        #: The client's count at the last comparison of all settings.
         self._checked_at = client.unanswered
 
     async def run(self) -> None:
-        """Carry out what is not known to be done; raise `ApplyStopped` where that is not right."""
+        """Carry out the steps not known to be done; raise `ApplyStopped` if that is unsafe."""
         plan, journal = self._plan, self._journal
         first = journal.confirmed
         uncertain = journal.is_uncertain
@@ -113,7 +113,7 @@ class Applier:
         journal.finish()
 
     def _stop(self, why: ApplyStopped) -> ApplyStopped:
-        """Record why the work stops; return it with what is half done now."""
+        """Record why the work stops; return the stop with the incomplete settings."""
         if "Nothing was sent" not in str(why):
             why.report = printable(
                 report_stop(
@@ -133,7 +133,9 @@ class Applier:
         )
 
     def _follow_accounts_of(self, steps: Sequence[UnitStep]) -> None:
-        """Sign in as the steps that are done made it, unless whoever resumes does so already."""
+        """Sign in with the account as changed by the completed steps, unless the operator already
+        does.
+        """
         for step in steps:
             follow_accounts(self._client, step, self._plan)
 
@@ -143,12 +145,12 @@ class Applier:
         except SignInNeeded:
             if not uncertain:
                 raise
-            # The step of which nothing is known may have changed the account.
+            # The step with the unknown outcome may have changed the account.
             follow_accounts(self._client, self._plan.steps[done], self._plan)
             await self._check_unchanged(done, uncertain=True)
 
     async def _check_unchanged(self, done: int, *, uncertain: bool) -> None:
-        """Compare all that can be read with what it should be after so many steps."""
+        """Compare all readable settings with the expected settings after this number of steps."""
         plan = self._plan
         pulled = await pull_unit(self._client, mac=plan.mac)
         self._checked_at = self._client.unanswered
@@ -158,33 +160,33 @@ class Applier:
         open_paths = set()
         if uncertain and done < len(plan.steps):
             open_paths = {change.path for change in plan.steps[done].changes}
-        expected = expected_leaves(plan, done)
-        found = stored_leaves(pulled.read_leaves())
+        expected = leaves_after(plan, done)
+        found = store_leaves(pulled.read_leaves())
         for path in sorted(expected.keys() | found.keys()):
             was, should = found.get(path, UNSET), expected.get(path, UNSET)
             why = pulled.why_unread(path)
             if why is not None and path in expected:
                 raise ApplyStopped(
-                    f"{self._where()}: {key_of(path)} cannot be read any more: {why}. "
-                    "Nothing more was sent."
+                    f"{self._where()}: {key_of(path)} can no longer be read: {why}. Nothing more"
+                    " was sent."
                 )
-            if was == should or path in open_paths or not self._can_tell(path, pulled):
+            if was == should or path in open_paths or not self._is_readable(path, pulled):
                 continue
             raise ApplyStopped(self._unlike(path, should, was, done), can_resume=False)
 
-    def _can_tell(self, path: str, pulled: PulledUnit) -> bool:
+    def _is_readable(self, path: str, pulled: PulledUnit) -> bool:
         is_profile = path.startswith("profile.")
         doubtful = pulled.why_unread(path) is not None or pulled.why_lossy(path) is not None
         return not is_profile and not doubtful and self._plan.is_compared(path)
 
     def _unlike(self, path: str, should: Any, was: Any, done: int) -> str:
         change = SettingChange(path, was, should)
-        shown = f"{change.key} is {change.shown(was)}, not {change.shown(should)}"
+        shown = f"{change.key} is {change.show(was)}, not {change.show(should)}"
         if done:
-            return f"{self._where()}: {shown}. Somebody else changed the unit; make a new plan."
+            return f"{self._where()}: {shown}. Another client changed the unit; make a new plan."
         return (
-            f"{self._plan.unit} has changed since the plan was made: {shown}. Nothing was sent; "
-            "make a new plan."
+            f"{self._plan.unit} has changed since the plan was made: {shown}. Nothing was sent;"
+            " make a new plan."
         )
 
     async def _carry_out(self, number: int, step: UnitStep, *, is_uncertain: bool) -> None:
@@ -195,18 +197,18 @@ class Applier:
                 return
             if seen != "old" and not step.is_repeatable:
                 raise ApplyStopped(
-                    f"{self._where()}: it is not known whether {self._shown(step)} was carried out,"
-                    " and it must not be sent twice. Look at the unit and make a new plan.",
+                    f"{self._where()}: it is unknown whether {self._show_step(step)} was carried"
+                    " out, and it must not be sent twice. Check the unit and make a new plan.",
                     can_resume=False,
                 )
         answer = await self._send(number, step)
         if answer is None and await self._look_with_any(step) == "old" and step.is_repeatable:
-            # It is known to be needed, and harmless.
+            # The step is needed and harmless to repeat.
             answer = await self._send(number, step)
         if answer is not None and not answer.is_ok:
             raise ApplyStopped(
-                f"{self._where()}: the unit refused {self._shown(step)} with status "
-                f"{answer.status}; it and what follows was not carried out."
+                f"{self._where()}: the unit rejected {self._show_step(step)} with status"
+                f" {answer.status}; this step and the following steps were not carried out."
             )
         follow_accounts(self._client, step, self._plan)
         seen = await self._look(step)
@@ -215,25 +217,26 @@ class Applier:
             return
         if answer is None:
             raise ApplyStopped(
-                f"{self._where()}: the unit did not answer to {self._shown(step)}, and it is not "
-                "known whether it was carried out; --resume looks at it first."
+                f"{self._where()}: the unit did not answer {self._show_step(step)}, and it is"
+                " unknown whether it was carried out; --resume checks it first."
             )
         try:
             await identify_unit(self._client, self._plan.mac)
         except AnotherUnit as error:
             raise ApplyStopped(
-                f"{self._where()}: {error} It is not known which of the two carried out"
-                f" {self._shown(step)}."
+                f"{self._where()}: {error} It is unknown which of the two units carried out"
+                f" {self._show_step(step)}."
             ) from error
         raise ApplyStopped(
-            f"{self._where()}: {self._shown(step)} was answered, but {await self._differing(step)}."
+            f"{self._where()}: {self._show_step(step)} was answered, but"
+            f" {await self._differing(step)}."
         )
 
     async def _send(self, number: int, step: UnitStep) -> UnitAnswer | None:
-        """Send a step; None where it is not known what became of it."""
+        """Send a step; return None if its outcome is unknown."""
         await self._refuse_another_unit(number)
         request = step.request
-        self._journal.add("sending", step=number, request=self._shown(step))
+        self._journal.add("sending", step=number, request=self._show_step(step))
         try:
             answer = await self._client.command(
                 request.target, request.body.encode() if request.method == "POST" else None
@@ -245,21 +248,21 @@ class Applier:
         return answer
 
     async def _refuse_another_unit(self, number: int) -> None:
-        """Stop where the next step would reach another unit, or one that is not as it was."""
+        """Stop if the next step would reach another unit, or a unit in an unexpected state."""
         identity = await identify_unit(self._client, self._plan.mac)
         nearest = nearest_profile(identity.hardware, identity.software)
         self._refuse_another_version(nearest.profile, is_own=self._plan.is_leverframe)
         if self._client.unanswered != self._checked_at:
-            # It may have restarted, and lost what was set before.
+            # It may have restarted and lost earlier changes.
             await self._check_unchanged(number - 1, uncertain=False)
 
     def _refuse_another_version(self, found: Profile, *, is_own: bool) -> None:
         plan = self._plan
         if (found, is_own) != (plan.profile, plan.is_leverframe):
             raise ApplyStopped(
-                f"{plan.unit} is {found} now, and the plan was made for {plan.profile}: nothing "
-                f"was sent after {self._journal.confirmed} of {len(plan.steps)} steps. Make a new "
-                "plan.",
+                f"{plan.unit} is {found} now, but the plan was made for {plan.profile}: nothing"
+                f" was sent after {self._journal.confirmed} of {len(plan.steps)} steps. Make a"
+                " new plan.",
                 can_resume=False,
                 can_revert=False,
             )
@@ -268,13 +271,13 @@ class Applier:
         changes = "; ".join(map(str, step.changes))
         self._journal.add("confirmed", step=number, told=changes[:_MAX_TOLD])
 
-    def _shown(self, step: UnitStep) -> str:
-        request = step.shown_request(self._plan.profile)
+    def _show_step(self, step: UnitStep) -> str:
+        request = step.mask_request(self._plan.profile)
         return f"{request.method} {request.target}"
 
     async def _look(self, step: UnitStep) -> Seen:
-        """Read what a step changes, as far as that can be read."""
-        compared = await self._compared(step)
+        """Read the settings that a step changes, as far as they can be read."""
+        compared = await self._read_changes(step)
         if not compared:
             return "nothing"
         if all(value == as_stored(change.new) for change, value in compared):
@@ -284,7 +287,7 @@ class Applier:
         return "other"
 
     async def _look_with_any(self, step: UnitStep) -> Seen:
-        """Look with the login as it was, and as the step makes it."""
+        """Read with the login before the step, and with the login after it."""
         try:
             return await self._look(step)
         except SignInNeeded:
@@ -292,13 +295,13 @@ class Applier:
             return await self._look(step)
 
     async def _differing(self, step: UnitStep) -> str:
-        for change, value in await self._compared(step):
+        for change, value in await self._read_changes(step):
             if value != as_stored(change.new):
-                return f"{change.key} is {change.shown(value)}, not {change.shown(change.new)}"
+                return f"{change.key} is {change.show(value)}, not {change.show(change.new)}"
         return "it showed other settings for a while"
 
-    async def _compared(self, step: UnitStep) -> list[tuple[SettingChange, Any]]:
-        """Read what a step changes; leave out what cannot be read or may be another value."""
+    async def _read_changes(self, step: UnitStep) -> list[tuple[SettingChange, Any]]:
+        """Read the settings that a step changes, except unreadable and inexact ones."""
         changes = [change for change in step.changes if self._plan.is_compared(change.path)]
         if not changes:
             return []
@@ -315,8 +318,8 @@ class Applier:
         ]
 
 
-def expected_leaves(plan: UnitPlan, done: int) -> dict[str, Any]:
-    """Return what the settings that were read should be after so many steps."""
+def leaves_after(plan: UnitPlan, done: int) -> dict[str, Any]:
+    """Return the expected values of the readable settings after this number of steps."""
     expected = plan.all_before()
     for step in plan.steps[:done]:
         for change in step.changes:

@@ -14,26 +14,26 @@ _PASSWORD = "access.admin.password"
 
 
 class LoginUnknown(ErrorForPeople):
-    """The plan switches sign-in on, and the unit could not be read after that: one sentence."""
+    """The plan switches sign-in on, after which the unit could not be read: one sentence."""
 
 
 def refuse_unknown_login(client: PacedClient, plan: UnitPlan) -> None:
-    """Raise `LoginUnknown` where a client without a login would be locked out by a plan."""
+    """Raise `LoginUnknown` if a plan would lock out a client without a login."""
     changes = [change for step in plan.steps for change in step.changes]
     switches_on = any(one.path == "access.required" and one.new is True for one in changes)
     if client.login is None and switches_on and not any(one.path == _PASSWORD for one in changes):
         name = plan.settings_after().access.admin.name
         raise LoginUnknown(
-            f"{plan.unit}: the plan switches sign-in on, and nothing could be read back without the"
-            f" password of {name}; name the account with --user {name}."
+            f"{plan.unit}: the plan switches sign-in on, and without the password of {name} no"
+            f" setting could be read back; add --user {name}."
         )
 
 
 def follow_accounts(client: PacedClient, step: UnitStep, plan: UnitPlan) -> None:
-    """Continue with the name and password that a step gave to the account of the client.
+    """Continue with the name and password that a step set for the account of the client.
 
-    A client without a login takes the account of the administrator as soon as a step sets its
-    password: the unit was open, and may ask for a login from now on.
+    A client without a login uses the administrator's account as soon as a step sets its password:
+    the unit was open, and may require a login from now on.
     """
     changed = {change.path: change for change in step.changes}
     if not any(path.startswith("access.") for path in changed):
@@ -56,7 +56,7 @@ def _new_text(change: SettingChange | None) -> str | None:
 
 
 def _names_before(plan: UnitPlan, step: UnitStep) -> dict[str, str]:
-    """Return the names of the accounts when a step of the plan is sent, by role."""
+    """Return the account names by role at the time when a step of the plan is sent."""
     access = plan.settings_before().access
     names = {"admin": access.admin.name, "user": access.user.name}
     for change in _changes_before(plan.steps, step):

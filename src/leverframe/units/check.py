@@ -13,14 +13,14 @@ from leverframe.units.inventory import is_inventory, load_inventory
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
 
-#: Units that are named before one mistake of a file that they share.
+#: Number of units listed before a mistake of a file that they share.
 SHOWN_NAMES = 3
 
 
 def check(files: list[Path]) -> int:
     """Print every mistake in unit files and inventories; return whether there are any."""
     wrong = [line for file in files for line in _mistakes(file)]
-    print_lines(wrong or [f"{len(files)} checked, no mistake found."])
+    print_lines(wrong or [f"{len(files)} checked, no mistakes found."])
     return NO if wrong else DONE
 
 
@@ -44,13 +44,13 @@ def _mistakes(file: Path) -> list[str]:
     found: dict[str, list[str]] = {}
     for unit in inventory.units:
         try:
-            inventory.wanted(unit, need_secrets=False)
+            inventory.read_file(unit, need_secrets=False)
         except BadUnitFile as error:
             for line in str(error).splitlines():
                 found.setdefault(line, []).append(unit.name)
-    return [f"{_listed(names)}: {line}" for line, names in found.items()]
+    return [f"{_list_names(names)}: {line}" for line, names in found.items()]
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
     return ", ".join(names[:SHOWN_NAMES]) + more

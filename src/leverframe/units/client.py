@@ -1,6 +1,7 @@
-"""A polite client of one unit, whose stack is small: one request at a time, a few a second.
+"""A rate-limited client of one unit: one request at a time, a few per second.
 
-Only reads are repeated. A command is sent once: whoever sent it reads back what became of it.
+Real units have a small network stack. Only reads are repeated. A command is sent once; its caller
+reads the settings back to learn the outcome.
 """
 
 import asyncio
@@ -14,13 +15,13 @@ import httpx
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitClient, UnitError, UnitSilent, unit_client
 
-#: To a real unit.
+#: Time between two requests to a real unit.
 MAX_REQUESTS_PER_S = 4
-#: For one whole answer, however slowly it comes.
+#: Time limit for one whole answer, however slowly it arrives.
 ANSWER_S = 10.0
 #: The longest status file has a few kilobytes; all settings of Leverframe have some hundred.
 MAX_ANSWER_BYTES = 1024 * 1024
-#: Before a read is repeated: a unit that restarts is back after some seconds.
+#: Delay before a read is repeated: a restarting unit is back after some seconds.
 RETRY_WAITS_S = (0.5, 2.0, 5.0)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _BUSY = (429, 500, 502, 503, 504)
@@ -29,11 +30,11 @@ _MAX_LOCATION_LETTERS = 200
 
 
 class SignInNeeded(UnitError):
-    """The unit wants a login, or another one: one sentence."""
+    """The unit requires a login, or another login: one sentence."""
 
 
 class UnusableAnswer(UnitError):
-    """The unit answered, but not in a way that can be used: one sentence."""
+    """The unit sent an unusable answer: one sentence."""
 
 
 class UnitAnswer(NamedTuple):
@@ -47,7 +48,7 @@ class UnitAnswer(NamedTuple):
 
 
 class PacedClient:
-    """Asks one unit; `paced` is for Leverframe alone to be switched off."""
+    """Sends requests to one unit; `paced` may be off only for Leverframe."""
 
     def __init__(
         self,
@@ -60,10 +61,10 @@ class PacedClient:
         self.paced = paced
         self._client = client
         self._login = login
-        #: A login is shown only to a unit that asks for one.
+        #: The login is sent only to a unit that requires it.
         self._is_asked_for_login = False
         self._retry_waits_s = retry_waits_s
-        #: Requests that were not answered: the unit may have restarted since.
+        #: Requests without an answer: the unit may have restarted since.
         self.unanswered = 0
         self._turn = asyncio.Lock()
         self._earliest = 0.0
@@ -81,7 +82,7 @@ class PacedClient:
         self._login = login
 
     async def read(self, target: str) -> UnitAnswer:
-        """Ask for something; repeat it while the unit is silent or says that it is busy."""
+        """Send a read request; repeat it while the unit is silent or busy."""
         for wait_s in self._retry_waits_s:
             try:
                 answer = await self._send(target)
@@ -94,7 +95,7 @@ class PacedClient:
         return await self._send(target)
 
     async def command(self, target: str, body: bytes | None = None) -> UnitAnswer:
-        """Send a command, once; `UnitSilent` leaves open whether the unit carried it out."""
+        """Send a command once; `UnitSilent` does not say whether the unit carried it out."""
         return await self._send(target, body)
 
     async def _send(self, target: str, body: bytes | None = None) -> UnitAnswer:
@@ -110,24 +111,26 @@ class PacedClient:
         if answer.status == 401:
             raise SignInNeeded(self._why_no_sign_in())
         if answer.status in _REDIRECTS:
-            # Never followed: the login is for this unit alone.
+            # Redirects are never followed: the login is for this unit only.
             where = response.headers.get("location", "")[:_MAX_LOCATION_LETTERS]
             raise UnusableAnswer(
-                f"{self._client.unit} sends its clients to {where or 'another address'}; use that"
-                " address for the unit."
+                f"{self._client.unit} redirects its clients to {where or 'another address'}; use"
+                " that address for the unit."
             )
         return answer
 
     def _why_no_sign_in(self) -> str:
         if self._login is None:
-            return f"{self._client.unit} asks for a login; name an account with --user NAME."
-        return f"{self._client.unit} does not take the login of {self._login.name}."
+            return f"{self._client.unit} requires a login; add --user NAME."
+        return (
+            f"{self._client.unit} rejects the login of {self._login.name}; check name and password."
+        )
 
     async def _exchange(self, target: str, body: bytes | None) -> tuple[UnitAnswer, httpx.Response]:
         await self._wait_for_turn()
         headers = {"User-Agent": "leverframe", "Accept": "*/*", "Accept-Encoding": "identity"}
         if body is not None:
-            # As the maker's own client writes it.
+            # In the form of the maker's own client.
             headers["Content-Type"] = "application/x-www-form-urlencoded; charset=UTF-8"
         if self._login is not None and self._is_asked_for_login:
             headers["Authorization"] = self._login.header()
@@ -141,7 +144,7 @@ class PacedClient:
             raise
         if size > MAX_ANSWER_BYTES:
             raise UnusableAnswer(
-                f"{self._client.unit} answers with more than {MAX_ANSWER_BYTES} bytes."
+                f"{self._client.unit} answers with more than {MAX_ANSWER_BYTES:,} bytes."
             )
         kind = response.headers.get("content-type", "")
         return UnitAnswer(response.status_code, kind, read), response
@@ -166,7 +169,7 @@ def address_and_login(url: str) -> tuple[str, UnitLogin | None]:
 
 
 @asynccontextmanager
-async def paced_client(
+async def open_paced_client(
     address: str,
     login: UnitLogin | None = None,
     ca_file: str | None = None,

@@ -1,6 +1,6 @@
-"""What a unit does not show, completed by a unit file: accounts, passwords, mail, messages.
+"""Complete the settings that a unit does not show from a unit file: accounts, mail, messages.
 
-What the unit shows comes from the unit, since a file may be older than what it shows.
+Settings that the unit shows come from the unit, because a file may be older.
 """
 
 from pathlib import Path
@@ -15,26 +15,26 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.units.file_keys import key_of
 from leverframe.units.loading import load_unit_file
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.unit_file import taken_with
+from leverframe.units.unit_file import path_copied_with
 
 _ACCESS = "access."
 
 
 class ContradictedUnit(ErrorForPeople):
-    """A unit file has other accounts than the unit shows: one sentence."""
+    """A unit file has other accounts than the unit: one sentence."""
 
 
 class CompletedSettings(Struct, frozen=True):
-    """The settings of a unit with what a file added, and what there is to say of it."""
+    """The settings of a unit completed by a file, and remarks about them."""
 
     settings: Settings
-    #: Leaves that the file told.
+    #: Settings that come from the file.
     told: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = ()
 
 
 async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> CompletedSettings:
-    """Add what a unit file tells of the settings that could not be read from a unit."""
+    """Add settings from a unit file that could not be read from a unit."""
     file, lost = load_unit_file(path, profile=pulled.profile).for_version(pulled.profile)
     remarks = [f"{key_of(one.path)} of {path}: {one.reason}" for one in lost]
     wanted = file.over(settings)
@@ -43,18 +43,18 @@ async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> Comple
             continue
         if leaf.startswith(_ACCESS) and leaf.endswith(".name"):
             raise ContradictedUnit(
-                f"{path}: {key_of(leaf)} is not what the unit shows, so that its passwords may be"
-                " those of others; mend the file. Nothing was written."
+                f"{path}: {key_of(leaf)} differs from the unit, so its passwords may belong to"
+                " other accounts; correct the file. Nothing was written."
             )
-        remarks.append(f"{key_of(leaf)} is as the unit shows it, not as {path} tells.")
-        part = taken_with(leaf, settings, wanted)
+        remarks.append(f"{key_of(leaf)} is taken from the unit, not from {path}.")
+        part = path_copied_with(leaf, settings, wanted)
         wanted = with_value(wanted, part, value_at(settings, part))
     named = frozenset(leaf for leaf, _ in leaves(wanted) if file.names(leaf))
     return CompletedSettings(await hash_passwords(wanted), named, tuple(remarks))
 
 
 async def hash_passwords(settings: Settings) -> Settings:
-    """Store passwords of accounts as a controller does."""
+    """Hash the passwords of accounts as a controller does."""
     for path, value in leaves(settings):
         is_password = path.startswith(_ACCESS) and path.endswith(".password")
         if is_password and value and not value.startswith(HASH_PREFIX):

@@ -1,4 +1,4 @@
-"""`leverframe unit diff`: what differs between two units, by what it means."""
+"""`leverframe unit diff`: the differences between two units, by meaning."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from leverframe.exit_codes import DONE, NO, NOT_DONE
 from leverframe.plain_text import print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin, asked_login
+from leverframe.recording.replayer import UnitLogin, ask_login
 from leverframe.units.file_keys import branches_in, is_part_of
 from leverframe.units.inventory import Inventory, InventoryUnit, files_of_units, load_inventory
 from leverframe.units.loading import load_unit_file
@@ -27,12 +27,12 @@ from leverframe.units.unit_comparison import (
     ComparedUnit,
     NotComparable,
     UnitDifference,
-    compared,
+    compare_units,
 )
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.visits import print_failures, read_unit, visit_units
 
-#: So many parts that a side cannot tell are named, and the rest is counted.
+#: Number of unknown parts of a side that are named; the rest is counted.
 MAX_NAMED = 8
 
 
@@ -47,21 +47,21 @@ async def diff(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Print what differs; return whether anything does, as an exit code."""
+    """Print the differences; return whether there are any, as an exit status."""
     branches = branches_in(only)
     if is_inventory_file(first):
         inventory = load_inventory(Path(first))
-        units = inventory.selected(tuple(others), group)
-        wanted = _wanted_of(inventory, units, files, branches)
+        units = inventory.select(tuple(others), group)
+        wanted = _file_reader(inventory, units, files, branches)
         order = _InventoryOrder(units, wanted, Logins(user, inventory), ca_file)
         return await _diff_inventory(order, as_json=as_json, verbose=verbose)
     if len(others) != 1 or group is not None or files is not None:
         raise NotComparable(
-            "Name two sides, such as http://192.168.1.10 north.toml; or an inventory, whose units"
-            " are compared with their files."
+            "Name two sides, such as http://192.168.1.10 north.toml; or an inventory, whose"
+            " units are compared with their files."
         )
-    sides = await compared_sides(first, others[0], asked_login(user), ca_file, branches)
-    result = compared(*(restricted(side, branches) for side in sides))
+    sides = await read_sides(first, others[0], ask_login(user), ca_file, branches)
+    result = compare_units(*(restrict_side(side, branches) for side in sides))
     if as_json:
         print_json({"same": result.is_same, **asdict(result)})
     else:
@@ -79,34 +79,37 @@ class _InventoryOrder(NamedTuple):
     ca_file: str | None
 
 
-def _wanted_of(
+def _file_reader(
     inventory: Inventory,
     units: Sequence[InventoryUnit],
     folder: Path | None,
     branches: tuple[str, ...],
 ) -> Callable[[InventoryUnit, Profile], UnitFile]:
-    """Return what reads the file of a unit: the one that the inventory names, or in a folder."""
+    """Return the reader of a unit's file: the file in the inventory, or in a folder."""
     pulled = {} if folder is None else files_of_units(folder, units)
 
-    def wanted(unit: InventoryUnit, profile: Profile) -> UnitFile:
+    def read_file(unit: InventoryUnit, profile: Profile) -> UnitFile:
         if folder is not None:
             file: UnitFile | None = load_unit_file(
                 pulled[unit.name], profile=profile, need_secrets=False, only=branches
             )
         else:
-            file = inventory.wanted(unit, profile, need_secrets=False, only=branches)
+            file = inventory.read_file(unit, profile, need_secrets=False, only=branches)
         if file is None:
-            raise NotComparable("The inventory names no file for it; add one, or --files FOLDER.")
+            raise NotComparable(
+                "The inventory names no file for it; add a file to the inventory, or use --files"
+                " FOLDER."
+            )
         return file
 
-    return wanted
+    return read_file
 
 
 async def _diff_inventory(order: _InventoryOrder, *, as_json: bool, verbose: bool) -> int:
     async def compare(unit: InventoryUnit) -> UnitDifference:
         pulled = await read_unit(unit, order.logins.at(unit.address), order.ca_file)
         file = order.wanted(unit, pulled.profile)
-        return compared(side_of_pulled(unit.name, pulled), side_of_unit_file(file.file, file))
+        return compare_units(side_of_pulled(unit.name, pulled), side_of_unit_file(file.file, file))
 
     results, failed = await visit_units(order.units, compare)
     if as_json:
@@ -123,21 +126,21 @@ async def _diff_inventory(order: _InventoryOrder, *, as_json: bool, verbose: boo
     return DONE if all(one.is_same for one in results) else NO
 
 
-def restricted(side: ComparedUnit, branches: tuple[str, ...]) -> ComparedUnit:
-    """Return a side that speaks about these branches alone; all of them if none is named."""
+def restrict_side(side: ComparedUnit, branches: tuple[str, ...]) -> ComparedUnit:
+    """Return a side restricted to these branches; the whole side without branches."""
     if not branches:
         return side
     return replace(side, speaks=lambda path: is_part_of(path, branches) and side.speaks(path))
 
 
-async def compared_sides(
+async def read_sides(
     first: str,
     second: str,
     login: UnitLogin | None,
     ca_file: str | None,
     only: tuple[str, ...] = (),
 ) -> tuple[ComparedUnit, ComparedUnit]:
-    """Read both sides; a unit file without a version is taken as of that of the other side."""
+    """Read both sides; a unit file without a version gets the version of the other side."""
     sides = {
         named: await side_of(named, login, ca_file)
         for named in (first, second)
@@ -151,7 +154,7 @@ async def compared_sides(
 
 
 def lines_of(result: UnitDifference) -> Iterator[str]:
-    """Yield the lines that tell people what differs."""
+    """Yield the lines that describe the differences."""
     yield f"- {result.first}, {result.first_version}"
     yield f"+ {result.second}, {result.second_version}"
     yield from (str(one) for one in (*result.differences, *result.cannot_hold))
@@ -159,13 +162,13 @@ def lines_of(result: UnitDifference) -> Iterator[str]:
         named = ", ".join(unknown.keys[:MAX_NAMED])
         more = len(unknown.keys) - MAX_NAMED
         yield (
-            f"{unknown.side} cannot tell {named}"
+            f"{unknown.side} does not show {named}"
             f"{f' and {more} more' if more > 0 else ''}: {unknown.reason}"
         )
     count = len(result.differences) + len(result.cannot_hold)
-    known = " as far as both can tell" if result.cannot_tell else ""
-    yield f"{_counted(count)}." if count else f"The same{known}."
+    known = " as far as both show it" if result.cannot_tell else ""
+    yield f"{_count_differences(count)}." if count else f"The same{known}."
 
 
-def _counted(count: int) -> str:
+def _count_differences(count: int) -> str:
     return f"{count} {'difference' if count == 1 else 'differences'}"

@@ -1,7 +1,7 @@
-"""What a TOML document says about settings, by their paths; each mistake with its line.
+"""Read settings from a TOML document by their paths, with the line of each mistake.
 
-`${name}` in a text is replaced by a value (`$${` is a `${` that stays), and `{ env = "NAME" }` or
-`{ secret = "name" }` in place of a text by a secret that the file does not hold.
+`${name}` in a text is replaced by a value (`$${` is a literal `${`), and `{ env = "NAME" }` or `{
+secret = "name" }` by a secret that is not in the file.
 """
 
 import re
@@ -19,7 +19,7 @@ from leverframe.units.problems import FileLine, FileProblem, unknown
 from leverframe.units.rule_sentences import rule_from_sentence
 from leverframe.units.unit_file import WHOLE_LISTS, FileEntry
 
-#: The kinds of references to what a file must not hold.
+#: The kinds of references to secrets outside the file.
 REFERENCES = ("env", "secret")
 _PLACEHOLDER = re.compile(r"\$\$\{|\$\{([A-Za-z0-9_-]+)\}")
 
@@ -27,7 +27,7 @@ Value = str | int | float | bool
 
 
 class SecretReference(NamedTuple):
-    """Where a secret is found: an environment variable, or a name in the secrets file."""
+    """The place of a secret: an environment variable, or a name in the secrets file."""
 
     kind: str
     name: str
@@ -36,34 +36,34 @@ class SecretReference(NamedTuple):
     def why_missing(self) -> str:
         if self.kind == "env":
             return f"refers to the environment variable {self.name}, which is not set"
-        return f"refers to the secret {self.name!r}, which no secrets file holds"
+        return f"refers to the secret {self.name!r}, which is not in any secrets file"
 
 
-def reference_in(given: Any) -> SecretReference | None:
-    """Return the reference that a value is; None if it is none."""
-    if isinstance(given, dict) and len(given) == 1:
-        kind, name = next(iter(given.items()))
+def reference_in(value: Any) -> SecretReference | None:
+    """Return the reference that a value contains, or None."""
+    if isinstance(value, dict) and len(value) == 1:
+        kind, name = next(iter(value.items()))
         if kind in REFERENCES and isinstance(name, str) and name:
             return SecretReference(kind, name)
     return None
 
 
-def escaped(text: str) -> str:
-    """Write a text so that nothing in it is taken for a placeholder."""
+def escape_placeholders(text: str) -> str:
+    """Escape a text so that nothing in it is read as a placeholder."""
     return text.replace("${", "$${")
 
 
-def filled(given: Any, values: Mapping[str, Value]) -> Any:
+def fill_placeholders(value: Any, values: Mapping[str, Value]) -> Any:
     """Replace the placeholders in a value of a document; raise `BadEntry` for unknown ones."""
-    if isinstance(given, list):
-        return [filled(item, values) for item in given]
-    if not isinstance(given, str) or "${" not in given:
-        return given
-    alone = _PLACEHOLDER.fullmatch(given)
+    if isinstance(value, list):
+        return [fill_placeholders(item, values) for item in value]
+    if not isinstance(value, str) or "${" not in value:
+        return value
+    alone = _PLACEHOLDER.fullmatch(value)
     if alone and alone[1]:
         return _value(alone[1], values)
     return _PLACEHOLDER.sub(
-        lambda found: str(_value(found[1], values)) if found[1] else "${", given
+        lambda found: str(_value(found[1], values)) if found[1] else "${", value
     )
 
 
@@ -71,16 +71,16 @@ def _value(name: str, values: Mapping[str, Value]) -> Value:
     if name in values:
         return values[name]
     meant = nearest(name, values)
-    advice = f"did you mean ${{{meant}}}?" if meant else "give it as values or in the inventory"
+    advice = f"did you mean ${{{meant}}}?" if meant else "set it in `values` or in the inventory"
     raise BadEntry(f"uses ${{{name}}}, which has no value; {advice}")
 
 
-#: What a sentence leaves out.
+#: Settings that a sentence does not mention.
 _PLAIN_RULE = Rule()
 
 
 class DocumentReader:
-    """Takes the settings out of one document; the fields are the result."""
+    """Reads the settings of one document; the fields are the result."""
 
     def __init__(
         self,
@@ -92,11 +92,11 @@ class DocumentReader:
         self._line_at = line_at
         self._values = values
         self._secret = secret
-        #: Keys about the file, which an unknown key may stand for.
+        #: Keys about the file, for suggestions about unknown keys.
         self._own_keys = own_keys
         self.entries: dict[str, FileEntry] = {}
         self.lists: dict[str, FileLine] = {}
-        #: References to nothing, by the path of the setting.
+        #: Unresolved references, by the path of the setting.
         self.unresolved: dict[str, FileProblem] = {}
         self.problems: list[FileProblem] = []
 
@@ -108,7 +108,7 @@ class DocumentReader:
         for name, given in table.items():
             here = f"{path}.{name}" if path else name
             if here == "profile":
-                self._wrong((name,), "The version is written as hardware and software.")
+                self._wrong((name,), "Write hardware and software instead of version.")
                 continue
             if name not in fields:
                 key = ".".join(map(str, (*place, name)))
@@ -143,23 +143,24 @@ class DocumentReader:
             else:
                 self._wrong(inner, f"{key} must be a table, such as [{key}].")
 
-    def _sentence(self, path: str, given: str, place: TomlPath) -> None:
+    def _sentence(self, path: str, text: str, place: TomlPath) -> None:
         try:
-            rule = rule_from_sentence(filled(given, self._values))
+            rule = rule_from_sentence(fill_placeholders(text, self._values))
         except BadEntry as error:
             self._wrong(place, f"{key_of(path)} {error}.")
             return
         for name, value in asdict(rule).items():
-            # A sentence without an off delay does not say what one is that the unit does not show.
+            # A sentence without an off delay does not define the off delay that the unit hides.
             is_said = value != getattr(_PLAIN_RULE, name)
             self.entries[f"{path}.{name}"] = FileEntry(value, self._line_at(place), is_said)
 
-    def _leaf(self, path: str, given: Any, place: TomlPath) -> None:
-        reference, line = reference_in(given), self._line_at(place)
+    def _leaf(self, path: str, raw: Any, place: TomlPath) -> None:
+        reference, line = reference_in(raw), self._line_at(place)
         if reference is not None and not is_confidential(path):
             self._wrong(
                 place,
-                f"{key_of(path)} is no secret; write it here, or ${{name}} with a value for it.",
+                f"{key_of(path)} is not a secret; write its value here, or ${{name}} with a value"
+                " for it.",
             )
             return
         if reference is not None:
@@ -170,7 +171,7 @@ class DocumentReader:
             else:
                 self.entries[path] = FileEntry(found, line)
             return
-        if is_secret(path) and given != "":
+        if is_secret(path) and raw != "":
             self._wrong(
                 place,
                 f"{key_of(path)} is a secret, which does not stand in a unit file; write"
@@ -178,7 +179,7 @@ class DocumentReader:
             )
             return
         try:
-            value = value_from_file(path, filled(given, self._values))
+            value = value_from_file(path, fill_placeholders(raw, self._values))
         except BadEntry as error:
             self._wrong(place, f"{key_of(path)} {error}.")
             return

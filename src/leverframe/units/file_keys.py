@@ -1,9 +1,8 @@
-"""The keys of a unit file: the settings tree with labels for places, and values as people write.
+"""The keys of a unit file: the settings tree with labels for places, and readable values.
 
 A path of the tree (`outputs.0.return_time`) and a key of the file (`outputs.OUT0.return_time`)
-differ only in their places. A value differs where people have a better word for it than the tree:
-durations (`"1h30m"`), times of the day, weekdays, and what a rule switches to. Everything here goes
-both ways.
+differ only in their places. Values differ if a more readable form exists: durations (`"1h30m"`),
+times of the day, weekdays, and switch actions of rules. All conversions work in both directions.
 """
 
 import re
@@ -21,11 +20,11 @@ from leverframe.engine.tree import branch_of, is_same, pattern_of
 from leverframe.errors import ErrorForPeople
 
 
-def _counted(count: int, first: int = 1) -> tuple[str, ...]:
+def _numbers(count: int, first: int = 1) -> tuple[str, ...]:
     return tuple(str(number) for number in range(first, first + count))
 
 
-#: What the places of each list of branches are called; numbers as the pages count them.
+#: The labels for the places of each list of branches; numbers as on the pages.
 PLACES = {
     "outputs": labels.OUTPUTS,
     "pwm": labels.PWMS,
@@ -33,22 +32,22 @@ PLACES = {
     "digital_inputs": labels.DIGITAL_INPUTS,
     "differentials": labels.DIFFERENTIALS,
     "onewire": labels.ONEWIRE,
-    "onewire_extra": _counted(3),
+    "onewire_extra": _numbers(3),
     "gsm.sms": tuple(f"SMS{number}" for number in range(1, 5)),
-    "modbus_slots": _counted(3),
+    "modbus_slots": _numbers(3),
     "modbus_devices": tuple(f"custom{number}" for number in range(1, 6)),
-    "modbus_devices.*.readings": _counted(30),
+    "modbus_devices.*.readings": _numbers(30),
     "modbus_mapping": labels.MAPPED,
-    "modbus_writes": _counted(8),
+    "modbus_writes": _numbers(8),
     "power": labels.POWERS,
-    "rules": _counted(MAX_RULES),
+    "rules": _numbers(MAX_RULES),
     "event_variables": labels.EVENT_VARIABLES,
-    "oled.screens": _counted(4),
-    "schedule": _counted(SCHEDULE_ENTRIES),
-    "watchdog": _counted(6),
+    "oled.screens": _numbers(4),
+    "schedule": _numbers(SCHEDULE_ENTRIES),
+    "watchdog": _numbers(6),
     "http": tuple(f"HTTP{number}" for number in range(1, 5)),
-    "snmp.more_traps": _counted(3, first=2),
-    "access.users": _counted(CONTROL_USERS),
+    "snmp.more_traps": _numbers(3, first=2),
+    "access.users": _numbers(CONTROL_USERS),
 }
 
 DURATIONS = frozenset(
@@ -71,15 +70,15 @@ _KINDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a
 
 
 class BadBranch(ErrorForPeople):
-    """A branch that unit files do not have: which one, and all that they have."""
+    """Unknown branches of unit files, with all known ones."""
 
 
 class BadEntry(ErrorForPeople, ValueError):
-    """A value that does not fit its key: what is allowed, without the value."""
+    """A value that does not fit its key: the allowed values, without the value."""
 
 
 def key_of(path: str) -> str:
-    """Return the key in a unit file of a path of the tree."""
+    """Return the key in a unit file for a path of the tree."""
     steps, keys = path.split("."), list[str]()
     for index, step in enumerate(steps):
         places = PLACES.get(pattern_of(".".join(steps[:index])))
@@ -88,7 +87,7 @@ def key_of(path: str) -> str:
 
 
 def path_of(key: str) -> str | None:
-    """Return the path of a key, or of a table of keys; None if there is no such one."""
+    """Return the path of a key, or of a table of keys; None if there is none."""
     node: type[Node] | None = Settings
     is_list, path = False, ""
     for step in key.split("."):
@@ -109,7 +108,7 @@ def path_of(key: str) -> str | None:
 
 
 def branches_in(text: str | None) -> tuple[str, ...]:
-    """Return the branches of unit files in a list such as `outputs,rules`; refuse any other."""
+    """Return the branches of unit files in a list such as `outputs,rules`; reject unknown ones."""
     if text is None:
         return ()
     known = [name for name in Settings.__struct_fields__ if name != "profile"]
@@ -117,16 +116,16 @@ def branches_in(text: str | None) -> tuple[str, ...]:
     for branch in branches:
         if branch not in known:
             meant = nearest(branch, known)
-            advice = f"did you mean {meant}? " if meant else ""
+            advice = f" Did you mean {meant}?" if meant else ""
             raise BadBranch(
-                f"--only {branch[:40]!r}: {advice}Allowed are, separated by commas:"
+                f"--only: Unknown branch {branch[:40]!r}.{advice} Allowed, separated by commas:"
                 f" {', '.join(known)}."
             )
     return tuple(dict.fromkeys(branches))
 
 
 def is_part_of(path: str, parts: Iterable[str]) -> bool:
-    """Return whether a setting is one of the given, or stands in a branch that is given."""
+    """Return whether a setting is among the paths, or within one of them."""
     return any(path == part or path.startswith(f"{part}.") for part in parts)
 
 
@@ -147,24 +146,24 @@ def type_at(pattern: str) -> Any:
     return hint
 
 
-def value_from_file(path: str, given: Any) -> Any:
-    """Convert what a file says to the value of a setting; raise `BadEntry`."""
+def value_from_file(path: str, value: Any) -> Any:
+    """Convert a value of a file to the value of a setting; raise `BadEntry`."""
     pattern = pattern_of(path)
-    if pattern in DURATIONS and isinstance(given, str):
-        return _seconds(given, type_at(pattern))
-    if pattern in TIMES and isinstance(given, str):
-        return _time(given)
+    if pattern in DURATIONS and isinstance(value, str):
+        return _seconds(value, type_at(pattern))
+    if pattern in TIMES and isinstance(value, str):
+        return _time(value)
     if pattern in DAYS:
-        return _days(given)
-    if pattern in SWITCHED_TO and isinstance(given, str):
-        if given not in SWITCH_WORDS:
+        return _days(value)
+    if pattern in SWITCHED_TO and isinstance(value, str):
+        if value not in SWITCH_WORDS:
             raise BadEntry(f"must be one of {', '.join(SWITCH_WORDS)}")
-        return SWITCH_WORDS.index(given)
-    return _of_type(type_at(pattern), given)
+        return SWITCH_WORDS.index(value)
+    return _of_type(type_at(pattern), value)
 
 
 def value_for_file(path: str, value: Any) -> Any:
-    """Return the value of a setting as people write it."""
+    """Return the value of a setting as users write it."""
     pattern = pattern_of(path)
     written = value
     if pattern in DURATIONS:
@@ -188,7 +187,7 @@ def value_for_file(path: str, value: Any) -> Any:
 
 
 def kind_words(pattern: str) -> str:
-    """Return what kind of value a key takes."""
+    """Return the kind of value that a key accepts."""
     if pattern in DURATIONS:
         return 'a duration such as "90s" or "1h30m", or a number of seconds'
     if pattern in TIMES:
@@ -206,20 +205,20 @@ def kind_words(pattern: str) -> str:
     return _KINDS[hint]
 
 
-def _of_type(hint: Any, given: Any) -> Any:
-    if hint == str | None and isinstance(given, date):
-        return given.isoformat()
-    if hint is float and type(given) is int:
-        return float(given)
+def _of_type(hint: Any, value: Any) -> Any:
+    if hint == str | None and isinstance(value, date):
+        return value.isoformat()
+    if hint is float and type(value) is int:
+        return float(value)
     items = get_args(hint)
     if items and hint != str | None:
-        if not isinstance(given, list) or any(type(item) is not items[0] for item in given):
+        if not isinstance(value, list) or any(type(item) is not items[0] for item in value):
             raise BadEntry(f"must be a list, each item {_KINDS[items[0]]}")
-        return tuple(given)
+        return tuple(value)
     allowed = get_args(hint) or (hint,)
-    if type(given) not in allowed:
+    if type(value) not in allowed:
         raise BadEntry(f"must be {_KINDS[allowed[0]]}")
-    return given
+    return value
 
 
 def _seconds(text: str, hint: Any) -> float | int:
@@ -243,10 +242,10 @@ def _time(text: str) -> int:
     return int(_seconds(text, int))
 
 
-def _days(given: Any) -> tuple[str, ...]:
-    if given == "daily":
+def _days(value: Any) -> tuple[str, ...]:
+    if value == "daily":
         return WEEKDAYS
-    items = [given] if isinstance(given, str) else given
+    items = [value] if isinstance(value, str) else value
     if not isinstance(items, list):
         raise BadEntry(f"must be {kind_words('schedule.*.days')}")
     found: list[str] = []

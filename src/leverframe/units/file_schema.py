@@ -1,4 +1,4 @@
-"""The JSON Schema of unit files, for editors that complete and check TOML by one."""
+"""The JSON Schema of unit files, for editors that complete and check TOML with a schema."""
 
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Node, Settings
@@ -75,7 +75,7 @@ def _table(
 def _list(
     branch: type[Node], path: str, profile: Profile, shared: dict[str, JsonSchema]
 ) -> JsonSchema:
-    """Describe a list of tables; places that are alike share one description."""
+    """Describe a list of tables; equal places share one description."""
     labels = PLACES[pattern_of(path)]
     count = len(labels) if path in NEW_ENTRIES else _count(path, profile)
     places: dict[str, JsonSchema] = {}

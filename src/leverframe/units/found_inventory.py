@@ -1,7 +1,7 @@
-"""An inventory of the units that a search found, as a text that `unit check` accepts.
+"""An inventory of the units found by a search, as a text that `unit check` accepts.
 
-Every unit gets a name of its own and the group `all`, where the operator adds what they have in
-common. What answered without saying which unit it is stands behind them, commented out.
+Every unit gets a unique name and the group `all`, where the operator adds common keys. Devices that
+answered without an identity follow as comments.
 """
 
 import re
@@ -28,27 +28,27 @@ _OPENING = """\
 
 
 class CannotWriteInventory(ErrorForPeople):
-    """An inventory that would replace a file: one sentence."""
+    """An inventory that would overwrite a file: one sentence."""
 
 
 class FoundInventory(NamedTuple):
     text: str
-    #: Units in it.
+    #: Number of units in it.
     size: int
-    #: Sentences about names that were changed and units that were left out.
+    #: Remarks about changed names and omitted units.
     remarks: list[str]
 
 
 def refuse_present(path: Path | None) -> None:
-    """Refuse to replace a file, before units are asked for seconds."""
+    """Refuse to overwrite a file before units are queried for seconds."""
     if path is not None and path.exists():
         raise CannotWriteInventory(
-            f"{path} is there already; choose another name, or remove it first."
+            f"{path} already exists; choose another name, or remove it first."
         )
 
 
-def found_inventory(found: Sequence[FoundUnit]) -> FoundInventory:
-    """Return the inventory of found units; a MAC address stands there once."""
+def build_inventory(found: Sequence[FoundUnit]) -> FoundInventory:
+    """Return the inventory of found units; each MAC address appears once."""
     listed: dict[str, FoundUnit] = {}
     left_out: list[tuple[FoundUnit, str]] = []
     for unit in found:
@@ -57,7 +57,7 @@ def found_inventory(found: Sequence[FoundUnit]) -> FoundInventory:
         if not unit.mac or (unit.trouble and not unit.is_identified):
             left_out.append((unit, _why_unknown(unit)))
         elif unit.mac in listed:
-            left_out.append((unit, f"it has the MAC address of {listed[unit.mac].address}."))
+            left_out.append((unit, f"it has the same MAC address as {listed[unit.mac].address}."))
         else:
             listed[unit.mac] = unit
     units = list(listed.values())
@@ -72,7 +72,7 @@ def found_inventory(found: Sequence[FoundUnit]) -> FoundInventory:
         text,
         len(units),
         [
-            *_changed_names(units, names),
+            *_renamings(units, names),
             *(f"{unit.address} is left out of the inventory: {why}" for unit, why in left_out),
         ],
     )
@@ -81,7 +81,7 @@ def found_inventory(found: Sequence[FoundUnit]) -> FoundInventory:
 def _why_unknown(unit: FoundUnit) -> str:
     if unit.trouble:
         return unit.trouble
-    return "it asks for a login before it says who it is; add --user NAME."
+    return "it requires a login before it shows its identity; add --user NAME."
 
 
 def _table(unit: FoundUnit, name: str) -> Iterator[str]:
@@ -96,25 +96,25 @@ def _table(unit: FoundUnit, name: str) -> Iterator[str]:
     yield 'groups = ["all"]'
 
 
-def _changed_names(units: Sequence[FoundUnit], names: Sequence[str]) -> Iterator[str]:
-    """Yield which units share a name, and what the inventory calls them."""
+def _renamings(units: Sequence[FoundUnit], names: Sequence[str]) -> Iterator[str]:
+    """Yield the units that share a name, and their names in the inventory."""
     sharing: dict[str, list[str]] = {}
     for unit, name in zip(units, names, strict=True):
         base = plain_name(unit.name, unit.address).lower()
         sharing.setdefault(base, []).append(f"{unit.address} is {name}")
     for shared in sharing.values():
         if len(shared) > 1:
-            yield f"Units of one name are numbered in the inventory: {', '.join(shared)}."
+            yield f"Units with the same name are numbered in the inventory: {', '.join(shared)}."
 
 
 def same_names(found: Iterable[FoundUnit]) -> list[str]:
-    """Return a sentence for each name that several units have; one unit may answer twice."""
+    """Return a sentence for each name of several units; one unit may answer twice."""
     units: dict[str, dict[str, str]] = {}
     for unit in found:
         if unit.name:
             units.setdefault(unit.name, {}).setdefault(unit.mac or unit.address, unit.address)
     return [
-        f"{len(sharing)} units are called {name}: {', '.join(sharing.values())}."
+        f"{len(sharing)} units have the name {name}: {', '.join(sharing.values())}."
         for name, sharing in units.items()
         if len(sharing) > 1
     ]

@@ -1,7 +1,7 @@
-"""Units that make themselves known in the network: by the maker's UDP question, and by mDNS.
+"""Units that announce themselves in the network: by the maker's UDP request, and by mDNS.
 
-Only the question is sent, never the bytes that start a bootloader. What comes back is text of
-strangers: an answer that is none is left out.
+Only the request is sent, never the bytes that start a bootloader. Answers come from strangers:
+invalid answers are ignored.
 """
 
 import asyncio
@@ -19,23 +19,23 @@ from leverframe.units.mac_addresses import normal_mac
 if TYPE_CHECKING:
     from zeroconf import ServiceInfo
 
-#: Every IPv4 network that this machine is in.
+#: Broadcast addresses of every IPv4 network of this machine.
 EVERYBODY = "255.255.255.255"
-#: Real units answer within a tenth of a second; a question may get lost.
+#: Real units answer within a tenth of a second; a request may get lost.
 LISTEN_S = 3.0
 ASKED_TIMES = 2
 _MAX_ANSWER_BYTES = 512
 _MAX_UNITS = 1024
 _MAX_LETTERS = 64
-#: A name without an answer behind it takes all of its time, and a stranger may announce many.
+#: A name without an answer uses its whole time limit, and a stranger may announce many.
 _RESOLVE_MS, _RESOLVED_AT_A_TIME = 1000, 64
-#: Controllers of this program alone; `_http._tcp` would be every printer.
+#: Only controllers of this program; `_http._tcp` would include every printer.
 _SERVICE = TYPES[1]
 _USUAL_PORT = 80
 
 
 class HeardUnit(NamedTuple):
-    """What a unit says of itself to everybody."""
+    """The public identity of a unit."""
 
     address: str
     name: str
@@ -44,10 +44,10 @@ class HeardUnit(NamedTuple):
     software: str
 
 
-async def ask_everybody(
+async def broadcast_request(
     targets: Sequence[str] = (EVERYBODY,), port: int = PORT, listen_s: float = LISTEN_S
 ) -> list[HeardUnit]:
-    """Send the question to broadcast addresses; return who answers in time."""
+    """Send the request to broadcast addresses; return the units that answer in time."""
     heard: dict[str, HeardUnit] = {}
     with _asking_socket(port) as asking:
         loop = asyncio.get_running_loop()
@@ -55,7 +55,7 @@ async def ask_everybody(
             async with asyncio.timeout(listen_s):
                 for _ in range(ASKED_TIMES):
                     for target in targets:
-                        # A machine without a network has nobody to ask.
+                        # A machine without a network has no one to ask.
                         with suppress(OSError):
                             await loop.sock_sendto(asking, QUESTION, (target, port))
                 while len(heard) < _MAX_UNITS:
@@ -67,7 +67,7 @@ async def ask_everybody(
 
 
 def _asking_socket(port: int) -> socket.socket:
-    """Return a socket at the port that units expect a client to have, or at any other."""
+    """Return a socket at the port that units expect of a client, or at any other port."""
     asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     asking.setblocking(False)
     asking.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -80,7 +80,7 @@ def _asking_socket(port: int) -> socket.socket:
 
 
 def _from_answer(data: bytes, source: str) -> HeardUnit | None:
-    """Return the unit of an answer: name, MAC address, software and hardware, a line each."""
+    """Parse the answer of a unit: name, MAC address, software and hardware, a line each."""
     lines = data.decode("utf-8", "replace").split("\r\n")
     if len(lines) < 4:
         return None
@@ -103,7 +103,7 @@ async def hear_announced(
 
     names: dict[str, None] = {}
 
-    def changed(zeroconf: Zeroconf, service_type: str, name: str, state_change: object) -> None:
+    def on_change(zeroconf: Zeroconf, service_type: str, name: str, state_change: object) -> None:
         if len(names) < _MAX_UNITS:
             names[name] = None
 
@@ -114,16 +114,16 @@ async def hear_announced(
             else AsyncZeroconf(ip_version=IPVersion.V4Only)
         )
     except OSError:
-        # A network without multicast announces nobody.
+        # A network without multicast announces no controllers.
         return []
     try:
-        browser = AsyncServiceBrowser(opened.zeroconf, [_SERVICE], handlers=[changed])
+        browser = AsyncServiceBrowser(opened.zeroconf, [_SERVICE], handlers=[on_change])
         await asyncio.sleep(listen_s)
         await browser.async_cancel()
         turns = asyncio.Semaphore(_RESOLVED_AT_A_TIME)
 
         async def resolve(name: str) -> list[HeardUnit]:
-            # The library refuses names that no honest controller announces.
+            # The library rejects names that no honest controller announces.
             with suppress(BadTypeInNameException):
                 info = AsyncServiceInfo(_SERVICE, name)
                 async with turns:

@@ -1,4 +1,4 @@
-"""An inventory of units: where they are, who may sign in, which files say what they should be.
+"""An inventory of units: their addresses, their logins, and the files with their settings.
 
     secrets = "secrets.toml"
 
@@ -13,8 +13,8 @@
     mac = "D8:80:39:12:34:56"
     values = { zone = "north" }
 
-A unit has what its groups say, the later ones over the earlier, and its own keys over those. The
-table `[watch]` is read by `watch_table.py`.
+A unit inherits the keys of its groups; later groups override earlier ones, and its own keys
+override both. `watch_table.py` reads the table `[watch]`.
 """
 
 import os
@@ -36,7 +36,7 @@ from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.watch_table import WatchTable, read_watch_table
 
-#: Letters of a name that is a file, and names in a line; the remaining ones are counted.
+#: Maximum length of a name, which is also a file name, and of names in a line.
 _MAX_LETTERS, MAX_NAMES = 64, 6
 _SHARED: dict[str, tuple[type, str]] = {
     "file": (str, 'the name of a unit file such as "north.toml"'),
@@ -59,19 +59,19 @@ _TOP: dict[str, tuple[type, str]] = {
 
 
 class InventoryUnit(Struct, frozen=True):
-    """One unit of an inventory, with what its groups say."""
+    """One unit of an inventory, with the keys of its groups."""
 
     name: str
     address: str
     groups: tuple[str, ...] = ()
-    #: The unit file that says what it should be.
+    #: The unit file with its wanted settings.
     file: Path | None = None
-    #: Capital letters and colons; empty where it is not told.
+    #: In capital letters with colons; empty if unknown.
     mac: str = ""
     user: str | None = None
     password: str | None = None
     values: Mapping[str, Value] = {}
-    #: Where the inventory names it.
+    #: Its place in the inventory.
     line: FileLine = FileLine("", 1)
 
 
@@ -83,10 +83,8 @@ class Inventory(Struct, frozen=True):
     secrets: KnownSecrets
     watch: WatchTable = WatchTable()
 
-    def selected(
-        self, names: tuple[str, ...] = (), group: str | None = None
-    ) -> list[InventoryUnit]:
-        """Return the units of these names or addresses, all if none is given, of one group."""
+    def select(self, names: tuple[str, ...] = (), group: str | None = None) -> list[InventoryUnit]:
+        """Return the units with these names or addresses, by default all, of one group."""
         known = {unit.name: unit for unit in self.units}
         known |= {unit.address: unit for unit in self.units}
         for name in names:
@@ -99,7 +97,7 @@ class Inventory(Struct, frozen=True):
         chosen = [known[name] for name in names] if names else list(self.units)
         return [unit for unit in chosen if group is None or group in unit.groups]
 
-    def wanted(
+    def read_file(
         self,
         unit: InventoryUnit,
         profile: Profile | None = None,
@@ -107,7 +105,7 @@ class Inventory(Struct, frozen=True):
         need_secrets: bool = True,
         only: Collection[str] = (),
     ) -> UnitFile | None:
-        """Read the unit file of a unit that is of a version; None if it has none."""
+        """Read the unit file of a unit for a version; None if it has none."""
         if unit.file is None:
             return None
         return load_unit_file(
@@ -134,7 +132,7 @@ def load_inventory(path: Path, *, need_secrets: bool = True) -> Inventory:
 
 
 def is_inventory(document: Mapping[str, Any]) -> bool:
-    """Return whether a document is an inventory and no unit file."""
+    """Return whether a document is an inventory and not a unit file."""
     return isinstance(document.get("units"), dict)
 
 
@@ -149,7 +147,7 @@ class _Reading:
         self.problems: list[FileProblem] = []
 
     def inventory(self, document: dict[str, Any]) -> Inventory:
-        top = self.checked(document, _TOP, ())
+        top = self.check_table(document, _TOP, ())
         if "secrets" in top:
             try:
                 self._secrets.add_file(self._path.parent / top["secrets"])
@@ -164,15 +162,15 @@ class _Reading:
         return Inventory(self._path, units, self._secrets, watch)
 
     def _tables(
-        self, given: dict[str, Any], keys: dict[str, tuple[type, str]], part: str
+        self, tables: dict[str, Any], keys: dict[str, tuple[type, str]], part: str
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        for name, table in given.items():
+        for name, table in tables.items():
             if isinstance(table, dict):
-                yield name, self.checked(table, keys, (part, name))
+                yield name, self.check_table(table, keys, (part, name))
             else:
                 self.wrong((part, name), f"{part}.{name} must be a table: [{part}.{name}].")
 
-    def checked(
+    def check_table(
         self, table: dict[str, Any], keys: dict[str, tuple[type, str]], place: TomlPath
     ) -> dict[str, Any]:
         sound = {}
@@ -219,50 +217,54 @@ class _Reading:
             line=self._line_at(place),
         )
 
-    def _address(self, given: str | None, name: str, place: TomlPath) -> str:
-        if given is None:
-            # One of the wrong type has been reported already.
+    def _address(self, address: str | None, name: str, place: TomlPath) -> str:
+        if address is None:
+            # A value of the wrong type was already reported.
             if not any(problem.key == f"units.{name}.address" for problem in self.problems):
-                self.wrong(place, f"units.{name} lacks address, such as http://192.168.1.10.")
+                self.wrong(
+                    place, f"units.{name} has no address; add one such as http://192.168.1.10."
+                )
             return ""
         try:
-            parts = urlsplit(given)
+            parts = urlsplit(address)
             is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-            is_usable = is_usable and parts.username is None and given.isprintable()
-            is_usable = is_usable and " " not in given
+            is_usable = is_usable and parts.username is None and address.isprintable()
+            is_usable = is_usable and " " not in address
             is_usable = is_usable and f"{parts.path.strip('/')}{parts.query}{parts.fragment}" == ""
         except ValueError:
             is_usable = False
         if not is_usable:
-            # An address may hold a password, which is not repeated.
+            # An address may contain a password, which is not repeated.
             self.wrong(
                 (*place, "address"),
-                f"units.{name}.address is not an address of a unit; write it like"
-                " http://192.168.1.10, without a name, a password or a path.",
+                f"units.{name}.address is not the address of a unit; write it like"
+                " http://192.168.1.10, without user, password or path.",
             )
-        return given.rstrip("/")
+        return address.rstrip("/")
 
-    def _mac(self, given: str | None, name: str, place: TomlPath) -> str:
-        if given is None:
+    def _mac(self, text: str | None, name: str, place: TomlPath) -> str:
+        if text is None:
             return ""
-        mac = normal_mac(given)
+        mac = normal_mac(text)
         if mac is None:
             self.wrong(place, f"units.{name}.mac must be six bytes such as D8:80:39:12:34:56.")
         return mac or ""
 
     def secret(self, reference: SecretReference, place: TomlPath) -> str | None:
-        return self._found(reference, ".".join(map(str, place)), place)
+        return self._find_secret(reference, ".".join(map(str, place)), place)
 
-    def _found(self, reference: SecretReference, key: str, place: TomlPath) -> str | None:
+    def _find_secret(self, reference: SecretReference, key: str, place: TomlPath) -> str | None:
         found = self._secrets.find(reference)
         if found is None and self._need_secrets:
             self.wrong(place, f"{key} {reference.why_missing}.")
         return found
 
-    def _password(self, given: dict[str, str] | None, name: str, place: TomlPath) -> str | None:
-        reference = reference_in(given)
+    def _password(self, table: dict[str, str] | None, name: str, place: TomlPath) -> str | None:
+        reference = reference_in(table)
         return (
-            None if reference is None else self._found(reference, f"units.{name}.password", place)
+            None
+            if reference is None
+            else self._find_secret(reference, f"units.{name}.password", place)
         )
 
     def _note_duplicates(self, units: tuple[InventoryUnit, ...], field: str) -> None:
@@ -273,8 +275,8 @@ class _Reading:
             if value and other is not unit:
                 self.wrong(
                     ("units", unit.name, field),
-                    f"units.{unit.name} has the {field} of units.{other.name}, {value}; each unit"
-                    " has its own.",
+                    f"units.{unit.name} has the same {field} as units.{other.name}, {value}; it"
+                    " must be unique.",
                 )
 
     def wrong(self, place: TomlPath, sentence: str) -> None:
@@ -286,7 +288,7 @@ class _Reading:
 
 
 def plain_name(text: str, address: str) -> str:
-    """Return a name of letters, digits, `-` and `_` alone; of a nameless unit, by its address."""
+    """Return a name of only letters, digits, `-` and `_`; for a nameless unit, from its address."""
     words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in text).split()
     if words:
         return "-".join(words)[:_MAX_LETTERS]
@@ -295,7 +297,7 @@ def plain_name(text: str, address: str) -> str:
 
 
 def distinct_names(names: Iterable[str]) -> list[str]:
-    """Add numbers to names that come again, also where only capitals differ, as in some folders."""
+    """Append numbers to repeated names, ignoring case like some file systems."""
     found: dict[str, str] = {}
     for name in names:
         number, distinct = 1, name
@@ -317,7 +319,7 @@ def count_units(count: int) -> str:
 
 
 def name_units(names: Collection[str]) -> str:
-    """Name units in one line; of many the first ones."""
+    """List units in one line; of many only the first."""
     if len(names) <= MAX_NAMES:
         return ", ".join(names)
     shown = [*names][: MAX_NAMES - 1]

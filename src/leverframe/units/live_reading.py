@@ -1,7 +1,7 @@
-"""One look at what a unit measures and how its outputs stand.
+"""Poll the readings and states of a unit once.
 
-A real unit tells it in two status files, Leverframe in `/api/state`. Nothing is guessed: a value
-that is told in a way it cannot be has no value here, but a reason.
+A real unit shows them in two status files, Leverframe in `/api/state`. Nothing is guessed: an
+impossible value is reported with its reason instead of a value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,48 +25,48 @@ from leverframe.units.unit_findings import UnitFinding, findings_in
 ALL, PERIODIC, STATE = "/json/all.json", "/json/status_per.json", "/api/state"
 _KNOWN = (*LABELS, *DUTIES)
 _MAX_TEXT = 64
-#: What a unit says that has no such path.
+#: The answer of a unit that does not have this path.
 _NOT_THERE = (400, 403, 404, 405, 501)
 
 
 class LoginRefused(SignInNeeded):
-    """The unit knows the login, or too many wrong ones, and answers nothing: one sentence."""
+    """The unit rejects the login, or too many wrong logins: one sentence."""
 
 
 class LiveReading(NamedTuple):
     mac: str
-    #: Empty where the unit does not tell it.
+    #: Empty if the unit does not show it.
     name: str
     #: As the unit writes them.
     hardware: str
     software: str
-    #: The known version that its files are read as.
+    #: The known version as which its files are read.
     profile: Profile
-    #: None is a sensor that is not there.
+    #: None for a missing sensor.
     values: Mapping[str, Value]
-    #: Label -> why what the unit tells is no value.
+    #: Label -> why the unit's value is not usable.
     unreadable: Mapping[str, str]
     uptime_s: float
-    #: Its time is moved by hand: a twin.
+    #: Whether it has virtual time: a twin.
     is_virtual: bool = False
-    #: What Leverframe finds wrong with itself, worst first; None from a real unit.
+    #: Problems that Leverframe reports about itself, worst first; None from a real unit.
     findings: Sequence[UnitFinding] | None = None
 
 
 class LiveReader:
-    """Looks at one unit again and again; what it is asked for is learned by the first look."""
+    """Polls one unit repeatedly; the first poll finds out which files it has."""
 
     def __init__(self, client: PacedClient) -> None:
         self._client = client
-        #: Whether it tells its state as controllers of this program do; None is not known.
+        #: Whether it has the state of controllers of this program; None if unknown.
         self._tells_state: bool | None = None
 
     async def look(self) -> LiveReading:
-        """Look at it once; raise an error for people where it does not answer as a unit does."""
+        """Poll it once; raise an error for people if it does not answer like a unit."""
         try:
             return await self._look()
         except BaseException:
-            # Another unit may answer there the next time.
+            # Another unit may answer there next time.
             self._tells_state = None
             raise
 
@@ -74,10 +74,10 @@ class LiveReader:
         found = await self._object(ALL)
         mac = normal_mac(str(found.get("mac", "")))
         if mac is None:
-            raise UnusableAnswer(f"{ALL} has no MAC address; what answers there is not a unit.")
+            raise UnusableAnswer(f"{ALL} contains no MAC address; the device there is not a unit.")
         hardware, software = short_text(found.get("hw")), short_text(found.get("sw"))
         name = short_text(found.get("sname"))
-        profile = known_profile(hardware, software)
+        profile = find_profile(hardware, software)
         reading = LiveReading(mac, name, hardware, software, profile, {}, {}, 0.0)
         if self._tells_state is not False:
             state = await self._state()
@@ -90,11 +90,11 @@ class LiveReader:
     async def _object(self, path: str) -> dict[str, Any]:
         answer = await self._client.read(path)
         if self._client.login is not None and answer.status == 403:
-            raise LoginRefused(f"It does not let this login read {path}; use another account.")
+            raise LoginRefused(f"This login may not read {path}; use another account.")
         if self._client.login is not None and answer.status == 429:
             raise LoginRefused(
-                "It accepts no login for now, because too many wrong passwords came from this"
-                " machine."
+                "It accepts no login at present, because this machine sent too many wrong"
+                " passwords."
             )
         return _object(answer, path)
 
@@ -106,8 +106,8 @@ class LiveReader:
         return state if isinstance(state.get("profile"), dict) else None
 
 
-def known_profile(hardware: str, software: str) -> Profile:
-    """Return the known version that a unit is read as; raise where it tells none at all."""
+def find_profile(hardware: str, software: str) -> Profile:
+    """Return the known version as which a unit is read; raise if it shows none."""
     try:
         version(software)
         return Profile(hardware, software)
@@ -120,7 +120,7 @@ def known_profile(hardware: str, software: str) -> Profile:
 
 def _object(answer: UnitAnswer, path: str) -> dict[str, Any]:
     if not answer.is_ok:
-        raise UnusableAnswer(f"The answer to {path} has the status {answer.status}.")
+        raise UnusableAnswer(f"It answered {path} with status {answer.status}.")
     try:
         return keys_in(ALL, answer.body)
     except NotReadable as error:
@@ -128,7 +128,7 @@ def _object(answer: UnitAnswer, path: str) -> dict[str, Any]:
 
 
 def short_text(text: Any) -> str:
-    """Return the beginning of a text of a unit, as it can be shown."""
+    """Return the printable beginning of a text of a unit."""
     return printable(str(text or "")[:_MAX_TEXT])
 
 
@@ -141,7 +141,7 @@ def _from_files(reading: LiveReading, file: Mapping[str, Any]) -> LiveReading:
                 found[label] = value
     uptime = parse_uptime(file)
     if isinstance(uptime, Unreadable):
-        raise UnusableAnswer(f"{PERIODIC} has no usable uptime: {uptime.why}.")
+        raise UnusableAnswer(f"{PERIODIC} contains no usable uptime: {uptime.why}.")
     return reading._replace(
         values={
             label: value for label, value in found.items() if not isinstance(value, Unreadable)
@@ -162,13 +162,13 @@ def _from_state(reading: LiveReading, state: Mapping[str, Any]) -> LiveReading:
         elif _is_value(label, state[label]):
             values[label] = state[label]
         else:
-            unreadable[label] = f"is {str(state[label])[:40]!r}, which is no value of it"
+            unreadable[label] = f"is {str(state[label])[:40]!r}, which is not a value of it"
     findings, why = findings_in(state)
     if why:
         unreadable["its list of findings"] = why
     uptime = state.get("uptime")
     if uptime is None or not _is_number(uptime):
-        raise UnusableAnswer(f"{STATE} has no uptime.")
+        raise UnusableAnswer(f"{STATE} contains no uptime.")
     return reading._replace(
         values=values,
         unreadable=unreadable,

@@ -1,4 +1,4 @@
-"""Reading of unit files: the file, what it includes, the values and the secrets that it refers to.
+"""Read unit files: the file, its includes, its values and its secrets.
 
 hardware = "3.9"                  # the version it is for; without it, that of the unit
 software = "1.75"
@@ -25,10 +25,10 @@ from leverframe.units.problems import BadUnitFile, FileLine, FileProblem
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import Entries, FileEntry, UnitFile, unit_file_of
 
-#: Keys that are about the file, with what they must be.
+#: Keys about the file, with their allowed values.
 OWN_KEYS: dict[str, tuple[type, str]] = {
-    "hardware": (str, 'a text such as "3.9"'),
-    "software": (str, 'a text such as "1.75"'),
+    "hardware": (str, 'a string such as "3.9"'),
+    "software": (str, 'a string such as "1.75"'),
     "include": (list, 'a list of files such as ["common.toml"]'),
     "secrets": (str, 'the name of a file such as "secrets.toml"'),
     "values": (dict, 'a table such as { zone = "north" }'),
@@ -82,18 +82,18 @@ def load_unit_file(
     problems += (one for one in unfit if counts(one.key))
     if problems:
         raise BadUnitFile(sorted(problems, key=lambda one: one.line))
-    return file.restricted(only)
+    return file.restrict(only)
 
 
 class _Loading:
-    """Gathers the documents, the included ones first, and then reads them in that order."""
+    """Collects the documents, includes first, and then reads them in this order."""
 
     def __init__(self, values: Mapping[str, Value], secrets: KnownSecrets) -> None:
         self._outer_values = values
         self._secrets = secrets
         self._values: dict[str, Value] = {}
         self._documents: list[tuple[dict[str, Any], Callable[[TomlPath], FileLine]]] = []
-        #: What the files say about themselves; the outermost wins.
+        #: Keys about the files; the outermost file takes precedence.
         self.own: dict[str, Any] = {}
         self.own_lines: dict[str, FileLine] = {}
         self.entries: dict[str, FileEntry] = {}
@@ -117,7 +117,14 @@ class _Loading:
             included = path.parent / str(name)
             resolved = included.resolve()
             if resolved in (path.resolve(), *above):
-                self._wrong(line, "include", f"{name} includes itself in the end; leave it out.")
+                self._wrong(
+                    line,
+                    "include",
+                    (
+                        f"{name} includes itself, directly or through another file; remove this"
+                        " include."
+                    ),
+                )
             elif len(self._documents) >= MAX_INCLUDES:
                 self._wrong(line, "include", f"More than {MAX_INCLUDES} files are included.")
             else:
@@ -147,7 +154,7 @@ class _Loading:
         for key in self.own.get("unread", ()):
             path = path_of(str(key))
             if path is None:
-                self._wrong(self.own_lines["unread"], "unread", f"unread: {key} is no key.")
+                self._wrong(self.own_lines["unread"], "unread", f"unread: unknown key {key}.")
             else:
                 paths.append(path)
         return paths
@@ -185,9 +192,9 @@ class _Loading:
         self.problems.append(FileProblem(line, key, sentence))
 
 
-def holds_plain(given: Any) -> bool:
-    """Return whether a list or table holds nothing but texts, numbers and flags."""
-    items = given.values() if isinstance(given, dict) else given if isinstance(given, list) else ()
+def holds_plain(value: Any) -> bool:
+    """Return whether a list or table contains only texts, numbers and flags."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return all(isinstance(item, str | int | float | bool) for item in items)
 
 

@@ -1,4 +1,4 @@
-"""MAC addresses of units: one way of writing them, doubles, and the check for the expected one."""
+"""MAC addresses of units: normal form, duplicates, and the check for the expected address."""
 
 import re
 from collections import defaultdict
@@ -10,7 +10,7 @@ _MAC = re.compile(r"[0-9A-F]{2}(?:[:-][0-9A-F]{2}){5}", re.ASCII)
 
 
 class AnotherUnit(UnitError):
-    """What answers at an address is not the expected unit: one sentence."""
+    """The device at an address is not the expected unit: one sentence."""
 
 
 def normal_mac(text: str) -> str | None:
@@ -19,8 +19,8 @@ def normal_mac(text: str) -> str | None:
     return written.replace("-", ":") if _MAC.fullmatch(written) else None
 
 
-def shared_macs(units: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the MAC addresses that several units tell, each with the names of those units."""
+def find_shared_macs(units: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the MAC addresses that several units show, each with the names of those units."""
     names: defaultdict[str, list[str]] = defaultdict(list)
     for name, mac in units:
         if mac and name not in names[mac]:
@@ -29,14 +29,14 @@ def shared_macs(units: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def refuse_another_unit(address: str, found: str, expected: str) -> None:
-    """Raise `AnotherUnit` where a unit shows another MAC address than the expected one, or none."""
+    """Raise `AnotherUnit` if a unit shows another MAC address than expected, or none."""
     mac = normal_mac(found)
     if not expected or mac == expected:
         return
     if mac is None:
         raise AnotherUnit(
-            f"What answers at {address} shows no MAC address; the unit there has {expected}."
+            f"The device at {address} shows no MAC address; the expected unit has {expected}."
         )
     raise AnotherUnit(
-        f"Another unit answers at {address}: it has the MAC address {mac}, not {expected}."
+        f"Another unit answers at {address}: its MAC address is {mac}, not {expected}."
     )

@@ -1,7 +1,7 @@
-"""Addresses of units as people name them: one, a range of IPv4 addresses, or a network.
+"""Addresses of units as users write them: single addresses, ranges, or networks.
 
-Nothing but what is named is ever asked, so a list has a limit, and a mistake in one name refuses
-the whole of it.
+Only named addresses are ever queried, so a list has a limit, and one mistake rejects the whole
+list.
 """
 
 import re
@@ -14,36 +14,41 @@ from leverframe.recording.unit_client import BadAddress, unit_at
 MAX_ADDRESSES = 1024
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)(:[0-9]+)?", re.ASCII)
 _LAST_NUMBER = re.compile(r"http://((?:[0-9]+\.){3})([0-9]+)(:[0-9]+)?", re.ASCII)
-#: Ranges in a line; the others are counted.
+#: Ranges in a line; the remaining ones are counted.
 MAX_SHOWN = 10
 _NETWORK = re.compile(r"([0-9.]+/[0-9]+)", re.ASCII)
 
 
+#: A host of only digits and dots is never a name.
+_NUMBERS = re.compile(r"[0-9.]+", re.ASCII)
+
+
 class BadAddressList(ErrorForPeople):
-    """Addresses that cannot be asked: which one, and how to write it."""
+    """An unusable address, with advice on how to write it."""
 
 
 def addresses_from_names(names: Iterable[str]) -> list[str]:
-    """Return the addresses like http://192.168.1.10 that are named, each once, in order."""
+    """Return the named addresses like http://192.168.1.10, each once, in order."""
     found: dict[str, None] = {}
     for name in names:
-        for address in _named(name):
+        for address in _expand_name(name):
             found[address] = None
             if len(found) > MAX_ADDRESSES:
                 raise BadAddressList(
-                    f"More than {MAX_ADDRESSES} addresses are named; ask for fewer at a time."
+                    f"More than {MAX_ADDRESSES:,} addresses were named; search fewer addresses at"
+                    " a time."
                 )
     return list(found)
 
 
 def single_addresses(names: Iterable[str]) -> list[str]:
-    """Return the addresses that are named themselves, not by a range or a network."""
+    """Return the single addresses, without ranges and networks."""
     single = [name for name in names if not (_RANGE.fullmatch(name) or _NETWORK.fullmatch(name))]
     return addresses_from_names(single)
 
 
 def shorten_addresses(addresses: Iterable[str]) -> str:
-    """Write addresses in one line: those in a row as a range, like 192.168.1.12-17."""
+    """Write addresses in one line; consecutive ones as a range, like 192.168.1.12-17."""
     rows: list[tuple[str, list[int], str]] = []
     for address in addresses:
         found = _LAST_NUMBER.fullmatch(address)
@@ -65,7 +70,7 @@ def shorten_addresses(addresses: Iterable[str]) -> str:
     return ", ".join([*shown, *more])
 
 
-def _named(name: str) -> Iterator[str]:
+def _expand_name(name: str) -> Iterator[str]:
     try:
         if found := _RANGE.fullmatch(name):
             yield from _of_range(found[1], found[2], found[3] or "")
@@ -74,27 +79,28 @@ def _named(name: str) -> Iterator[str]:
             yield from (f"http://{host}" for host in network.hosts())
         else:
             address = name if "://" in name else f"http://{name}"
-            unit_at(address)
+            host = unit_at(address).host
+            if _NUMBERS.fullmatch(host):
+                IPv4Address(host)
             yield address.rstrip("/")
     except (AddressValueError, NetmaskValueError, ValueError, BadAddress):
-        # Without what may be a password.
+        # Without the part that may be a password.
         shown = name.rpartition("@")[2][:60]
         raise BadAddressList(
-            f"{shown!r} names no unit; write an address like 192.168.1.10 or"
-            " http://192.168.1.10:8080, a range like 192.168.1.10-40, or a network like"
-            " 192.168.1.0/27."
+            f"{shown!r} is not an address; write 192.168.1.10 or http://192.168.1.10:8080, a"
+            " range like 192.168.1.10-40, or a network like 192.168.1.0/27."
         ) from None
 
 
 def _of_range(first: str, last: str, port: str) -> Iterator[str]:
-    """Return the addresses from the first to the last, which may be its last number alone."""
+    """Return the addresses from the first to the last, which may be only its last number."""
     begin = IPv4Address(first)
     if "." not in last:
         last = f"{first.rpartition('.')[0]}.{last}"
     end = IPv4Address(last)
     if end < begin:
         raise ValueError(last)
-    # One more than is allowed is enough to tell that it is too much.
+    # One more than allowed is enough to detect the excess.
     count = min(int(end) - int(begin), MAX_ADDRESSES)
     for number in range(count + 1):
         yield f"http://{begin + number}{port}"

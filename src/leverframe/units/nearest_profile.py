@@ -1,4 +1,4 @@
-"""The known version that a unit is taken as, whatever it writes about itself."""
+"""The known version as which a unit is read, from the version that it shows."""
 
 import re
 from typing import NamedTuple
@@ -6,18 +6,18 @@ from typing import NamedTuple
 from leverframe.profile import HARDWARE, Profile, newest_software, version
 
 _NUMBERS = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})")
-#: Behind it some units name their variant, such as `ps` for a power strip.
+#: Some units append their variant, such as `ps` for a power strip.
 _SOFTWARE = re.compile(r"[1-9]\.[0-9]{2}[a-z]?")
 
 
 class NearestProfile(NamedTuple):
     profile: Profile
-    #: What is to be told where it is not exactly what the unit wrote; else empty.
+    #: A remark if it is not exactly the version that the unit shows; else empty.
     remark: str
 
 
 def nearest_profile(hardware: str, software: str) -> NearestProfile:
-    """Return the known version nearest to the one that a unit writes."""
+    """Return the known version nearest to the version that a unit shows."""
     hw = _nearest_hardware(hardware)
     newest = newest_software(hw)
     found = _SOFTWARE.match(software)
@@ -26,13 +26,13 @@ def nearest_profile(hardware: str, software: str) -> NearestProfile:
     if (hw, sw) == (hardware, software):
         return NearestProfile(profile, "")
     if not (hardware or software):
-        return NearestProfile(profile, f"No version is told; it is taken as {profile}.")
+        return NearestProfile(profile, f"It shows no version; it is read as {profile}.")
     told = f"HW {hardware[:20]} SW {software[:20]}"
-    return NearestProfile(profile, f"The version {told} is not known; it is taken as {profile}.")
+    return NearestProfile(profile, f"Its version {told} is unknown; it is read as {profile}.")
 
 
 def _nearest_hardware(hardware: str) -> str:
-    """Return the newest known hardware that is not newer; the oldest for what is older than all."""
+    """Return the newest known hardware that is not newer, or else the oldest."""
     if hardware in HARDWARE:
         return hardware
     found = _NUMBERS.match(hardware)

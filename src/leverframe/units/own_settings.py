@@ -1,7 +1,7 @@
-"""The settings of a unit that is Leverframe, as its `/api/settings` tells them.
+"""The settings of a Leverframe unit from its `/api/settings`.
 
-Another release of the program may have settings that this one does not know, or lack some: the
-first are named, the others are unread.
+Another release may have settings unknown to this one, which are listed, or lack some, which are
+unread.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
 
 SECRET = "it is a secret, which never leaves the unit"
 _PROFILE = "profile."
-UNTOLD = "this release of Leverframe does not tell it"
+UNTOLD = "this release of Leverframe does not show it"
 
 
 def own_document(answer: UnitAnswer) -> dict[str, Any] | None:
-    """Return the settings that an answer holds; None where it is not one of Leverframe."""
+    """Return the settings in an answer; None if it is not from Leverframe."""
     if not answer.is_ok or not answer.content_type.startswith("application/json"):
         return None
     try:
@@ -34,8 +34,8 @@ def own_document(answer: UnitAnswer) -> dict[str, Any] | None:
     return document
 
 
-def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledUnit:
-    """Return what the settings of a Leverframe tell."""
+def pull_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledUnit:
+    """Return the settings of a Leverframe unit."""
     try:
         secrets = _take_out_secrets(document)
         tree = msgspec.convert(document, Settings)
@@ -44,7 +44,7 @@ def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledU
         settings, foreign = settings_from_leaves(nearest.profile, found)
     except (msgspec.MsgspecError, UnfitSettings) as error:
         raise UnusableAnswer(
-            f"{identity.address} answers as Leverframe does, but its settings cannot be read:"
+            f"{identity.address} is a Leverframe controller, but its settings cannot be read:"
             f" {error}"
         ) from None
     settings, unfit = without_unfit(settings, nearest.profile)
@@ -58,7 +58,7 @@ def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledU
     unknown = [*_paths_beyond(document, whole), *foreign]
     remarks = [nearest.remark] if nearest.remark else []
     if unknown:
-        remarks.append(f"Settings that this program does not know: {list_names(unknown)}.")
+        remarks.append(f"Settings unknown to this program: {list_names(unknown)}.")
     return PulledUnit(
         nearest.profile,
         settings,
@@ -69,7 +69,7 @@ def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledU
 
 
 def _take_out_secrets(document: dict[str, Any]) -> list[str]:
-    """Empty what is masked in a document; return the paths. A recording masks more than a unit."""
+    """Clear masked values in a document; return their paths. A recording masks more than a unit."""
     found: list[str] = []
     for pattern in sorted(CONFIDENTIAL):
         for path, node, name in _at(document, pattern.split(".")):
@@ -81,7 +81,7 @@ def _take_out_secrets(document: dict[str, Any]) -> list[str]:
 
 
 def _at(node: Any, steps: list[str], path: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield path, node and name of every leaf of a pattern that a document has."""
+    """Yield path, node and name of every leaf of a document that matches a pattern."""
     step, rest = steps[0], steps[1:]
     if step == "*" and isinstance(node, list):
         for place, item in enumerate(node):
@@ -93,15 +93,15 @@ def _at(node: Any, steps: list[str], path: str = "") -> Iterator[tuple[str, dict
             yield f"{path}{step}", node, step
 
 
-def _paths_beyond(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths that one document has and another has not."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for name, value in one.items():
+def _paths_beyond(first: Any, second: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths that the first document has and the second has not."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name, value in first.items():
             inner = f"{path}.{name}" if path else name
-            if name in other:
-                yield from _paths_beyond(value, other[name], inner)
+            if name in second:
+                yield from _paths_beyond(value, second[name], inner)
             else:
                 yield inner
-    elif isinstance(one, list) and isinstance(other, list):
-        for place, (value, counterpart) in enumerate(zip(one, other, strict=False)):
+    elif isinstance(first, list) and isinstance(second, list):
+        for place, (value, counterpart) in enumerate(zip(first, second, strict=False)):
             yield from _paths_beyond(value, counterpart, f"{path}.{place}")

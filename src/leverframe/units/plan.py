@@ -1,4 +1,4 @@
-"""`leverframe unit plan`: what would be sent to units so that they become what a file says."""
+"""`leverframe unit plan`: plan the commands that bring units to the settings of a file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from leverframe.plain_text import print_line, print_lines
 from leverframe.process.json_lines import print_json
 from leverframe.simulation.what_if import futures, print_futures
 from leverframe.storage.datafolder import folder_with_store
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.file_keys import key_of
 from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import plan_as_curl, steps_in_words
@@ -27,7 +27,7 @@ from leverframe.units.visits import FailedUnit, print_failures, visit_units
 
 class PlannedUnits(NamedTuple):
     plans: list[UnitPlan]
-    #: Why there is no plan for a unit, in its order.
+    #: Reasons why a unit has no plan, in the order of the units.
     failed: list[FailedUnit]
 
 
@@ -47,11 +47,11 @@ async def plan_units(
     only: str | None,
     verbose: bool,
 ) -> int:
-    """Print the plans; the answer is no where something that is wanted is not reached."""
+    """Print the plans; return 1 if a wanted setting is not reached."""
     selection = Selection.of(file, inventory, only)
     logins = Logins(user, selection.inventory)
     targets = selection.targets(units, group, logins)
-    found = await planned(targets, ca_file)
+    found = await make_plans(targets, ca_file)
     if curl and not as_json:
         print_lines(line for plan in found.plans for line in plan_as_curl(plan, user))
     else:
@@ -79,39 +79,39 @@ def show_plans(file: Path, units: list[str], user: str | None, curl: bool, as_js
 
 
 def select_plans(plans: Sequence[UnitPlan], units: Sequence[str]) -> list[UnitPlan]:
-    """Return the plans of these units, by name or address; all of them if none is named."""
+    """Return the plans of these units, by name or address; by default all."""
     known = {name for plan in plans for name in (plan.unit, plan.address)}
     for unit in units:
         if unit not in known:
             about = ", ".join(plan.unit for plan in plans)
-            raise BadPlan(f"The plan is not about {unit}; it is about {about}.")
+            raise BadPlan(f"The plan does not include {unit}; it includes {about}.")
     return [plan for plan in plans if not units or {plan.unit, plan.address} & set(units)]
 
 
 def print_plans(
     plans: Sequence[UnitPlan], failed: int = 0, *, as_json: bool, verbose: bool
 ) -> None:
-    """Print plans, for scripts or as few lines as say what is sent to which units."""
+    """Print plans as JSON, or with as few lines as describe what is sent to which units."""
     if as_json:
         for plan in plans:
-            print_json(shown(plan))
+            print_json(plan_as_json(plan))
     else:
         print_lines(plans_in_words(plans, failed, verbose=verbose))
 
 
-async def planned(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits:
-    """Read units and plan for them, some at a time; a plan that is not proven is no plan."""
+async def make_plans(wanted: list[TargetUnit], ca_file: str | None) -> PlannedUnits:
+    """Read units and plan for them, several in parallel; an unverified plan is rejected."""
 
     async def one(target: TargetUnit) -> UnitPlan:
-        async with paced_client(target.address, target.login, ca_file) as client:
+        async with open_paced_client(target.address, target.login, ca_file) as client:
             pulled = await pull_unit(client, mac=target.mac)
         return await plan_for_file(target.name, pulled, target.wanted(pulled.profile))
 
     return PlannedUnits(*await visit_units(wanted, one))
 
 
-def shown(plan: UnitPlan) -> dict[str, object]:
-    """Return a plan as others may see it."""
+def plan_as_json(plan: UnitPlan) -> dict[str, object]:
+    """Return a plan without secrets."""
     return {
         "event": "planned",
         "unit": plan.unit,
@@ -123,7 +123,7 @@ def shown(plan: UnitPlan) -> dict[str, object]:
         "steps": [
             {
                 "does": words.does,
-                "request": msgspec.to_builtins(step.shown_request(plan.profile)),
+                "request": msgspec.to_builtins(step.mask_request(plan.profile)),
                 "changes": [str(change) for change in step.changes],
             }
             for step, words in zip(plan.steps, steps_in_words(plan), strict=True)
@@ -135,7 +135,7 @@ def shown(plan: UnitPlan) -> dict[str, object]:
 
 
 def _futures(plan: UnitPlan, scenario: Path | None, readings: Path | None, for_s: float) -> WhatIf:
-    """Compare what will be with and without the plan, by plants or by recorded readings."""
+    """Compare the future with and without the plan, on plants or recorded readings."""
     engine = Engine(plan.profile, plan.settings_before(), Config().zone(), {})
     change = TriedChange(plan.settings_after())
     if readings is None:

@@ -1,4 +1,4 @@
-"""A plan for a unit: made from what was read of it, and proven on a twin before it is offered."""
+"""Make a plan for a unit from its settings, and verify it on a twin."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -34,7 +34,7 @@ _ACCESS = "access."
 
 
 async def plan_for_file(unit: str, pulled: PulledUnit, file: UnitFile) -> UnitPlan:
-    """Plan what leads a unit to a unit file; what its version cannot hold of it is told."""
+    """Plan the way to a unit file; settings that its version does not support are reported."""
     for_unit, lost = file.for_version(pulled.profile)
     wanted = for_unit.over(pulled.settings)
     named = [path for path, _ in leaves(wanted) if _is_wanted(path, for_unit, pulled)]
@@ -43,10 +43,10 @@ async def plan_for_file(unit: str, pulled: PulledUnit, file: UnitFile) -> UnitPl
 
 
 def _is_wanted(path: str, file: UnitFile, pulled: PulledUnit) -> bool:
-    """Return whether a file says what a setting should be.
+    """Return whether a file defines a setting.
 
-    The rules are named as a whole, but what a file leaves out of one and the unit does not show is
-    no reason to write the rule.
+    The rules are defined as a whole, but a part of a rule that the file omits and the unit does not
+    show is no reason to write the rule.
     """
     is_said = path in file.settings_named or path not in _unread(pulled)
     return file.names(path) and is_said
@@ -59,9 +59,9 @@ async def plan_for_settings(
     named: Collection[str],
     left_out: Collection[LeftOutSetting] = (),
 ) -> UnitPlan:
-    """Plan what leads a unit to settings of its version, and prove it on a twin.
+    """Plan the way to settings of the unit's version, and verify it.
 
-    `named` are the settings that are wanted although they could not be read.
+    `named` are wanted settings that could not be read.
     """
     own, unread = is_leverframe(pulled), _unread(pulled)
     rows = TABLE if own else REAL_UNIT_ROWS
@@ -97,13 +97,13 @@ async def plan_for_settings(
         irreversible=tuple(_irreversible(pulled, plan, rows)),
     )
     result = await _prove(made, pulled, plan)
-    # What the plan makes unreadable, such as the duty of an output that is regulated from then on.
+    # Settings that the plan makes unreadable, such as the duty of a newly regulated output.
     hidden = {path for path in result.unread if pulled.why_unread(path) is None}
     return replace(made, lossy=tuple(sorted({*made.lossy, *hidden})))
 
 
 def _unread(pulled: PulledUnit) -> dict[str, str]:
-    """Return why settings cannot be read, also those of rules that the unit will have."""
+    """Return why settings cannot be read, including those of new rules."""
     if is_leverframe(pulled):
         return dict(pulled.unread)
     names = [RULE_SETTINGS[letter] for letter in unshown_letters(pulled.profile)]
@@ -113,7 +113,7 @@ def _unread(pulled: PulledUnit) -> dict[str, str]:
 
 
 def _unreadable(pulled: PulledUnit, steps: Iterable[UnitStep]) -> Iterator[UnreadableSetting]:
-    """Yield what the steps set, remove or leave in a rule although the unit does not show it."""
+    """Yield settings of rules that the steps set, remove or keep although the unit hides them."""
     unread = _unread(pulled)
     last = {change.path: change.new for step in steps for change in step.changes}
     for path in _beside(last, unread):
@@ -130,7 +130,7 @@ def _unreadable(pulled: PulledUnit, steps: Iterable[UnitStep]) -> Iterator[Unrea
 
 
 def _beside(changed: Collection[str], unread: Collection[str]) -> Iterator[str]:
-    """Yield what is unread of rules that are enabled, disabled or made permanent alone."""
+    """Yield unread settings of rules that are only enabled, disabled or made permanent."""
     for path in unread:
         rule = path.rpartition(".")[0]
         found = {one for one in changed if one.startswith(f"{rule}.")}
@@ -143,14 +143,14 @@ def _beside(changed: Collection[str], unread: Collection[str]) -> Iterator[str]:
 
 
 def _irreversible(pulled: PulledUnit, plan: Plan, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what the plan changes and no command changes back, such as a first password."""
+    """Yield changes that no command can revert, such as a first password."""
     if plan.steps:
         back = plan_between(pulled.profile, plan.settings, pulled.settings, rows=rows)
         yield from (one.path for one in back.unreachable)
 
 
 def _unproven(pulled: PulledUnit) -> Iterator[str]:
-    """Yield what real units may write elsewhere, of rules that they will have, too."""
+    """Yield settings that real units may place elsewhere, including those of new rules."""
     if not is_leverframe(pulled):
         for place in range(MAX_RULES):
             for letter in late_letters(pulled.profile):
@@ -167,7 +167,7 @@ def _before(pulled: PulledUnit) -> dict[str, object]:
 
 
 async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> PulledUnit:
-    """Carry a plan out on a twin and read that; raise `BadPlan` where it does not lead there."""
+    """Carry out a plan on a twin and read it; raise `BadPlan` if it does not reach its settings."""
     touches_accounts = any(
         change.path.startswith(_ACCESS) for step in made.steps for change in step.changes
     )
@@ -179,9 +179,8 @@ async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> PulledUnit:
             answer = await twin.command(request.target, body)
             if not answer.is_ok:
                 raise BadPlan(
-                    f"Step {number} of the plan for {made.unit} "
-                    f"({step.shown_request(made.profile).target}) is refused by a twin of "
-                    f"{made.profile}; nothing was sent to the unit."
+                    f"A twin of {made.profile} rejects step {number} of the plan for {made.unit}"
+                    f" ({step.mask_request(made.profile).target}); nothing was sent to the unit."
                 )
             follow_accounts(twin, step, made)
         result = await pull_unit(twin, by_files=not made.is_leverframe)
@@ -196,9 +195,9 @@ def _compare(made: UnitPlan, pulled: PulledUnit, result: PulledUnit, expected: S
             continue
         change = SettingChange(path, was, should)
         raise BadPlan(
-            f"The plan for {made.unit} does not lead to what is wanted on a twin of "
-            f"{made.profile}: {change.key} is {change.shown(was)} there, not "
-            f"{change.shown(should)}. Nothing was sent to the unit."
+            f"The plan for {made.unit} does not reach the wanted settings on a twin of"
+            f" {made.profile}: {change.key} is {change.show(was)} there, not"
+            f" {change.show(should)}. Nothing was sent to the unit."
         )
 
 

@@ -1,4 +1,4 @@
-"""Plans for people: in words, and as commands of curl."""
+"""Plans as text: in words, and as curl command lines."""
 
 import re
 import shlex
@@ -17,11 +17,11 @@ from leverframe.units.unit_plan import NOTHING, SettingChange, UnitPlan, UnitSte
 
 _MAX_CHANGES = 8
 _MAX_LETTERS = 100
-#: In front of what a rule did.
+#: Marks the previous content of a rule.
 _WAS = "was: "
-#: Commands that change the places of several rules.
+#: Commands that move several rules.
 _SHIFTS = {"eventdel": "Delete", "rulemove": "Move"}
-#: Commands that name the place of a rule.
+#: Commands that contain the number of a rule.
 _PLACED = ("event=", "eventdel=", "rulemove=")
 
 
@@ -29,27 +29,27 @@ class DescribedChange(Struct, frozen=True):
     """One change of a step, with values as a unit file writes them."""
 
     path: str
-    #: None where it could not be read.
+    #: None if it could not be read.
     old: str | None
     new: str
 
 
 class DescribedStep(Struct, frozen=True):
-    """A step as people read it; each says it in its own language."""
+    """A step as users read it; a client words it in its own language."""
 
-    #: What the command does, as the reference says it.
+    #: The description of the command from the reference.
     doc: str
     changes: tuple[DescribedChange, ...]
-    #: So many changes are left out.
+    #: Number of changes left out.
     more: int
     request: str
 
 
 def describe_steps(plan: UnitPlan) -> Iterator[DescribedStep]:
-    """Yield what the steps of a plan do; secrets are not shown."""
-    for step, before, after in plan.walked():
+    """Yield descriptions of the steps of a plan, without secrets."""
+    for step, before, after in plan.walk():
         changes = tuple(_with_unread(one, plan) for one in _changes(step, before, after))
-        request = step.shown_request(plan.profile)
+        request = step.mask_request(plan.profile)
         yield DescribedStep(
             step.doc(plan.profile),
             changes[:_MAX_CHANGES],
@@ -59,7 +59,7 @@ def describe_steps(plan: UnitPlan) -> Iterator[DescribedStep]:
 
 
 def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[DescribedChange]:
-    """Yield what a step changes: a rule as a sentence, anything else by its settings."""
+    """Yield the changes of a step: a rule as a sentence, anything else by its settings."""
     name = step.request.query.partition("=")[0]
     if name in ("event", "eventdel") or "&event=" in step.request.query:
         index = _place_of_rule(step)
@@ -78,12 +78,12 @@ def _changes(step: UnitStep, before: Settings, after: Settings) -> Iterator[Desc
     for change in step.changes:
         if _is_entry(change):
             continue
-        old_text = None if change.old == change.new else _short(change.shown(change.old))
-        yield DescribedChange(change.path, old_text, _short(change.shown(change.new)))
+        old_text = None if change.old == change.new else _short(change.show(change.old))
+        yield DescribedChange(change.path, old_text, _short(change.show(change.new)))
 
 
 def _with_unread(change: DescribedChange, plan: UnitPlan) -> DescribedChange:
-    """Name the off delay that a rule gets although the unit does not show the present one."""
+    """Describe the off delay that a rule gets although the unit hides the present value."""
     path = f"{change.path}.off_delay"
     is_set = any(one.path == path and one.fate == "set" for one in plan.unreadable)
     if not is_set or change.new == NOTHING or "off delay" in change.new:
@@ -92,14 +92,14 @@ def _with_unread(change: DescribedChange, plan: UnitPlan) -> DescribedChange:
 
 
 def _place_of_rule(step: UnitStep) -> int:
-    """Return the place of the rule that a step deletes or writes; a new one may be moved there."""
+    """Return the place of the rule that a step deletes or writes; a new rule may be moved there."""
     *_, last = (item for item in step.request.query.split("&") if item.startswith(_PLACED))
     fields = last.partition("=")[2].split("*")
     return int(fields[1 if last.startswith("rulemove=") else 0])
 
 
 def _is_entry(change: SettingChange) -> bool:
-    """Return whether a setting is one of a schedule entry, which is told as a whole."""
+    """Return whether a setting belongs to a schedule entry, which is described as a whole."""
     return change.path.startswith("schedule.")
 
 
@@ -109,12 +109,12 @@ def _entry_text(entries: Sequence[ScheduleEntry | None], place: int) -> str:
 
 
 def plan_in_words(plan: UnitPlan) -> Iterator[str]:
-    """Yield the lines of a plan, for the terminal."""
+    """Yield the lines of a plan for the terminal."""
     head = f"{plan.unit}, {plan.profile}"
     if not plan.steps:
         yield f"{head}: nothing to send."
     else:
-        yield f"{head}: {_counted(len(plan.steps), 'step')}, proven on a twin."
+        yield f"{head}: {_count(len(plan.steps), 'step')}, verified on a twin."
     for unknown in plan.unreadable:
         yield f"   ?  not readable on {plan.profile}: {unknown}"
     yield from not_restorable_in_words(plan)
@@ -122,7 +122,7 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"{number:4}. {step.does}"
         yield from (f"      {line}" for line in step.details)
         yield f"      {step.request}"
-    yield from left_out_in_words(plan)
+    yield from lines_of_left_out(plan)
 
 
 def not_restorable_in_words(plan: UnitPlan) -> Iterator[str]:
@@ -130,7 +130,7 @@ def not_restorable_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"   !  no rollback can restore {', '.join(map(key_of, plan.not_restorable))}"
 
 
-def left_out_in_words(plan: UnitPlan) -> Iterator[str]:
+def lines_of_left_out(plan: UnitPlan) -> Iterator[str]:
     for one in plan.left_out:
         yield f"   -  {key_of(one.path)} is not reached. {one.reason}"
 
@@ -138,14 +138,14 @@ def left_out_in_words(plan: UnitPlan) -> Iterator[str]:
 class StepWords(NamedTuple):
     """A step for the terminal."""
 
-    #: What it does, with what it is about where one line has room for it.
+    #: What it does, and on one line also its only detail.
     does: str
     details: tuple[str, ...]
     request: str
 
     @property
     def line(self) -> str:
-        """All of it but the request, in one line."""
+        """The step without its request, in one line."""
         if not self.details:
             return self.does
         more = f" and {len(self.details) - 1} more" if len(self.details) > 1 else ""
@@ -154,15 +154,15 @@ class StepWords(NamedTuple):
 
 
 def steps_in_words(plan: UnitPlan) -> Iterator[StepWords]:
-    for (step, before, after), described in zip(plan.walked(), describe_steps(plan), strict=True):
+    for (step, before, after), described in zip(plan.walk(), describe_steps(plan), strict=True):
         about_rule = _rule_step(step, before, after)
         if about_rule is not None:
             yield StepWords(*about_rule, described.request)
             continue
         lines = [line for change in described.changes for line in _lines(change)]
         if described.more:
-            lines.append(f"and {_counted(described.more, 'setting')} more")
-        # Without the list of its fields and what single values mean.
+            lines.append(f"and {_count(described.more, 'setting')} more")
+        # Without the list of its fields and the meaning of single values.
         does = re.split(r"[:;] ", step.words(plan.profile))[0]
         yield StepWords(does, tuple(lines), described.request)
 
@@ -173,14 +173,14 @@ def _rule_step(
     """Return what a step does to one rule; None for a step about anything else."""
     name, _, value = step.request.query.partition("=")
     if name in _SHIFTS and "&" not in value:
-        # All rules behind it change their numbers, too.
+        # All later rules change their numbers, too.
         index, _, target = value.partition("*")
         rule = rule_numbered(before.rules, int(index) + 1)
         where = f" to place {int(target) + 1}" if target.isdecimal() else ""
-        return f"{_SHIFTS[name]} rule {int(index) + 1}{where}{_said(rule)}", ()
+        return f"{_SHIFTS[name]} rule {int(index) + 1}{where}{_after_number(rule)}", ()
     if "rulemove=" in step.request.query:
         number = _place_of_rule(step) + 1
-        return f"Insert rule {number}{_said(rule_numbered(after.rules, number))}", ()
+        return f"Insert rule {number}{_after_number(rule_numbered(after.rules, number))}", ()
     numbers = [
         number
         for number in range(1, max(len(before.rules), len(after.rules)) + 1)
@@ -192,14 +192,16 @@ def _rule_step(
     (number,) = numbers
     old, new = (rule_numbered(one.rules, number) for one in (before, after))
     if old is None or new is None:
-        return f"{'Add' if old is None else 'Delete'} rule {number}{_said(new or old)}", ()
+        return f"{'Add' if old is None else 'Delete'} rule {number}{_after_number(new or old)}", ()
     if replace(old, enabled=new.enabled) == new:
-        return f"{'Enable' if new.enabled else 'Disable'} rule {number}{_said(new)}", ()
-    return f"Change rule {number}{_said(new)}", (f"{_WAS}{_said(old).removeprefix(': ')}",)
+        return f"{'Enable' if new.enabled else 'Disable'} rule {number}{_after_number(new)}", ()
+    return f"Change rule {number}{_after_number(new)}", (
+        f"{_WAS}{_after_number(old).removeprefix(': ')}",
+    )
 
 
-def _said(rule: Rule | None) -> str:
-    """Return a rule behind its number; steps of their own say when it is enabled and disabled."""
+def _after_number(rule: Rule | None) -> str:
+    """Return a rule after its number; separate steps enable and disable it."""
     return "" if rule is None else f": {sentence_about(replace(rule, enabled=True))}"
 
 
@@ -218,8 +220,8 @@ def _lines(change: DescribedChange) -> Iterator[str]:
 
 
 def plan_as_curl(plan: UnitPlan, user: str | None) -> Iterator[str]:
-    """Yield a plan as commands of a shell; secrets have to be put in by hand."""
-    yield f"# {plan.unit}, {plan.profile}: {_counted(len(plan.steps), 'step')}"
+    """Yield a plan as shell commands; secrets must be filled in by hand."""
+    yield f"# {plan.unit}, {plan.profile}: {_count(len(plan.steps), 'step')}"
     for step in plan.steps:
         yield from _as_curl(plan, step, user)
 
@@ -243,13 +245,13 @@ def _as_curl(plan: UnitPlan, step: UnitStep, user: str | None) -> Iterator[str]:
 
 
 def overview(plans: Sequence[UnitPlan]) -> str:
-    """Describe in a sentence how much is to be sent."""
+    """Describe the number of commands and units in a sentence."""
     steps = sum(len(plan.steps) for plan in plans)
     units = sum(bool(plan.steps) for plan in plans)
-    return f"{_counted(steps, 'command')} to {_counted(units, 'unit')}"
+    return f"{_count(steps, 'command')} to {_count(units, 'unit')}"
 
 
-def _counted(count: int, what: str) -> str:
+def _count(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 

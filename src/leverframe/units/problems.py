@@ -1,11 +1,11 @@
-"""What is wrong in a unit file or an inventory: where it stands, and what is allowed."""
+"""Mistakes in a unit file or an inventory, with their lines and the allowed values."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from leverframe.errors import ErrorForPeople
 
-#: From 0 to 1: `hw` is as like as this to `hardware`.
+#: Similarity from 0 to 1: that of `hw` to `hardware`.
 LIKE_ENOUGH = 0.4
 
 
@@ -23,9 +23,9 @@ class FileProblem(NamedTuple):
     """One mistake in a file."""
 
     line: FileLine
-    #: The key that it is about, such as outputs.OUT0.name; empty for the file.
+    #: Its key, such as outputs.OUT0.name; empty for the whole file.
     key: str
-    #: What is wrong and what is allowed; never a secret.
+    #: The mistake and the allowed values; never a secret.
     sentence: str
 
     def __str__(self) -> str:
@@ -41,14 +41,14 @@ class BadUnitFile(ErrorForPeople, ValueError):
 
 
 def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
-    """Report an unknown name with the one that was probably meant, and all of them."""
+    """Report an unknown name with a suggestion or all known names."""
     names = list(known)
     sentence = f"Unknown {what} `{name}`."
     if not names:
-        return f"{sentence} There are none."
+        return f"{sentence} None exist."
     if len(names) > 1 and names == [*map(str, range(1, len(names) + 1))]:
         return f"{sentence} Allowed: 1 to {len(names)}."
-    # Of a key, the last part alone is looked up.
+    # Only the last part of a key is compared.
     likeness = _likeness_to(name.rpartition(".")[2] if what == "key" else name)
     names.sort(key=likeness, reverse=True)
     if likeness(names[0]) >= LIKE_ENOUGH:
@@ -57,7 +57,7 @@ def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
 
 
 def _likeness_to(word: str) -> Callable[[str], float]:
-    # Imported here: a file without mistakes needs no guesses.
+    # Imported here: a file without mistakes needs no suggestions.
     from difflib import SequenceMatcher
 
     return lambda name: SequenceMatcher(None, word, name).ratio()

@@ -1,4 +1,4 @@
-"""`leverframe unit pull`: read the settings of units, say what was not read, and write files."""
+"""`leverframe unit pull`: read the settings of units, list what was not read, and write files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ from leverframe.units.inventory import InventoryUnit, count_units, files_of_unit
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.rewriting import save_unit_file
 from leverframe.units.targets import Logins, select_units
-from leverframe.units.unit_text import toml_value, written_lines
+from leverframe.units.unit_text import lines_of_file, toml_value
 from leverframe.units.visits import print_failures, read_unit, visit_units
 
 SUFFIXES = (".toml", ".json")
 
 
 class CannotPull(ErrorForPeople):
-    """What was read cannot be written as it was asked for: one sentence."""
+    """The settings cannot be written in the requested form: one sentence."""
 
 
 async def pull(
@@ -36,7 +36,7 @@ async def pull(
     as_json: bool,
     verbose: bool,
 ) -> int:
-    """Read units, print what was read and what was not, and write it to files."""
+    """Read units, print the settings and what could not be read, and write files."""
     inventory, chosen = select_units(units, group)
     files = _files(out, chosen, is_inventory=inventory is not None)
     logins = Logins(user, inventory)
@@ -44,7 +44,7 @@ async def pull(
     async def read_and_write(unit: InventoryUnit) -> _Pulled:
         pulled = await read_unit(unit, logins.at(unit.address), ca_file)
         file = files.get(unit.name)
-        return _Pulled(unit.name, pulled, file, [] if file is None else written(pulled, file))
+        return _Pulled(unit.name, pulled, file, [] if file is None else write_pulled(pulled, file))
 
     found, failed = await visit_units(chosen, read_and_write)
     if as_json:
@@ -63,40 +63,40 @@ class _Pulled(NamedTuple):
     name: str
     pulled: PulledUnit
     file: Path | None
-    #: What is confidential and not in the file.
+    #: Secrets that are not in the file.
     referred: list[str]
 
 
 def _files(
     out: Path | None, units: Sequence[InventoryUnit], *, is_inventory: bool
 ) -> dict[str, Path]:
-    """Return the file of each unit; refuse a name before a unit is asked for seconds."""
+    """Return the file of each unit; reject a bad name before units are read for seconds."""
     if out is None:
         return {}
     if len(units) > 1 or (is_inventory and out.suffix not in SUFFIXES):
         if out.suffix in SUFFIXES:
             raise CannotPull(
-                f"{out} is one file for {len(units)} units; name a folder, which gets a unit file"
-                " for each."
+                f"{out} is a file, but {len(units)} units were named; name a folder instead, for"
+                " one unit file each."
             )
         out.mkdir(parents=True, exist_ok=True)
         return files_of_units(out, units)
     if out.suffix not in SUFFIXES:
         raise CannotPull(
-            f"The name {out.name} does not say which form the file has; end it with .toml for a"
-            " unit file, or with .json for a backup."
+            f"Unknown file format {out.name}; end the name with .toml for a unit file, or .json"
+            " for a backup."
         )
     if out.suffix == ".json" and out.exists():
-        raise CannotPull(f"{out} is there already; choose another name, or remove it first.")
+        raise CannotPull(f"{out} already exists; choose another name, or remove it first.")
     return {unit.name: out for unit in units}
 
 
 def summary(found: Sequence[_Pulled]) -> Iterator[str]:
-    """Yield a line for each unit: its version, and how much was read of it."""
+    """Yield a line for each unit: its version, and how much was read."""
     width = max((len(one.name) for one in found), default=0)
     for one in found:
-        pulled, changed = one.pulled, sum(1 for _ in changed_settings(one.pulled))
-        parts = [f"{pulled.profile}", f"{changed} settings not as from the factory"]
+        pulled, changed = one.pulled, sum(1 for _ in list_changes(one.pulled))
+        parts = [f"{pulled.profile}", f"{changed} settings differ from the factory settings"]
         if pulled.unread:
             parts.append(f"{len(pulled.unread)} parts not readable")
         if one.referred:
@@ -109,9 +109,9 @@ def summary(found: Sequence[_Pulled]) -> Iterator[str]:
     yield f"{count_units(len(found))} read{where}."
 
 
-def written(pulled: PulledUnit, out: Path) -> list[str]:
-    """Write what was read to a file; return the keys of what is confidential and not in it."""
-    changed = dict(changed_settings(pulled))
+def write_pulled(pulled: PulledUnit, out: Path) -> list[str]:
+    """Write the settings to a file; return the keys of secrets that are not in it."""
+    changed = dict(list_changes(pulled))
     if out.suffix == ".json":
         left_out = [path for path in changed if is_confidential(path)]
         plain = {path: value for path, value in changed.items() if path not in left_out}
@@ -123,27 +123,27 @@ def written(pulled: PulledUnit, out: Path) -> list[str]:
 
 
 def whole_list(path: str) -> str:
-    """Return the list of an entry that was not read: a file names such lists as a whole."""
+    """Return the list of an unread entry: a file contains such lists only as a whole."""
     branch, _, entry = path.partition(".")
     return branch if branch in ("rules", "schedule") and entry.isdigit() else path
 
 
 def who(pulled: PulledUnit) -> str:
-    """Name a unit as people do."""
+    """Return the name of a unit for users."""
     identity = pulled.identity
     called = f"{identity.name or 'a unit without a name'}, MAC {identity.mac or 'unknown'}"
     return f"{identity.address}: {called}, HW {identity.hardware} SW {identity.software}"
 
 
-def changed_settings(pulled: PulledUnit) -> Iterator[tuple[str, Any]]:
-    """Yield what was read and is not as it came from the factory."""
+def list_changes(pulled: PulledUnit) -> Iterator[tuple[str, Any]]:
+    """Yield the settings that differ from the factory settings."""
     for path, _, value in difference(defaults(pulled.profile), pulled.settings):
         if value is not MISSING and pulled.why_unread(path) is None:
             yield path, value
 
 
 def document_of(pulled: PulledUnit) -> dict[str, Any]:
-    """Return everything about a pulled unit but its confidential texts, for scripts."""
+    """Return everything about a pulled unit except its secrets, for JSON."""
     return {
         "event": "pulled",
         "address": pulled.identity.address,
@@ -164,26 +164,26 @@ def document_of(pulled: PulledUnit) -> dict[str, Any]:
 
 
 def report(pulled: PulledUnit, out: Path | None, referred: list[str]) -> Iterator[str]:
-    lines = list(written_lines(pulled.settings, pulled.profile, pulled.unread))
+    lines = list(lines_of_file(pulled.settings, pulled.profile, pulled.unread))
     count = sum(1 for _ in pulled.read_leaves())
     yield who(pulled)
-    yield f"Settings that were read: {count}; not as they came from the factory:"
+    yield f"Settings read: {count}; different from the factory settings:"
     for one in lines:
         name = f"{one.table}.{one.key}" if one.table else one.key
         yield f"  {name} = {MASK if is_confidential(one.path) else toml_value(one.value)}"
     if not lines:
         yield "  none"
-    yield from _listed("Not read:", pulled.unread)
-    yield from _listed("Read with loss:", pulled.lossy)
+    yield from _list_reasons("Not read:", pulled.unread)
+    yield from _list_reasons("Read incompletely:", pulled.lossy)
     yield from (f"Note: {remark}" for remark in pulled.remarks)
     yield f"Digest: {pulled.digest}"
     if out is not None:
         yield f"Written to {out}."
     if referred:
-        yield f"Confidential, and not in the file: {', '.join(referred)}"
+        yield f"Secrets that are not in the file: {', '.join(referred)}"
 
 
-def _listed(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
+def _list_reasons(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
     """Yield the paths of each reason in a line."""
     by_reason: dict[str, list[str]] = {}
     for path, why in reasons.items():
@@ -195,7 +195,7 @@ def _listed(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
 
 
 def together(paths: list[str]) -> list[str]:
-    """Write paths as keys of a unit file, those that differ by one place as one: `rules.1-6`."""
+    """Write paths as keys of a unit file; combine those that differ in one place: `rules.1-6`."""
     found: dict[tuple[str, str], list[int]] = {}
     for path in paths:
         steps = path.split(".")
@@ -212,7 +212,7 @@ def together(paths: list[str]) -> list[str]:
 
 
 def _places(head: str, numbers: list[int]) -> str:
-    """Write places of a list as unit files call them."""
+    """Write places of a list as labels of unit files."""
     names = [key_of(f"{head}.{number}").rpartition(".")[2] for number in numbers]
     if len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:
         return f"{names[0]}-{names[-1]}"

@@ -1,7 +1,7 @@
-"""What was read from a unit: its settings, who it is, and what could not be read.
+"""The result of reading a unit: its settings, its identity, and what could not be read.
 
-A setting that is not known is never taken for its default: it stands in `unread`, and what follows
-from the settings (a comparison, a plan) leaves it alone.
+An unknown setting is never treated as its default: it is in `unread`, and comparisons and plans
+ignore it.
 """
 
 import hashlib
@@ -18,30 +18,30 @@ from leverframe.profile import Profile
 
 @dataclass(frozen=True)
 class UnitIdentity:
-    """Who a unit is, in its own words; empty is what it did not tell."""
+    """The identity that a unit shows; empty for parts it does not show."""
 
-    #: Where it was asked, like http://192.168.1.10.
+    #: The address at which it was read, like http://192.168.1.10.
     address: str
     name: str = ""
     mac: str = ""
-    #: Its versions as it writes them; `PulledUnit.profile` is the known one they were taken as.
+    #: Its versions as it writes them; `PulledUnit.profile` is the known version for them.
     hardware: str = ""
     software: str = ""
 
 
 @dataclass(frozen=True)
 class PulledUnit:
-    """One unit as it was read; paths are those of `/api/settings`, of leaves or whole branches."""
+    """One unit as read; paths are those of `/api/settings`, of leaves or whole branches."""
 
     profile: Profile
-    #: Complete as a tree; what is in `unread` holds the factory setting there.
+    #: Complete as a tree; settings in `unread` have their factory values.
     settings: Settings
     identity: UnitIdentity
-    #: Path -> why the unit cannot tell it. A branch stands for everything below it.
+    #: Path -> why the unit does not show it. A branch includes everything below it.
     unread: Mapping[str, str] = field(default_factory=dict)
-    #: Path -> what may be lost in what was read.
+    #: Path -> what may be incomplete.
     lossy: Mapping[str, str] = field(default_factory=dict)
-    #: What else is to be told: an unknown version, unknown keys, a missing file.
+    #: Remarks: an unknown version, unknown keys, a missing file.
     remarks: tuple[str, ...] = ()
 
     def why_unread(self, path: str) -> str | None:
@@ -49,7 +49,7 @@ class PulledUnit:
         return reason_at(self.unread, path)
 
     def why_lossy(self, path: str) -> str | None:
-        """Return what may be lost in a leaf or a branch; None if nothing is."""
+        """Return what may be incomplete in a leaf or a branch; None if nothing is."""
         return reason_at(self.lossy, path)
 
     def read_leaves(self) -> Iterator[tuple[str, Any]]:
@@ -60,7 +60,7 @@ class PulledUnit:
 
     @property
     def digest(self) -> str:
-        """Return what stands for everything that was read: the same as long as that is."""
+        """Return a digest of all settings that were read."""
         read = {
             "hw": self.identity.hardware,
             "sw": self.identity.software,
@@ -71,7 +71,7 @@ class PulledUnit:
 
 
 def reason_at(reasons: Mapping[str, str], path: str) -> str | None:
-    """Return the reason given for a path or for a branch above it."""
+    """Return the reason for a path or for a branch above it."""
     while path:
         if path in reasons:
             return reasons[path]

@@ -1,7 +1,7 @@
-"""Reading a unit: all settings from Leverframe, from a real unit what its status files show.
+"""Read a unit: all settings of Leverframe, and those in the status files of a real unit.
 
-A file that is not there, or not as it should be, costs the settings that it alone shows: they are
-unread. A unit that restarts meanwhile is read again, because its settings may be others then.
+A missing or invalid file makes the settings unread that only this file shows. A unit that restarts
+while it is read is read again, because its settings may have changed.
 """
 
 import asyncio
@@ -20,31 +20,33 @@ from leverframe.status_files.value_parsing import Unreadable
 from leverframe.units.client import PacedClient, UnusableAnswer
 from leverframe.units.mac_addresses import refuse_another_unit
 from leverframe.units.nearest_profile import nearest_profile
-from leverframe.units.own_settings import own_document, pulled_from_own
+from leverframe.units.own_settings import own_document, pull_from_own
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
 
 SETTINGS_PATH = "/api/settings"
-#: Files that tell who a unit is, asked until one does.
+#: Files with the identity of a unit, tried until one has it.
 IDENTITY_PATHS = ("/xml/stat.xml", "/json/network.json", "/json/all.json", "/json/status.json")
-#: They tell how long the unit has been up, and are read first and last.
+#: Files with the uptime of the unit, read first and last.
 FIRST, LAST = "/json/status.json", "/json/status_per.json"
 MAX_ATTEMPTS = 3
-#: For all settings of a unit; a real one needs 5 s, and three times that if it restarts.
+#: Time limit for all settings; a real unit needs 5 s, and three times that if it restarts.
 PULL_S = 180.0
-#: Files without any answer after which the unit is given up.
+#: Number of unanswered files after which the unit is given up.
 MAX_SILENT = 2
 _KEYS = {"name": ("sname",), "mac": ("mac", "ip4"), "hardware": ("hw",), "software": ("sw",)}
 _MAX_TEXT = 64
-UNPROVEN = "no document tells where real units write it; it was read as Leverframe writes it"
-NOT_ADMINISTRATOR = "Leverframe shows all settings to its administrator alone; sign in as that."
+UNPROVEN = "its place in real units is not documented; it was read as on Leverframe"
+NOT_ADMINISTRATOR = (
+    "Leverframe shows all settings only to its administrator; sign in as administrator."
+)
 
 
 async def pull_unit(
     client: PacedClient, *, by_files: bool = False, mac: str = "", within_s: float = PULL_S
 ) -> PulledUnit:
-    """Read a unit; `by_files` reads Leverframe as a real unit is read.
+    """Read a unit; with `by_files`, Leverframe is read like a real unit.
 
-    A unit with another MAC address than the given one is refused before anything else is read.
+    A unit with another MAC address than expected is rejected before anything else is read.
     """
     try:
         async with asyncio.timeout(within_s):
@@ -55,7 +57,7 @@ async def pull_unit(
             return pulled
     except TimeoutError:
         raise UnitSilent(
-            f"{client.address} answers too slowly: not all of it was read in {within_s:g} s.",
+            f"{client.address} is too slow: it was not read completely within {within_s:g} s.",
             504,
         ) from None
 
@@ -66,10 +68,10 @@ async def _pull(client: PacedClient, *, by_files: bool) -> PulledUnit:
         answer = await client.read(SETTINGS_PATH)
         document = own_document(answer)
         if document is not None:
-            # It has no small stack that would have to be spared.
+            # It has no small network stack that would need pacing.
             client.paced = False
             files = await _files(client, IDENTITY_PATHS[1:2])
-            return pulled_from_own(document, identity_in(client.address, files.values()))
+            return pull_from_own(document, identity_in(client.address, files.values()))
         if answer.status == 403 and "problem+json" in answer.content_type:
             client.paced = False
             remarks.append(NOT_ADMINISTRATOR)
@@ -80,15 +82,15 @@ async def _pull(client: PacedClient, *, by_files: bool) -> PulledUnit:
         if _has_restarted(files):
             continue
         identity = identity_in(client.address, files.values())
-        pulled = pulled_from_files(identity, files, remarks)
+        pulled = pull_from_files(identity, files, remarks)
         return pulled if by_files or remarks else with_doubts(pulled)
-    raise UnusableAnswer(f"{client.address} restarts again and again while it is read.")
+    raise UnusableAnswer(f"{client.address} restarts repeatedly while it is read.")
 
 
-def pulled_from_files(
+def pull_from_files(
     identity: UnitIdentity, files: Mapping[str, FileContent], remarks: Iterable[str] = ()
 ) -> PulledUnit:
-    """Return what the status files of a unit tell."""
+    """Return the settings in the status files of a unit."""
     nearest = nearest_profile(identity.hardware, identity.software)
     read = read_back(nearest.profile, files)
     return PulledUnit(
@@ -102,7 +104,7 @@ def pulled_from_files(
 
 
 def with_doubts(pulled: PulledUnit) -> PulledUnit:
-    """Add what is not proven for real units: the order of fields that no public client reads."""
+    """Mark settings unconfirmed on real units: the order of fields that no public client reads."""
     names = [RULE_SETTINGS[letter] for letter in late_letters(pulled.profile)]
     doubts = {
         f"rules.{place}.{name}": UNPROVEN
@@ -114,14 +116,14 @@ def with_doubts(pulled: PulledUnit) -> PulledUnit:
 
 
 def identity_in(address: str, files: Iterable[FileContent]) -> UnitIdentity:
-    """Return who the files are of; refuse files of two units."""
+    """Return the identity in the files; reject files of two units."""
     found: dict[str, str] = {}
     for content in files:
         for field, names in _KEYS.items():
             for text in (content.get(name) for name in names if not isinstance(content, str)):
                 if isinstance(text, str) and text and found.setdefault(field, text) != text:
                     raise UnusableAnswer(
-                        f"{address} tells two values of its {field}, {found[field][:_MAX_TEXT]!r}"
+                        f"{address} shows two values of its {field}, {found[field][:_MAX_TEXT]!r}"
                         f" and {text[:_MAX_TEXT]!r}: two units seem to answer there."
                     )
     shown = {field: printable(text[:_MAX_TEXT]) for field, text in found.items()}
@@ -129,7 +131,7 @@ def identity_in(address: str, files: Iterable[FileContent]) -> UnitIdentity:
 
 
 async def identify_unit(client: PacedClient, mac: str = "") -> UnitIdentity:
-    """Return who answers; refuse another MAC address than the given one."""
+    """Return the identity of the unit; reject another MAC address than expected."""
     known: list[FileContent] = []
     for path in IDENTITY_PATHS:
         known += (await _files(client, [path])).values()
@@ -140,7 +142,7 @@ async def identify_unit(client: PacedClient, mac: str = "") -> UnitIdentity:
     if identity.hardware and identity.software:
         return identity
     raise UnusableAnswer(
-        f"What answers at {client.address} is no unit: no status file tells its version."
+        f"The device at {client.address} is not a unit: no status file shows its version."
     )
 
 
@@ -164,12 +166,12 @@ async def _files(client: PacedClient, paths: Iterable[str]) -> dict[str, FileCon
 
 
 async def _content(client: PacedClient, path: str) -> FileContent:
-    """Return a file; what is cut or garbled is asked for again."""
+    """Return a file; a truncated or garbled file is requested again."""
     problem = ""
     for _ in range(MAX_ATTEMPTS):
         answer = await client.read(path)
         if not answer.is_ok:
-            return f"is not there (status {answer.status})"
+            return f"does not exist (status {answer.status})"
         try:
             return keys_in(path, answer.body)
         except NotReadable as found:

@@ -1,7 +1,7 @@
-"""The settings that a recording of a unit shows: as `unit pull` reads them, from recorded answers.
+"""The settings in a recording of a unit, read as by `unit pull` from recorded answers.
 
-Of each file the first answer counts, because a twin begins where the recording began; or the last,
-for what the unit was in the end.
+For each file the first answer counts, because a twin begins where the recording begins; or the
+last, for the state at the end.
 """
 
 from pathlib import Path
@@ -16,15 +16,15 @@ from leverframe.status_files.forms import NotReadable
 from leverframe.status_files.reading_back import FileContent
 from leverframe.storage.recording_file import read_recording
 from leverframe.units.client import UnitAnswer
-from leverframe.units.own_settings import own_document, pulled_from_own
+from leverframe.units.own_settings import own_document, pull_from_own
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import SETTINGS_PATH, identity_in, pulled_from_files, with_doubts
+from leverframe.units.pulling import SETTINGS_PATH, identity_in, pull_from_files, with_doubts
 
 NOT_RECORDED = "is not in the recording"
 
 
-def recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUnit:
-    """Return what a recording tells of the unit, and what it does not."""
+def read_recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUnit:
+    """Return the settings in a recording, and what it does not contain."""
     answers: dict[str, RecordedAnswer] = {}
     for one in read_recording(recording):
         is_whole = one.answer.status == 200 and not one.answer.body.left_out
@@ -37,8 +37,8 @@ def recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUnit:
         kind = answer.headers.get("content-type", "")
         document = own_document(UnitAnswer(200, kind, answer.body.content()))
         if document is not None:
-            return pulled_from_own(document, identity)
-    return with_doubts(pulled_from_files(identity, files))
+            return pull_from_own(document, identity)
+    return with_doubts(pull_from_files(identity, files))
 
 
 def _content(path: str, answer: RecordedAnswer | None) -> FileContent:
@@ -51,7 +51,7 @@ def _content(path: str, answer: RecordedAnswer | None) -> FileContent:
 
 
 def content_of_unit(unit: PulledUnit) -> Content:
-    """Return what was read as the content of a backup, which twins of other versions take, too."""
+    """Return the settings as the content of a backup, which twins of other versions also accept."""
     changed = difference(defaults(unit.profile), unit.settings)
     return Content(
         unit.profile,

@@ -1,8 +1,8 @@
-"""A unit file brought up to date with its comments, its order and its untouched lines kept.
+"""Update a unit file and keep its comments, its order and its unchanged lines.
 
-Only the values of keys whose setting is another one now are exchanged. A key that stands in the
-file stays there, also with a factory setting; a rule or an entry that is gone is taken out. What
-the file did not say is added to its table, or in a table behind the others.
+Only values of changed settings are replaced. A key in the file stays there, even with a factory
+setting; a removed rule or entry is deleted. New keys are added to their table, or in a table at the
+end.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,7 +15,7 @@ from leverframe.config.toml_file import read_toml
 from leverframe.engine.settings import Rule, Settings, rule_numbered
 from leverframe.engine.tree import MISSING, difference, value_at
 from leverframe.profile import Profile
-from leverframe.units.document_reading import SecretReference, escaped
+from leverframe.units.document_reading import SecretReference, escape_placeholders
 from leverframe.units.file_keys import PLACES, is_part_of, key_of
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
@@ -27,9 +27,9 @@ from leverframe.units.unit_text import (
     assignment,
     file_value,
     is_long_list,
+    lines_of_entry,
     unit_text,
     unread_keys,
-    written_entry,
 )
 
 
@@ -40,9 +40,9 @@ def save_unit_file(
     unread: Collection[str] = (),
     opening: str = "",
 ) -> dict[str, str]:
-    """Write settings to a unit file, new or in place; return the secrets that it refers to.
+    """Write settings to a unit file, new or in place; return its secrets.
 
-    What is unread is left as the file has it.
+    Unread settings stay as they are in the file.
     """
     if path.exists():
         text, secrets = _rewritten(path, settings, profile, unread)
@@ -68,14 +68,14 @@ def _check(
     unread: Collection[str],
     secrets: dict[str, str],
 ) -> None:
-    """Refuse to write a file that does not say what it should."""
+    """Refuse to write a file that would not have the right settings."""
     known = KnownSecrets({}, secrets)
     said = load_unit_file(written, profile=profile, secrets=known, need_secrets=False)
     for leaf, _, _ in difference(said.settings, settings):
         if not is_part_of(leaf, (*unread, *said.unresolved)):
             raise BadUnitFile(
-                f"{path} cannot be brought up to date: {key_of(leaf)} would not be as it is read;"
-                " an included file may say it. Write to another file."
+                f"{path} cannot be updated: {key_of(leaf)} would differ from the unit, perhaps"
+                " because of an included file. Write to another file."
             )
 
 
@@ -103,17 +103,17 @@ def _rewritten(
         if change.table:
             _put(document, change.path, change.value)
     for path_of_secret in before.unresolved:
-        # A reference to what is no longer set would set it again.
+        # A reference to a setting that is no longer set would set it again.
         if not value_at(settings, path_of_secret) and not is_part_of(path_of_secret, unread):
             _put(document, path_of_secret, "")
-    for place in _changed_rules(before.settings, settings, unread):
+    for place in _find_changed_rules(before.settings, settings, unread):
         old, new = (rule_numbered(one.rules, place + 1) for one in (before.settings, settings))
         _put_rule(document, place, old, new)
     return _with_blank_lines(document.as_string(), text), secrets
 
 
 def _with_keys(text: str, added: dict[str, Any]) -> str:
-    """Add keys of no table where they may stand: before the first table and its comment."""
+    """Add keys outside tables where they are allowed: before the first table and its comment."""
     if not added:
         return text
     lines = text.splitlines()
@@ -123,13 +123,13 @@ def _with_keys(text: str, added: dict[str, Any]) -> str:
         place -= 1
     new = [assignment(key, value) for key, value in added.items()]
     if not place:
-        # There are only comments: the first ones are about the file.
+        # There are only comments: the first ones describe the file.
         place, new = header, [*new, ""]
     return "\n".join([*lines[:place], *new, *lines[place:]]) + "\n"
 
 
 def _with_blank_lines(text: str, before: str) -> str:
-    """Separate tables that were added; where people wrote none in between, there is none."""
+    """Separate added tables with a blank line, unless the file uses none."""
     lines, known = text.splitlines(), before.splitlines()
     dense = set(pairwise(known))
     spaced = lines[:1]
@@ -142,7 +142,7 @@ def _with_blank_lines(text: str, before: str) -> str:
 def _changes(
     before: Settings, after: Settings, unread: Collection[str], secrets: dict[str, str]
 ) -> Iterator[WrittenLine]:
-    """Yield what is to be put into the file besides rules; MISSING is to be taken out."""
+    """Yield the changes of the file besides rules; MISSING removes a key."""
     seen: set[str] = set()
     for path, _, value in difference(before, after):
         if path.startswith(("profile.", "rules.")) or is_part_of(path, unread):
@@ -155,18 +155,20 @@ def _changes(
             yield WrittenLine(path, MISSING if gone else file_value(path, value, secrets))
         elif entry not in seen:
             seen.add(entry)
-            lines = [] if now is None else written_entry(entry, now, secrets)
+            lines = [] if now is None else lines_of_entry(entry, now, secrets)
             yield from lines or [WrittenLine(entry, MISSING)]
 
 
 def _entries(before: Settings, after: Settings, entry: str) -> tuple[Any, Any]:
-    """Return an entry of both trees, None where there is none; other branches always are."""
+    """Return an entry of both trees, or None if it is missing; other branches always exist."""
     if entry.rpartition(".")[0] not in NEW_ENTRIES:
         return before, after
     return value_at(before, entry), value_at(after, entry)
 
 
-def _changed_rules(before: Settings, after: Settings, unread: Collection[str]) -> Iterator[int]:
+def _find_changed_rules(
+    before: Settings, after: Settings, unread: Collection[str]
+) -> Iterator[int]:
     for place in range(max(len(before.rules), len(after.rules))):
         is_known = not is_part_of(f"rules.{place}", unread)
         old, new = (rule_numbered(one.rules, place + 1) for one in (before, after))
@@ -186,11 +188,11 @@ def _put_rule(document: Any, place: int, before: Rule | None, rule: Rule | None)
         return
     sentence = sentence_of(rule)
     if sentence is not None:
-        _put(document, path, escaped(sentence))
+        _put(document, path, escape_placeholders(sentence))
         return
-    # A table cannot stand in the place of a text.
+    # A table cannot replace a text.
     _put(document, path, MISSING)
-    for line in written_entry(path, rule, {}):
+    for line in lines_of_entry(path, rule, {}):
         _put(document, line.path, line.value)
 
 
@@ -218,7 +220,7 @@ def _put(document: Any, path: str, value: Any) -> None:
 
 
 def _item(value: Any, present: Any = None) -> Any:
-    """Return a value as a document holds it: a long list with one item a line, and its comments."""
+    """Return a value for a document: a long list with one item per line, and its comments."""
     import tomlkit
 
     if not isinstance(value, list):
@@ -232,7 +234,7 @@ def _item(value: Any, present: Any = None) -> Any:
 
 
 def _change_items(present: Any, wanted: list[Any]) -> None:
-    """Exchange, remove and insert items of a list, so that the others keep their comments."""
+    """Replace, remove and insert items of a list, so that the rest keep their comments."""
     matcher = SequenceMatcher(None, present.unwrap(), wanted, autojunk=False)
     for _, begin, end, first, last in reversed(matcher.get_opcodes()):
         for place, item in zip(range(begin, end), wanted[first:last], strict=False):

@@ -1,7 +1,7 @@
-"""`leverframe unit rollback`: restore what units were before changes, by their journals.
+"""`leverframe unit rollback`: revert changes of units from their journals.
 
-The changes of a unit are taken back together, by one plan that leads to what the unit was before
-the oldest of them. What no journal knows, such as a password, is listed and ends with 1.
+The changes of a unit are reverted together, by one plan for the state before the oldest change.
+Settings that no journal contains, such as passwords, are listed, and the exit status is 1.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from leverframe.plain_text import print_lines, print_warnings
 from leverframe.profile import Profile
 from leverframe.units.apply import ApplyOrder, carry_out, refuse_other_listing
 from leverframe.units.apply_journal import SUFFIX, JournalLine, abandon_others, read_journal
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.file_keys import is_part_of
 from leverframe.units.plan_making import plan_for_settings
 from leverframe.units.pulled_unit import PulledUnit
@@ -28,7 +28,7 @@ from leverframe.units.targets import Logins, inventory_at
 from leverframe.units.unit_plan import BadPlan, LeftOutSetting, UnitPlan
 from leverframe.units.visits import MAX_AT_ONCE, visit_units
 
-_LOST = "No journal holds what it was before; set it again."
+_LOST = "No journal contains its previous value; set it yourself."
 
 
 class JournalledChange(NamedTuple):
@@ -36,24 +36,24 @@ class JournalledChange(NamedTuple):
 
     path: Path
     begun: JournalLine
-    #: The number of steps that were sent, whatever became of the last of them.
+    #: The number of steps that were sent, whatever the outcome of the last.
     sent: int
 
     @property
     def lost(self) -> list[str]:
-        """Return what the steps that were sent have overwritten unseen."""
+        """Return the settings that the sent steps have overwritten unseen."""
         return [path for path, step in self.begun.lost.items() if step <= self.sent]
 
 
 class ChangedUnit(NamedTuple):
-    """A unit with the changes to take back, newest first."""
+    """A unit with the changes to revert, newest first."""
 
     name: str
     changes: list[JournalledChange]
 
 
 class ChosenChanges(NamedTuple):
-    """The changes to take back, by unit, and remarks about the others."""
+    """The changes to revert, by unit, and remarks about the rest."""
 
     units: list[ChangedUnit]
     remarks: list[str]
@@ -62,12 +62,12 @@ class ChosenChanges(NamedTuple):
 
 
 class Restorable(NamedTuple):
-    """What a unit should be again."""
+    """The previous settings to restore."""
 
     settings: Settings
-    #: What the changes set and was known before, also where the unit does not show it now.
+    #: Settings that the changes set and whose previous values are known, even if now hidden.
     named: tuple[str, ...]
-    #: What no journal knows.
+    #: Settings that no journal contains.
     lost: tuple[LeftOutSetting, ...]
 
 
@@ -79,7 +79,7 @@ async def roll_back(
     ca_file: str | None,
     yes: bool,
 ) -> int:
-    """Plan the way back to what journals say was before, ask, and carry it out on each unit."""
+    """Plan the rollback of journals, ask for confirmation, and carry it out on each unit."""
     chosen = choose_changes(journals)
     print_lines(chosen.remarks)
     if not chosen.units:
@@ -93,7 +93,7 @@ async def roll_back(
     status = await carry_out(plans, order)
     for plan in plans:
         if not plan.steps:
-            # The unit is as it was before, so there is nothing to resume.
+            # The unit has its previous settings, so there is nothing to resume.
             abandon_others(folder, plan.mac or plan.address)
     print_warnings(failed)
     if status == INTERRUPTED:
@@ -104,11 +104,11 @@ async def roll_back(
 
 
 async def _plan_unit_back(order: ApplyOrder, unit: ChangedUnit) -> UnitPlan:
-    """Read a unit and plan its way back."""
+    """Read a unit and plan its rollback."""
     begun = unit.changes[0].begun
     login = order.logins.at(begun.address)
     refuse_other_listing(begun.unit, begun.address, begun.mac, order.logins)
-    async with paced_client(begun.address, login, order.ca_file) as client:
+    async with open_paced_client(begun.address, login, order.ca_file) as client:
         pulled = await pull_unit(client, mac=begun.mac)
     plan = await plan_back(unit.changes, pulled)
     return replace(plan, undoes=tuple(one.path.name for one in unit.changes))
@@ -117,19 +117,19 @@ async def _plan_unit_back(order: ApplyOrder, unit: ChangedUnit) -> UnitPlan:
 async def plan_back(changes: Sequence[JournalledChange], pulled: PulledUnit) -> UnitPlan:
     unit, old = changes[0].begun.unit, settings_to_restore(changes, pulled)
     plan = await plan_for_settings(unit, pulled, old.settings, old.named, old.lost)
-    blocked = tuple(_blocked_entries(plan, changes, old))
+    blocked = tuple(_find_blocked_entries(plan, changes, old))
     if not blocked:
         return plan
-    # An entry that the changes have rewritten is worth more than what no one can see of it.
+    # Restoring a rewritten entry matters more than the hidden part of it.
     hidden = [path for path in blocked if pulled.why_unread(path) is not None]
     lost = dict.fromkeys((*old.lost, *(LeftOutSetting(path, _LOST) for path in hidden)))
     return await plan_for_settings(unit, pulled, old.settings, (*old.named, *blocked), list(lost))
 
 
-def _blocked_entries(
+def _find_blocked_entries(
     plan: UnitPlan, changes: Sequence[JournalledChange], old: Restorable
 ) -> Iterator[str]:
-    """Yield the settings of entries that a plan does not reach, since a part of them is hidden."""
+    """Yield settings of entries that a plan does not reach because a part is hidden."""
     lost = {one.path for one in old.lost}
     touched = {_entry_of(path) for change in changes for path in change.begun.changed}
     blocked = {_entry_of(one.path) for one in plan.left_out if one.path not in lost} & touched
@@ -139,15 +139,15 @@ def _blocked_entries(
 
 
 def _entry_of(path: str) -> str:
-    """Return the entry of a list that a setting is in, such as `rules.0`; empty for others."""
+    """Return the list entry of a setting, such as `rules.0`; empty for settings outside lists."""
     branch, place, *_ = (*path.split("."), "")
     return f"{branch}.{place}" if place.isdigit() else ""
 
 
 def choose_changes(named: Sequence[Path]) -> ChosenChanges:
-    """Return the changes that journals record, or the journals of a folder.
+    """Return the changes in journals, or in the journals of a folder.
 
-    Of several journals those are left out that are of a rollback, or were rolled back before.
+    With several journals, rollbacks and changes that were already rolled back are skipped.
     """
     paths = list(_journals(named))
     folders = {path.parent.resolve() for path in paths}
@@ -155,7 +155,11 @@ def choose_changes(named: Sequence[Path]) -> ChosenChanges:
         raise BadPlan("The journals are in several folders; roll back those of one folder first.")
     if named[0].is_file() and len(paths) == 1:
         change = _read(paths[0])
-        remarks = [] if change.sent else [f"{change.path}: nothing was sent; nothing to roll back."]
+        remarks = (
+            []
+            if change.sent
+            else [(f"{change.path}: nothing was sent, so there is nothing to roll back.")]
+        )
         units = [ChangedUnit(change.begun.unit, [change])] if change.sent else []
         return ChosenChanges(units, remarks, [])
     failed: list[str] = []
@@ -170,7 +174,7 @@ def choose_changes(named: Sequence[Path]) -> ChosenChanges:
     chosen = [one for one in left if one.path.name not in undone]
     remarks = []
     if len(chosen) < len(left):
-        remarks.append(f"Rolled back before, and left out: {len(left) - len(chosen)}.")
+        remarks.append(f"Already rolled back, and skipped: {len(left) - len(chosen)}.")
     if not chosen:
         remarks.append("No change is left to roll back.")
     return ChosenChanges(list(_by_unit(chosen)), remarks, failed)
@@ -181,12 +185,14 @@ def _journals(named: Sequence[Path]) -> Iterator[Path]:
         if path.is_dir():
             found = sorted(path.glob(f"*{SUFFIX}"))
             if not found:
-                raise BadPlan(f"There is no journal (*{SUFFIX}) in {path}.")
+                raise BadPlan(f"There are no journals (*{SUFFIX}) in {path}.")
             yield from found
         elif path.exists():
             yield path
         else:
-            raise BadPlan(f"There is no journal {path}; name a journal, or a folder of journals.")
+            raise BadPlan(
+                f"Journal {path} does not exist; name a journal, or a folder of journals."
+            )
 
 
 def _read(path: Path) -> JournalledChange:
@@ -203,10 +209,10 @@ def _all_in(folder: Path) -> Iterator[JournalledChange]:
 
 
 def _undone_in(changes: Iterable[JournalledChange]) -> set[str]:
-    """Return the names of journals whose changes another journal has taken back to the end."""
+    """Return the names of journals whose changes another journal has completely reverted."""
     undone: set[str] = set()
     for one in sorted(changes, key=lambda one: one.begun.at, reverse=True):
-        # A rollback that was itself rolled back has undone nothing.
+        # A rollback that was itself rolled back has reverted nothing.
         is_done = read_journal(one.path)[-1].event == "done"
         if is_done and one.path.name not in undone:
             undone |= set(one.begun.undoes)
@@ -222,7 +228,7 @@ def _by_unit(changes: Sequence[JournalledChange]) -> Iterator[ChangedUnit]:
 
 
 def settings_to_restore(changes: Sequence[JournalledChange], pulled: PulledUnit) -> Restorable:
-    """Return what a unit was before its changes, which come newest first."""
+    """Return the settings of a unit before its changes, which come newest first."""
     settings = pulled.settings
     named: dict[str, None] = {}
     lost: dict[str, None] = {}
@@ -244,7 +250,7 @@ def settings_to_restore(changes: Sequence[JournalledChange], pulled: PulledUnit)
 
 
 def _hidden_since(begun: JournalLine, pulled: PulledUnit) -> Iterator[str]:
-    """Yield what was readable before and is not now, such as a duty that a regulator moves."""
+    """Yield settings that were readable before and are not now, such as a regulated duty."""
     for path, _ in leaves(pulled.settings):
         if pulled.why_unread(path) is not None and not is_part_of(path, begun.unread):
             yield path
@@ -254,13 +260,13 @@ def _refuse_another_version(begun: JournalLine, pulled: PulledUnit) -> None:
     profile = Profile(begun.hw, begun.sw)
     if pulled.profile != profile:
         raise BadPlan(
-            f"{begun.unit} is {pulled.profile} now, and the journal is of {profile}; settings of "
-            "another version are not put back."
+            f"{begun.unit} is {pulled.profile} now, but the journal is of {profile}; settings of"
+            " another version cannot be restored."
         )
 
 
 def _settings_before(begun: JournalLine, present: Settings) -> Settings:
-    """Return what a journal knows, and the present settings where it does not."""
+    """Return the settings in a journal, and the present ones where it has none."""
     profile = Profile(begun.hw, begun.sw)
     before, _ = settings_from_leaves(profile, dict(begun.before))
     wanted = with_value(before, "profile", present.profile)

@@ -1,4 +1,4 @@
-"""Plans carried out on many units: some first, and the others only if all went well there."""
+"""Carry out plans on many units: a few first, and the rest only if all of these succeeded."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -9,12 +9,12 @@ from leverframe.profile import Profile
 from leverframe.units.applying import ApplyInterrupted, ApplyStopped
 from leverframe.units.unit_plan import UnitPlan
 
-#: So many units that are tried first, or one of each version.
+#: The number of units that come first, or one of each version.
 Canary = int | Literal["versions"]
 
 
 class RolledOut(NamedTuple):
-    """What became of a unit: empty if its plan was carried through, else why not."""
+    """The outcome of a unit: empty if its plan was carried out, else the reason."""
 
     unit: str
     trouble: str
@@ -26,7 +26,7 @@ class RolledOut(NamedTuple):
 def choose_canaries(
     plans: Sequence[UnitPlan], canary: Canary, group: Collection[str] | None = None
 ) -> list[UnitPlan]:
-    """Return the plans that are tried first: so many, one of each version, or those of a group."""
+    """Return the plans that come first: a number, one of each version, or those of a group."""
     if group is not None:
         return [plan for plan in plans if {plan.unit, plan.address} & set(group)]
     if canary == "versions":
@@ -40,7 +40,7 @@ def choose_canaries(
 def waves(
     canaries: Sequence[UnitPlan], rest: Sequence[UnitPlan], batch: int
 ) -> Iterator[tuple[Sequence[UnitPlan], bool]]:
-    """Yield what is done at a time, and whether it is the last of those that are tried first."""
+    """Yield the waves, and whether a wave is the last of the first units."""
     for number, plan in enumerate(canaries, start=1):
         yield [plan], number == len(canaries)
     for start in range(0, len(rest), batch):
@@ -53,10 +53,10 @@ async def roll_out(
     *,
     canaries: Sequence[UnitPlan] = (),
     batch: int = 1,
-    may_go_on: Callable[[int], bool] = lambda left: True,
+    may_continue: Callable[[int], bool] = lambda left: True,
     stops_at_failure: bool = True,
 ) -> list[RolledOut]:
-    """Carry plans out; after a wave in which one failed, the others are usually not begun."""
+    """Carry out plans; after a wave with a failure, the rest is usually not started."""
     found: list[RolledOut] = []
     is_stopped = False
     tried_first = {plan.unit for plan in canaries}
@@ -71,16 +71,16 @@ async def roll_out(
             found.append(RolledOut(plan.unit, trouble, is_interrupted=is_interrupted))
         left = len(plans) - len(found)
         failed = is_stopped or (stops_at_failure and any(one.trouble for one in found))
-        if failed or (is_last_canary and left and not may_go_on(left)):
+        if failed or (is_last_canary and left and not may_continue(left)):
             break
     left_over = [*canaries, *rest][len(found) :]
-    return found + [RolledOut(plan.unit, "not begun", False, is_stopped) for plan in left_over]
+    return found + [RolledOut(plan.unit, "not started", False, is_stopped) for plan in left_over]
 
 
 async def _results(
     apply_one: Callable[[UnitPlan], Awaitable[None]], wave: Sequence[UnitPlan]
 ) -> tuple[list[BaseException | None], bool]:
-    """Carry out the plans of a wave; return why each ended, and whether the operator stopped it."""
+    """Carry out the plans of a wave; return the outcomes, and whether the operator stopped it."""
     tasks = [asyncio.ensure_future(apply_one(plan)) for plan in wave]
     is_stopped = False
     try:

@@ -3,9 +3,9 @@
     when DS1 >= 30 (hysteresis 0.5) and OUT0 = 1, unless rule 3 is met, then OUT1 off,
     on delay 5s, off delay 1m, only when it begins, permanent
 
-In front of it may stand `disabled:`, and its name: `Too warm: when ...`. Conditions are joined by
-and, or, nand, nor or xor; behind what is switched stands on, off or reverse. A rule that has parts
-without effect, such as a second condition that nothing joins, has no sentence.
+It may begin with `disabled:` and with its name: `Too warm: when ...`. Conditions are joined by and,
+or, nand, nor or xor; the switched label is followed by on, off or reverse. A rule that has parts
+without effect, such as a second condition without an operator, has no sentence.
 """
 
 import re
@@ -38,17 +38,17 @@ _EXAMPLE = "write it like: when DS1 >= 30 (hysteresis 0.5), then OUT0 on"
 
 
 def sentence_of(rule: Rule) -> str | None:
-    """Return the rule as a sentence; None if no sentence says all of it."""
+    """Return the rule as a sentence; None if no sentence expresses all of it."""
     try:
         said = sentence_about(rule)
         return said if rule_from_sentence(said) == rule else None
     except (BadEntry, IndexError):
-        # What no version allows, such as another value than 0 to 2.
+        # Values that no version allows, such as another value than 0 to 2.
         return None
 
 
 def sentence_about(rule: Rule) -> str:
-    """Return what a rule does; parts without effect are left out."""
+    """Describe a rule; parts without effect are left out."""
     words = [f"when {_condition_words(rule.source, rule.compare, rule.reference, rule.hysteresis)}"]
     if rule.operator != Rule().operator:
         second = _condition_words(rule.source2, rule.compare2, rule.reference2, rule.hysteresis2)
@@ -74,10 +74,10 @@ def sentence_about(rule: Rule) -> str:
 
 
 def rule_from_sentence(text: str) -> Rule:
-    """Return the rule that a sentence says; raise `BadEntry`."""
+    """Parse the rule in a sentence; raise `BadEntry`."""
     found = _SENTENCE.fullmatch(text.strip())
     if found is None:
-        raise BadEntry(f"is no rule; {_EXAMPLE}")
+        raise BadEntry(f"is not a rule; {_EXAMPLE}")
     fields: dict[str, Any] = {"enabled": not found["disabled"], "name": found["name"] or ""}
     first, *rest = _JOINED.split(found["when"], maxsplit=1)
     fields |= _condition(first, "")
@@ -86,7 +86,7 @@ def rule_from_sentence(text: str) -> Rule:
     if found["rule"]:
         number = int(found["rule"])
         if not 1 <= number <= MAX_RULES:
-            raise BadEntry(f"depends on rule {number}; there are rules 1 to {MAX_RULES}")
+            raise BadEntry(f"depends on rule {number}; rules are 1 to {MAX_RULES}")
         fields["depends"] = number + (MAX_RULES if found["depends"].lower() == "if" else 0)
     fields |= _action(found["then"].strip())
     for part in found["more"].split(",")[1:]:
@@ -111,9 +111,9 @@ def _condition(text: str, suffix: str) -> dict[str, Any]:
             f"has no condition in {text.strip()[:60]!r}; write it like DS1 >= 30, DS1 < 20 or"
             " OUT0 = 1"
         )
-    source = _known(found[1], _SOURCES, "source")
+    source = _look_up(found[1], _SOURCES, "source")
     if found[2] == "=" and source not in DIGITAL:
-        raise BadEntry(f"compares {source} with =; it is compared with >= or <")
+        raise BadEntry(f"compares {source} with =; use >= or <")
     return {
         f"source{suffix}": source,
         f"compare{suffix}": ">=" if found[2] == "=" else found[2],
@@ -126,10 +126,10 @@ def _action(words: str) -> dict[str, Any]:
     name, _, last = words.rpartition(" ")
     if name and last.lower() in SWITCH_WORDS:
         return {
-            "action": _known(name, _ACTIONS, "action"),
+            "action": _look_up(name, _ACTIONS, "action"),
             "value": SWITCH_WORDS.index(last.lower()),
         }
-    return {"action": _known(words, _ACTIONS, "action")}
+    return {"action": _look_up(words, _ACTIONS, "action")}
 
 
 def _addition(words: str) -> dict[str, Any]:
@@ -142,8 +142,8 @@ def _addition(words: str) -> dict[str, Any]:
         if words.lower().startswith(head):
             return {f"{name}_delay": _whole_seconds(words[len(head) :])}
     raise BadEntry(
-        f"says {words[:60]!r}; behind what it does may stand on delay 5s, off delay 5s,"
-        f" {', '.join(_MODES)}, permanent"
+        f"says {words[:60]!r}; after the action, only on delay 5s, off delay 5s,"
+        f" {', '.join(_MODES)} and permanent are allowed"
     )
 
 
@@ -151,21 +151,21 @@ def _whole_seconds(text: str) -> int:
     try:
         seconds = seconds_from_text(text)
     except BadDuration as error:
-        raise BadEntry(f"has a delay that is none: {error}") from None
+        raise BadEntry(f"has an invalid delay: {error}") from None
     if seconds != int(seconds):
         raise BadEntry("has a delay that is not in whole seconds")
     return int(seconds)
 
 
-#: Of all versions; whether one has it is judged with the version.
+#: Names of all versions; the version is checked later.
 _SOURCES = {word.lower(): word for profile in all_profiles() for word in sources_of(profile)}
 _ACTIONS = {word.lower(): word for profile in all_profiles() for word in actions_of(profile)}
 
 
-def _known(word: str, words: dict[str, str], what: str) -> str:
+def _look_up(word: str, words: dict[str, str], what: str) -> str:
     found = words.get(word.strip().lower())
     if found is None:
         meant = nearest(word.lower(), words)
-        advice = f"did you mean {words[meant]}?" if meant else "no version has one of that name"
-        raise BadEntry(f"names the {what} {word.strip()[:40]!r}; {advice}")
+        advice = f"did you mean {words[meant]}?" if meant else "no version has one"
+        raise BadEntry(f"contains the unknown {what} {word.strip()[:40]!r}; {advice}")
     return found

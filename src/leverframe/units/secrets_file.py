@@ -1,6 +1,6 @@
-"""Secrets that unit files and inventories refer to: in the environment, or in a file of their own.
+"""Secrets that unit files and inventories refer to: in the environment, or in a separate file.
 
-The file is TOML, one `name = "secret"` a line, and for its owner alone.
+The file is TOML, one `name = "secret"` per line, readable only by its owner.
 """
 
 import stat
@@ -13,7 +13,7 @@ from leverframe.units.problems import BadUnitFile
 
 
 class KnownSecrets:
-    """The environment, and what secrets files hold; the file that is added last wins."""
+    """The environment, and the content of secrets files; the file added last takes precedence."""
 
     def __init__(
         self, environment: Mapping[str, str], named: Mapping[str, str] | None = None
@@ -25,7 +25,7 @@ class KnownSecrets:
         return KnownSecrets(self._environment, self._named)
 
     def add_file(self, path: Path) -> None:
-        """Add what a file holds; it wins over what is known already."""
+        """Add the content of a file; it overrides earlier secrets."""
         self._named |= read_secrets(path)
 
     def find(self, reference: SecretReference) -> str | None:
@@ -34,11 +34,13 @@ class KnownSecrets:
 
 
 def read_secrets(path: Path) -> dict[str, str]:
-    """Read a secrets file; refuse one that others can read."""
+    """Read a secrets file; reject a file that other users can read."""
     _, document = read_toml(path, BadUnitFile)
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise BadUnitFile(f"{path} holds secrets and others can read it; chmod 600 {path.name}.")
+        raise BadUnitFile(
+            f"{path} contains secrets but other users can read it; run chmod 600 {path.name}."
+        )
     for name, value in document.items():
         if not isinstance(value, str):
-            raise BadUnitFile(f'{path}: {name} must be a text, written as {name} = "...".')
+            raise BadUnitFile(f'{path}: {name} must be a string, written as {name} = "...".')
     return document

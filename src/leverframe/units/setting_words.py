@@ -1,4 +1,4 @@
-"""Settings in words, for comparisons: `OUT0 return time`, and their values as people write them."""
+"""Settings in words, for comparisons: `OUT0 return time`, and their values as users write them."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from leverframe.units.unit_text import toml_value
 
 
 def words_of_path(path: str) -> str:
-    """Return which setting stands at a path."""
+    """Describe the setting at a path."""
     steps, words = path.split("."), list[str]()
     for index, (step, key) in enumerate(zip(steps, key_of(path).split("."), strict=True)):
         if step != key and not key.isdigit() and PLACES.get(pattern_of(".".join(steps[:index]))):
-            # A label says by itself what it is.
+            # A label needs no further name.
             words.pop()
         words.append(key if step != key else key.replace("_", " "))
     return " ".join(words)
 
 
 def words_of_value(path: str, value: Any) -> str:
-    """Format a value as a unit file has it, durations without quotes."""
+    """Format a value as in a unit file, durations without quotes."""
     written = value_for_file(path, value)
     if pattern_of(path) in DURATIONS:
         return str(written)
@@ -31,7 +31,7 @@ def words_of_value(path: str, value: Any) -> str:
 
 
 def words_of_entry(entry: ScheduleEntry) -> str:
-    """Return what a schedule entry does."""
+    """Describe a schedule entry."""
     does = f"{entry.action} {SWITCH_WORDS[entry.value]}"
     if entry.periodic:
         when = f"every {text_from_seconds(entry.time)}"

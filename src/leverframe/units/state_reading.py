@@ -1,4 +1,4 @@
-"""Some settings of a unit, read again while it is changed: only the files that show them."""
+"""Read some settings of a unit again while it is changed, only from the files that show them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from leverframe.units.own_settings import own_document
 from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import SETTINGS_PATH
 
-#: Settings of the pages stand among the stored variables.
+#: Settings of the pages are among the stored variables.
 _KEPT_ELSEWHERE = {"ui": "variables"}
 
 
@@ -26,16 +26,16 @@ class ReadAgain(NamedTuple):
     """Settings that were read again, by path."""
 
     values: Mapping[str, Any]
-    #: Path -> why the value that is shown may not be the one that is set.
+    #: Path -> why the shown value may differ from the set value.
     lossy: Mapping[str, str]
 
 
 async def read_settings(
     client: PacedClient, profile: Profile, paths: Collection[str], *, is_leverframe: bool
 ) -> ReadAgain:
-    """Read settings again; refuse an answer that no longer shows one of them.
+    """Read settings again; reject an answer that no longer shows one of them.
 
-    The result lacks settings of an entry that the unit does not have.
+    The result lacks settings of entries that the unit does not have.
     """
     if is_leverframe:
         document = own_document(await client.read(SETTINGS_PATH))
@@ -50,16 +50,16 @@ async def read_settings(
             files[file] = (
                 keys_in(file, answer.body)
                 if answer.is_ok
-                else f"is not there (status {answer.status})"
+                else f"does not exist (status {answer.status})"
             )
         except NotReadable as error:
             files[file] = str(error)
     read = read_back(profile, files)
-    return ReadAgain(_checked(client, paths, read.settings, read.unread), read.lossy)
+    return ReadAgain(_check_answer(client, paths, read.settings, read.unread), read.lossy)
 
 
 def _in_tree(document: Any, path: str) -> Any:
-    """Return a leaf of the settings as `/api/settings` shows them; UNSET if there is none."""
+    """Return a leaf of the settings as in `/api/settings`; UNSET if there is none."""
     for step in path.split("."):
         try:
             document = document[int(step)] if isinstance(document, list) else document[step]
@@ -68,10 +68,10 @@ def _in_tree(document: Any, path: str) -> Any:
     return document
 
 
-def _checked(
+def _check_answer(
     client: PacedClient, paths: Collection[str], settings: Settings, unread: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Refuse an answer that lacks what the unit showed before."""
+    """Reject an answer without settings that the unit showed before."""
     for path in paths:
         if (why := reason_at(unread, path)) is not None:
             raise UnusableAnswer(f"{client.address} no longer shows {key_of(path)}: {why}.")
@@ -97,5 +97,5 @@ def files_showing(profile: Profile, paths: Collection[str]) -> list[str]:
 
 
 def is_leverframe(pulled: PulledUnit) -> bool:
-    """Return whether a unit is one of ours: it shows what no status file does."""
+    """Return whether a unit is Leverframe: it shows settings that no status file contains."""
     return pulled.why_unread("mqtt.prefix") is None

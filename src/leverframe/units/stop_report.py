@@ -1,4 +1,4 @@
-"""What is half done where a change of a unit stopped, and the commands that continue or revert."""
+"""Report the incomplete state after a change of a unit stopped, with the commands to proceed."""
 
 import asyncio
 import functools
@@ -20,9 +20,9 @@ _OK = 200
 
 
 def speaks_when_interrupted(function: Callable[P, Awaitable[int]]) -> Callable[P, Awaitable[int]]:
-    """Make a command say that nothing was sent where Ctrl-C ends it before it sends anything.
+    """Let a command report that nothing was sent if Ctrl-C ends it before it sends anything.
 
-    What interrupts the sending is reported for each unit, by `rollout.py`.
+    Interruptions of the sending are reported for each unit by `rollout.py`.
     """
 
     @functools.wraps(function)
@@ -44,7 +44,7 @@ def report_stop(
     can_resume: bool,
     can_revert: bool,
 ) -> str:
-    """Describe the state of a unit after a stop; `options` say how to sign in there again."""
+    """Describe the state of a unit after a stop; `options` contain the login options."""
     if all(line.event != "sending" for line in journal.lines):
         return "Nothing was sent to it."
     commands = []
@@ -59,30 +59,30 @@ def report_stop(
 
 
 def _half_done(plan: UnitPlan, journal: ApplyJournal) -> Iterator[str]:
-    """Yield a sentence for everything that is neither as before nor as wanted."""
+    """Yield a sentence for every state that is neither the previous nor the wanted one."""
     done = journal.confirmed
     now, end = _settings_after(plan, done), plan.settings_after()
     off = _rules_off(plan, now, end)
     for number, said in off.items():
         yield f"Rule {number} is off now: {said}."
     if end.output_flags.lock and not now.output_flags.lock:
-        yield "The outputs are not locked now."
+        yield "The outputs are unlocked now."
     if _is_uncertain(journal):
         after = _rules_off(plan, _settings_after(plan, done + 1), end)
         for number in after.keys() - off.keys():
             yield f"Rule {number} may be off: {after[number]}."
-        yield f"Step {done + 1} may be carried out or not."
+        yield f"Step {done + 1} may or may not have been carried out."
 
 
 def _settings_after(plan: UnitPlan, steps: int) -> Settings:
     settings = plan.settings_before()
-    for _, _, after in islice(plan.walked(), steps):
+    for _, _, after in islice(plan.walk(), steps):
         settings = after
     return settings
 
 
 def _rules_off(plan: UnitPlan, now: Settings, end: Settings) -> dict[int, str]:
-    """Return the rules that the plan left disabled and will enable, as sentences by number."""
+    """Return the rules that the plan has disabled and will enable, as sentences by number."""
     start = plan.settings_before().rules
     found = {}
     for number, wanted in number_rules(end.rules):
@@ -93,7 +93,7 @@ def _rules_off(plan: UnitPlan, now: Settings, end: Settings) -> dict[int, str]:
 
 
 def _is_uncertain(journal: ApplyJournal) -> bool:
-    """Return whether a step was sent that the unit neither confirmed nor refused."""
+    """Return whether a step was sent that the unit neither confirmed nor rejected."""
     last = next(line for line in reversed(journal.lines) if line.event != "stopped")
     is_refused = last.event == "answered" and last.status not in (0, _OK)
     return journal.is_uncertain and not is_refused

@@ -1,4 +1,4 @@
-"""What a command did to many units, on one screen: units that are alike share their lines."""
+"""The outcome of a command on many units, on one screen: equal units share their lines."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -6,7 +6,7 @@ from typing import TypeVar
 from leverframe.units.inventory import count_units, name_units
 from leverframe.units.plan_text import (
     StepWords,
-    left_out_in_words,
+    lines_of_left_out,
     not_restorable_in_words,
     plan_in_words,
     steps_in_words,
@@ -15,13 +15,13 @@ from leverframe.units.rollout import RolledOut
 from leverframe.units.unit_comparison import UnitDifference
 from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
 
-#: Lines of steps or differences for all groups of units together, and at least for each of them.
+#: Lines of steps or differences for all groups together, and the minimum for each group.
 MAX_LINES, MIN_LINES = 16, 3
 _Unit = TypeVar("_Unit")
 
 
 def group_alike(units: Iterable[_Unit], key: Callable[[_Unit], Hashable]) -> list[list[_Unit]]:
-    """Group the units with one key, the largest group first."""
+    """Group the units by key, the largest group first."""
     groups: dict[Hashable, list[_Unit]] = {}
     for unit in units:
         groups.setdefault(key(unit), []).append(unit)
@@ -29,7 +29,7 @@ def group_alike(units: Iterable[_Unit], key: Callable[[_Unit], Hashable]) -> lis
 
 
 def failures_in_words(failed: Sequence[tuple[str, str]], total: int, action: str) -> Iterator[str]:
-    """Yield that units failed, and a line for each problem with the units that have it."""
+    """Yield the number of failed units, and a line for each problem with its units."""
     yield f"{len(failed)} of {count_units(total)} could not be {action}:"
     for group in group_alike(failed, lambda one: one[1]):
         yield f"{name_units([name for name, _ in group])}: {group[0][1]}"
@@ -41,7 +41,7 @@ def failures_in_words(failed: Sequence[tuple[str, str]], total: int, action: str
 def plans_in_words(
     plans: Sequence[UnitPlan], failed: int = 0, *, verbose: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of plans: each in full where there is only one, or all are wanted."""
+    """Yield the lines of plans: in full if there is only one or if requested."""
     if verbose or len(plans) + failed < 2:
         for plan in plans:
             yield from plan_in_words(plan)
@@ -55,7 +55,7 @@ def plans_in_words(
 
 
 def _shape_of(plan: UnitPlan) -> Hashable:
-    """Return what plans share that do the same, also where names and limits are each unit's own."""
+    """Return the common key of equal plans, even if names and limits differ."""
     return tuple(
         tuple(
             (change.path, change.new if isinstance(change.new, bool) else None)
@@ -83,12 +83,12 @@ def _group_in_words(group: Sequence[UnitPlan], shown: int) -> Iterator[str]:
             yield f"      and {len(group[0].steps) - shown} more"
             break
         yield f"{number:4}. {_step_of_all(alike, group[0].unit)}"
-    for lines_of in (_unreadable_in_words, not_restorable_in_words, left_out_in_words):
+    for lines_of in (_unreadable_in_words, not_restorable_in_words, lines_of_left_out):
         yield from _notes(group, lines_of)
 
 
 def _unreadable_in_words(plan: UnitPlan) -> Iterator[str]:
-    # Without the version: it is the same for units of several.
+    # Without the version, which may differ between the units.
     for unknown in plan.unreadable:
         yield f"   ?  not readable: {unknown}"
 
@@ -102,7 +102,7 @@ def _step_of_all(steps: Sequence[StepWords], first: str) -> str:
 def _notes(
     group: Sequence[UnitPlan], lines_of: Callable[[UnitPlan], Iterator[str]]
 ) -> Iterator[str]:
-    """Yield what has to be known before: each line once, with the units that it is about."""
+    """Yield warnings: each line once, with its units."""
     units: dict[str, list[str]] = {}
     for plan in group:
         for line in lines_of(plan):
@@ -120,7 +120,7 @@ def results_in_words(
     *,
     verbose: bool = False,
 ) -> Iterator[str]:
-    """Yield which units are done and which were not begun; what a rollback left is listed."""
+    """Yield which units are done and which were not started, and what a rollback left."""
     succeeded = [one.unit for one in results if one.is_begun and not one.trouble]
     for unit in succeeded:
         if unit in not_restored:
@@ -128,7 +128,7 @@ def results_in_words(
             yield from (f"   -  {left}" for left in not_restored[unit])
     for words, found in (
         ("done", [unit for unit in succeeded if unit not in not_restored]),
-        ("not begun", [one.unit for one in results if not one.is_begun]),
+        ("not started", [one.unit for one in results if not one.is_begun]),
     ):
         if verbose or len(found) == 1:
             yield from (f"{unit}: {words}." for unit in found)
@@ -140,11 +140,11 @@ def results_in_words(
 
 
 def differences_in_words(results: Sequence[UnitDifference], failed: int) -> Iterator[str]:
-    """Yield what differs between units and their files; those with the same lines together."""
+    """Yield the differences between units and their files; equal ones together."""
     same = sum(one.is_same for one in results)
     counts = {
         "different from their file": len(results) - same,
-        "as their file says": same,
+        "equal to their file": same,
         "unreachable or not comparable": failed,
     }
     yield "; ".join(f"{count_units(count)} {words}" for words, count in counts.items() if count)

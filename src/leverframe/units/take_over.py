@@ -1,8 +1,9 @@
-"""`leverframe unit take-over`: a controller in software that takes the place of a unit.
+"""`leverframe unit take-over`: create a software controller that replaces a unit.
 
 It gets the unit's settings, name, MAC address and version, the login that was used to read it, and
-what its meters have counted, so that clients find what they knew. What a unit does not show, such
-as its other accounts, a unit file can tell; what neither tells is listed. The unit is only read.
+its meter counts, so that clients find the same unit. Settings that a unit does not show, such as
+its other accounts, can come from a unit file; settings found in neither are listed. The unit is
+only read.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.plain_text import print_line
 from leverframe.process.stored_profile import profile_rows
 from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin, asked_login
+from leverframe.recording.replayer import UnitLogin, ask_login
 from leverframe.recording.unit_client import unit_at
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.datafolder import STORE_NAME, DataFolder
@@ -29,7 +30,7 @@ from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.private_file import write_private
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Stored
-from leverframe.units.client import SignInNeeded, paced_client
+from leverframe.units.client import SignInNeeded, open_paced_client
 from leverframe.units.completing import CompletedSettings, complete
 from leverframe.units.file_keys import is_part_of, key_of
 from leverframe.units.live_reading import LiveReader, LiveReading
@@ -37,23 +38,23 @@ from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 
-#: What was read of the unit, in the data folder of the controller that took its place.
+#: The settings read from the unit, in the data folder of the controller that replaces it.
 TAKEN_OVER = "taken-over.json"
 _ACCESS = "access."
 
 
 class CannotTakeOver(ErrorForPeople):
-    """The place of a unit cannot be taken: one sentence."""
+    """The unit cannot be taken over: one sentence."""
 
 
 class TakenOver(Struct, frozen=True):
-    """The unit as it was when its place was taken."""
+    """The unit as it was at the take-over."""
 
     address: str
     hw: str
     sw: str
     mac: str
-    #: What the controller began with, where it differs from the factory settings; secrets sealed.
+    #: Initial differences of the controller from the factory settings; secrets encrypted.
     settings: dict[str, Any]
     unread: dict[str, str]
 
@@ -62,7 +63,7 @@ class TakenOver(Struct, frozen=True):
         return Profile(self.hw, self.sw)
 
     def tree(self, key: Path) -> Settings:
-        """Return what the controller began with; the key is that of its data folder."""
+        """Return the initial settings of the controller; the key is that of its data folder."""
         opened = EncryptingStore(MemoryStore(), key).open_secrets(Stored(dict(self.settings), {}))
         settings, _ = settings_from_leaves(self.profile, opened.settings)
         return settings
@@ -78,16 +79,16 @@ async def take_over(
     port: int | None,
     file: Path | None = None,
 ) -> None:
-    """Read a unit; make the data folder and the configuration of a controller in its place."""
+    """Read a unit; create the data folder and configuration of a controller that replaces it."""
     _refuse_to_overwrite(data, config_out)
-    login = asked_login(user)
+    login = ask_login(user)
     asks_login = await _asks_for_login(unit, ca_file)
-    async with paced_client(unit, login, ca_file) as client:
+    async with open_paced_client(unit, login, ca_file) as client:
         live = await LiveReader(client).look()
         pulled = await pull_unit(client)
     mac = normal_mac(pulled.identity.mac)
     if mac is None:
-        raise CannotTakeOver(f"{unit} tells no MAC address, by which its clients know it.")
+        raise CannotTakeOver(f"{unit} shows no MAC address, by which its clients identify it.")
     settings = await _with_account(pulled.settings, login if asks_login else None)
     completed = (
         CompletedSettings(settings) if file is None else await complete(settings, pulled, file)
@@ -104,9 +105,11 @@ async def take_over(
 
 def _refuse_to_overwrite(data: Path, config_out: Path) -> None:
     if config_out.exists():
-        raise CannotTakeOver(f"{config_out} is there already; name another file with --config-out.")
+        raise CannotTakeOver(f"{config_out} already exists; choose another file with --config-out.")
     if (data / STORE_NAME).exists():
-        raise CannotTakeOver(f"{data} holds a controller already; name a new folder with --data.")
+        raise CannotTakeOver(
+            f"{data} already contains a controller; choose a new folder with --data."
+        )
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -114,7 +117,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 async def _asks_for_login(unit: str, ca_file: str | None) -> bool:
-    async with paced_client(unit, None, ca_file) as client:
+    async with open_paced_client(unit, None, ca_file) as client:
         try:
             await client.read("/json/all.json")
         except SignInNeeded:
@@ -123,7 +126,7 @@ async def _asks_for_login(unit: str, ca_file: str | None) -> bool:
 
 
 async def _with_account(settings: Settings, login: UnitLogin | None) -> Settings:
-    """Let the account that was used on the unit be the administrator's."""
+    """Make the account used on the unit the administrator's account."""
     if login is None:
         return settings
     hashed = await Passwords().hash(login.password)
@@ -136,7 +139,7 @@ async def _with_account(settings: Settings, login: UnitLogin | None) -> Settings
     return settings
 
 
-def _changed(profile: Profile, settings: Settings) -> Iterator[tuple[str, Any]]:
+def _list_changes(profile: Profile, settings: Settings) -> Iterator[tuple[str, Any]]:
     for path, _, value in difference(defaults(profile), settings):
         if value is not MISSING:
             yield path, msgspec.to_builtins(value)
@@ -145,7 +148,7 @@ def _changed(profile: Profile, settings: Settings) -> Iterator[tuple[str, Any]]:
 async def _write_store(
     data: Path, pulled: PulledUnit, settings: Settings, live: LiveReading
 ) -> dict[str, Any]:
-    """Make the data folder of the controller; return its settings with secrets sealed."""
+    """Create the data folder of the controller; return its settings with encrypted secrets."""
     kept = profile_rows(pulled.profile)
     if settings.energy_remember:
         kept |= {
@@ -156,7 +159,7 @@ async def _write_store(
     with DataFolder(data) as folder:
         sqlite = SqliteStore(folder.store_path)
         try:
-            changed = dict(_changed(pulled.profile, settings))
+            changed = dict(_list_changes(pulled.profile, settings))
             store = EncryptingStore(sqlite, folder.key_path)
             await store.commit(Changes(settings=changed, kept=kept))
             return sqlite.load().settings
@@ -176,7 +179,7 @@ def _configuration(pulled: PulledUnit, mac: str, data: Path, host: str, port: in
     if pulled.identity.name:
         keys["name"] = pulled.identity.name
     lines = (f"{key} = {as_toml(value)}\n" for key, value in keys.items())
-    return f"# In the place of the unit at {pulled.identity.address}.\n" + "".join(lines)
+    return f"# Replaces the unit at {pulled.identity.address}.\n" + "".join(lines)
 
 
 def _print_report(
@@ -193,14 +196,14 @@ def _print_report(
         if not is_told and not (has_account and path.startswith(_ACCESS)):
             print_line(f"not taken over: {key_of(path)}: {why}")
     for path, why in sorted(pulled.lossy.items()):
-        print_line(f"perhaps not exact: {key_of(path)}: {why}")
+        print_line(f"possibly inexact: {key_of(path)}: {why}")
     if has_account and not any(path.startswith(_ACCESS) for path in told):
         print_line(
-            "Of the accounts the one that you signed in with is taken over, and no other; name the"
-            " others in a unit file, with --file."
+            "Only the account that you signed in with is taken over; name the remaining accounts"
+            " in a unit file, with --file."
         )
-    print_line("States of outputs and event variables begin as after a start.")
+    print_line("Outputs and event variables start as after a restart.")
     print_line(
-        f"Start it with `leverframe run --config {config_out}` where the clients look for the unit:"
-        " at its address, with the unit off."
+        f"Start it with `leverframe run --config {config_out}` at the address of the unit, after"
+        " you have switched the unit off."
     )

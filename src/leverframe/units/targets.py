@@ -1,4 +1,4 @@
-"""The units that a command is about: addresses, or those of an inventory, with their logins."""
+"""The units of a command: addresses, or units of an inventory, with their logins."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from leverframe.config.toml_file import read_toml
 from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin, asked_login
+from leverframe.recording.replayer import UnitLogin, ask_login
 from leverframe.recording.unit_client import unit_at
 from leverframe.units.file_keys import branches_in
 from leverframe.units.inventory import Inventory, InventoryUnit, is_inventory, load_inventory
@@ -21,18 +21,18 @@ class TargetUnit(NamedTuple):
     name: str
     address: str
     login: UnitLogin | None
-    #: Returns what it should be, for its version.
+    #: Returns its wanted settings, for its version.
     wanted: Callable[[Profile], UnitFile]
-    #: The MAC address that it has by the inventory; empty accepts any.
+    #: Its MAC address in the inventory; empty accepts any.
     mac: str = ""
 
 
 class Logins:
-    """What is known of the unit at an address: its login, and its MAC address."""
+    """Login and MAC address of the unit at an address."""
 
     def __init__(self, user: str | None, inventory: Inventory | None) -> None:
-        self._named = asked_login(user)
-        #: What a further command needs to sign in the same way.
+        self._named = ask_login(user)
+        #: Options with which a further command signs in the same way.
         self.options = (
             *(() if inventory is None else ("--inventory", str(inventory.path))),
             *(() if user is None else ("--user", user)),
@@ -41,12 +41,12 @@ class Logins:
         self._units = {unit_at(unit.address): unit for unit in listed}
 
     def mac_at(self, address: str) -> str:
-        """Return the MAC address that the inventory lists for an address; empty without one."""
+        """Return the MAC address that the inventory lists for an address, or an empty text."""
         unit = self._units.get(unit_at(address))
         return "" if unit is None else unit.mac
 
     def at(self, address: str) -> UnitLogin | None:
-        """Return the login for an address: the account that was named, else the listed one."""
+        """Return the login for an address: the given account, else that of the inventory."""
         unit = self._units.get(unit_at(address))
         if self._named is None and unit is not None and unit.user and unit.password is not None:
             return UnitLogin(unit.user, unit.password)
@@ -54,10 +54,10 @@ class Logins:
 
 
 class GuardedLogins:
-    """Which of the units that answer a search get a login.
+    """Decides which of the units that answer a search get a login.
 
-    Those at an address that the operator named do. Anything else may be a stranger: it gets a login
-    only if the inventory confirms it, with the same address and the same MAC address.
+    Units at addresses that the operator named do. Any other device may be a stranger: it gets a
+    login only if the inventory lists it with the same address and MAC address.
     """
 
     def __init__(
@@ -87,21 +87,21 @@ class GuardedLogins:
         return self._login_at(confirmed or address)
 
 
-def guarded_logins(
+def read_guarded_logins(
     user: str | None, named: Sequence[str], inventory: Inventory | None
 ) -> GuardedLogins:
-    """Return the logins of a search; a password that no unit could get is not asked for."""
+    """Return the logins of a search; do not prompt for a password that no unit could get."""
     if not named and inventory is None:
         return GuardedLogins(withholds=user is not None)
     return GuardedLogins(Logins(user, inventory).at, named, inventory, withholds=not named)
 
 
 class Selection(NamedTuple):
-    """A unit file for all units, or an inventory that names one for each."""
+    """A unit file for all units, or an inventory that names a file for each."""
 
     inventory: Inventory | None
     file: Path | None
-    #: The branches of the unit file that count; none is all of them.
+    #: The branches of the unit file to use; empty for all.
     only: tuple[str, ...] = ()
 
     @classmethod
@@ -112,35 +112,35 @@ class Selection(NamedTuple):
         return cls(inventory_at(inventory), file, branches)
 
     def targets(self, units: Sequence[str], group: str | None, logins: Logins) -> list[TargetUnit]:
-        """Return the units that were asked for, with what each should be."""
+        """Return the selected units with their wanted settings."""
         return [
             TargetUnit(
                 unit.name,
                 unit.address,
                 logins.at(unit.address),
-                partial(self._wanted, unit),
+                partial(self._read_wanted, unit),
                 unit.mac,
             )
-            for unit in self._chosen(units, group)
+            for unit in self._choose(units, group)
         ]
 
-    def _chosen(self, units: Sequence[str], group: str | None) -> list[InventoryUnit]:
+    def _choose(self, units: Sequence[str], group: str | None) -> list[InventoryUnit]:
         if self.inventory is not None:
-            return self.inventory.selected(tuple(units), group)
+            return self.inventory.select(tuple(units), group)
         if group is not None:
-            raise BadPlan("A group is one of an inventory; name that with --inventory.")
+            raise BadPlan("--group needs an inventory; add --inventory FILE.")
         if not units:
             raise BadPlan("Name the units, such as http://192.168.1.10, or an inventory.")
         return units_at(units)
 
-    def _wanted(self, unit: InventoryUnit, profile: Profile) -> UnitFile:
+    def _read_wanted(self, unit: InventoryUnit, profile: Profile) -> UnitFile:
         if self.file is not None:
             secrets = None if self.inventory is None else self.inventory.secrets.copy()
             return load_unit_file(
                 self.file, profile=profile, values=unit.values, secrets=secrets, only=self.only
             )
         assert self.inventory is not None
-        found = self.inventory.wanted(unit, profile, only=self.only)
+        found = self.inventory.read_file(unit, profile, only=self.only)
         if found is None:
             raise BadPlan(f"The inventory names no file for {unit.name}.")
         return found
@@ -156,17 +156,17 @@ def units_at(addresses: Iterable[str]) -> list[InventoryUnit]:
 def select_units(
     words: Sequence[str], group: str | None
 ) -> tuple[Inventory | None, list[InventoryUnit]]:
-    """Return the units that are named: by addresses, or by an inventory with names behind it."""
+    """Return the named units: addresses, or an inventory followed by names."""
     if not is_inventory_file(words[0]):
         if group is not None:
-            raise BadPlan("A group is one of an inventory; name that first.")
+            raise BadPlan("--group needs an inventory; name it as the first UNIT.")
         return None, units_at(words)
     inventory = load_inventory(Path(words[0]))
-    return inventory, inventory.selected(tuple(words[1:]), group)
+    return inventory, inventory.select(tuple(words[1:]), group)
 
 
 def is_inventory_file(word: str) -> bool:
-    """Return whether a word names an inventory, and no address or other file."""
+    """Return whether a word names an inventory, not an address or another file."""
     path = Path(word)
     if "://" in word or path.suffix != ".toml" or not path.is_file():
         return False

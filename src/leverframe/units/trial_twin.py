@@ -1,4 +1,4 @@
-"""A twin of a unit, in memory and without a port, on which a plan is tried before it is offered."""
+"""An in-memory twin of a unit without a port, for trying a plan."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ from leverframe.servers.routes.router import Web
 from leverframe.storage.store import Changes, MemoryStore
 from leverframe.units.client import PacedClient
 
-#: Nobody but the trial knows the twin, and it ends with the trial.
+#: Only the trial knows this twin, which ends with the trial.
 _PASSWORD = "of a twin for a trial"
 _ADDRESS = "http://twin"
 _LOOPBACK = "127.0.0.1"
@@ -33,7 +33,7 @@ async def trial_twin(
 ) -> AsyncIterator[PacedClient]:
     """Start a twin with these settings; yield its client.
 
-    Where the trial has to do with accounts, the administrator has a password of the trial's own.
+    If the trial involves accounts, the administrator has a password known only to the trial.
     """
     leaves: dict[str, Any] = {
         path: value for path, _, value in difference(defaults(profile), settings)
@@ -53,7 +53,7 @@ async def trial_twin(
 
 
 def in_process(web: Web) -> httpx.MockTransport:
-    """Hand what a client sends to the function that serves HTTP."""
+    """Pass the client's bytes to the HTTP request function."""
 
     async def answer(sent: httpx.Request) -> httpx.Response:
         path, mark, query = sent.extensions["target"].decode().partition("?")

@@ -1,9 +1,8 @@
-"""What differs between two units by what it means, also across versions.
+"""Compare two units by meaning, also across versions.
 
-Settings of one version are made into those of the other as for a restore; of the two directions the
-one that loses less is taken, and what is lost is told. Parts of rules without effect do not count,
-nor do the places of schedule entries. What a side does not know or does not speak about is no
-difference.
+Settings of one version are converted to the other as for a restore, in the direction that loses
+less; losses are reported. Parts of rules without effect and the places of schedule entries do not
+count. Settings that a side does not know or mention are not differences.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +40,7 @@ from leverframe.units.unit_text import toml_value
 
 _ABSENT = "nothing"
 _SECRET = "(secret)"
-#: Of a list of values, so many differing ones are told.
+#: Number of differing list items that are shown.
 MAX_ITEMS = 8
 
 
@@ -52,27 +51,27 @@ class NotComparable(ErrorForPeople, ValueError):
 class ComparedUnit(Struct, frozen=True):
     """One side of a comparison."""
 
-    #: What it is called: an address, or a file.
+    #: Its title: an address or a file.
     title: str
     profile: Profile
     settings: Settings
-    #: Path -> why this side cannot tell it; a branch stands for all below it.
+    #: Path -> why this side does not show it; a branch includes everything below it.
     unread: Mapping[str, str] = {}
-    #: Path -> what may be lost in what it tells.
+    #: Path -> what may be incomplete.
     lossy: Mapping[str, str] = {}
-    #: Whether this side speaks about a path at all.
+    #: Whether this side mentions a path at all.
     speaks: Callable[[str], bool] = lambda path: True
 
 
 class SettingDifference(Struct, frozen=True, omit_defaults=True):
-    """One thing that is different on the two sides; secrets are named and never shown."""
+    """A difference between the two sides; secrets are named but never shown."""
 
     #: As in a unit file.
     key: str
     words: str
     first: str
     second: str
-    #: Why it may be no difference, or why it stays one.
+    #: Why it may not be a difference, or why it remains.
     note: str = ""
 
     def __str__(self) -> str:
@@ -82,7 +81,7 @@ class SettingDifference(Struct, frozen=True, omit_defaults=True):
 
 
 class CannotHold(Struct, frozen=True):
-    """Something of one side that the version of the other does not have."""
+    """A setting of one side that the version of the other does not have."""
 
     version: str
     key: str
@@ -96,7 +95,7 @@ class CannotHold(Struct, frozen=True):
 
 
 class CannotTell(Struct, frozen=True):
-    """What one side does not know."""
+    """A setting that one side does not show."""
 
     side: str
     keys: tuple[str, ...]
@@ -119,8 +118,8 @@ class UnitDifference(Struct, frozen=True):
         return not self.differences and not self.cannot_hold
 
 
-def compared(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
-    """Compare two units; what differs is told as first and second."""
+def compare_units(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
+    """Compare two units; differences are reported as first and second."""
     pair = _same_version(first, second)
     one, other = _with_unknown_alike(*pair.settings, first, second)
     return UnitDifference(
@@ -134,7 +133,7 @@ def compared(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
             for lost in pair.lost
             if not _is_unknown(lost.path, first, second)
         ),
-        cannot_tell=(*_cannot_tell(first, second), *_cannot_tell(second, first)),
+        cannot_tell=(*_find_unknown(first, second), *_find_unknown(second, first)),
     )
 
 
@@ -144,7 +143,7 @@ def _cannot_hold(lost: NotCarriedOver, version: Profile) -> CannotHold:
 
 
 class _Pair(Struct):
-    """The settings of both sides as those of one version, and what that could not hold."""
+    """The settings of both sides in one version, and those that it does not support."""
 
     settings: tuple[Settings, Settings]
     version: Profile
@@ -154,14 +153,14 @@ class _Pair(Struct):
 def _same_version(first: ComparedUnit, second: ComparedUnit) -> _Pair:
     if first.profile == second.profile:
         return _Pair((first.settings, second.settings), first.profile)
-    there, lost = _carried(first, second.profile)
-    back, lost_back = _carried(second, first.profile)
+    there, lost = _carry_over(first, second.profile)
+    back, lost_back = _carry_over(second, first.profile)
     if len(lost) <= len(lost_back):
         return _Pair((there, second.settings), second.profile, lost)
     return _Pair((first.settings, back), first.profile, lost_back)
 
 
-def _carried(side: ComparedUnit, target: Profile) -> tuple[Settings, tuple[NotCarriedOver, ...]]:
+def _carry_over(side: ComparedUnit, target: Profile) -> tuple[Settings, tuple[NotCarriedOver, ...]]:
     content = Content(side.profile, dict(leaves(side.settings)), with_secrets=True)
     try:
         carried = carry_over(content, target, defaults(target))
@@ -175,49 +174,49 @@ def _is_unknown(path: str, *sides: ComparedUnit) -> bool:
 
 
 def _with_unknown_alike(
-    one: Settings, other: Settings, first: ComparedUnit, second: ComparedUnit
+    left: Settings, right: Settings, first: ComparedUnit, second: ComparedUnit
 ) -> tuple[Settings, Settings]:
-    """Take from the other side what one does not know of rules and schedule entries.
+    """Copy unknown parts of rules and schedule entries from the other side.
 
-    These are compared as a whole, so that a part that is not known would make all of it differ.
+    These are compared as a whole, so an unknown part would make all of it differ.
     """
     for path in (path for path in first.unread if path.startswith(ENTRIES)):
-        one = with_part_of(other, one, path)
+        left = with_part_of(right, left, path)
     for path in (path for path in second.unread if path.startswith(ENTRIES)):
-        other = with_part_of(one, other, path)
-    return one, other
+        right = with_part_of(left, right, path)
+    return left, right
 
 
 def _differences(
-    one: Settings, other: Settings, first: ComparedUnit, second: ComparedUnit
+    left: Settings, right: Settings, first: ComparedUnit, second: ComparedUnit
 ) -> Iterator[SettingDifference]:
-    for path, before, after in difference(one, other):
+    for path, before, after in difference(left, right):
         if path.startswith(("profile.", "rules.", "schedule.")):
             continue
         if not _is_unknown(path, first, second) and not _are_hashes(path, before, after):
             yield _leaf_difference(path, before, after, first, second)
     if not _is_unknown("rules", first, second):
-        yield from _rule_differences(one.rules, other.rules)
+        yield from _rule_differences(left.rules, right.rules)
     if not _is_unknown("schedule", first, second):
-        yield from _schedule_differences(one.schedule, other.schedule)
+        yield from _schedule_differences(left.schedule, right.schedule)
 
 
 def _are_hashes(path: str, before: Any, after: Any) -> bool:
-    """Return whether only hashes are known, of which two of the same password differ, too."""
+    """Return whether only hashes are known, which differ even for equal passwords."""
     return path.startswith("access.") and path.endswith(".password") and before and after
 
 
 def _leaf_difference(
     path: str, before: Any, after: Any, first: ComparedUnit, second: ComparedUnit
 ) -> SettingDifference:
-    shown = _shown(path, before), _shown(path, after)
+    shown = _show(path, before), _show(path, after)
     if isinstance(before, tuple) and isinstance(after, tuple) and not is_confidential(path):
         shown = _items_that_differ(path, before, after)
     note = _note(path, before, after, first, second)
     return SettingDifference(key_of(path), words_of_path(path), *shown, note)
 
 
-def _shown(path: str, value: Any) -> str:
+def _show(path: str, value: Any) -> str:
     if value is MISSING:
         return _ABSENT
     if is_confidential(path):
@@ -228,30 +227,30 @@ def _shown(path: str, value: Any) -> str:
 def _items_that_differ(
     path: str, before: tuple[Any, ...], after: tuple[Any, ...]
 ) -> tuple[str, str]:
-    """Return of two long lists only what differs, with its place counted from 1."""
+    """Return the differing items of two long lists, with places counted from 1."""
     if max(len(before), len(after)) <= MAX_ITEMS:
         return words_of_value(path, before), words_of_value(path, after)
     pairs = zip(before, after, strict=False)
     places = [place for place, (old, new) in enumerate(pairs) if old != new]
     more = f" and {len(places) - MAX_ITEMS} more" if len(places) > MAX_ITEMS else ""
 
-    def listed(items: tuple[Any, ...]) -> str:
+    def list_items(items: tuple[Any, ...]) -> str:
         shown = (f"{place + 1}: {toml_value(items[place])}" for place in places[:MAX_ITEMS])
         return ", ".join(shown) + more
 
-    return listed(before), listed(after)
+    return list_items(before), list_items(after)
 
 
 def _note(path: str, before: Any, after: Any, first: ComparedUnit, second: ComparedUnit) -> str:
     for side in (first, second):
         lossy = reason_at(side.lossy, path)
         if lossy:
-            return f"{side.title} tells it with loss: {lossy}"
+            return f"{side.title} shows it incompletely: {lossy}"
     if first.profile != second.profile:
         for side, value in ((first, after), (second, before)):
             standard = _standard(path, side.profile)
             if value is not MISSING and not is_allowed(path, value, standard, side.profile):
-                return f"{side.profile} cannot hold the other"
+                return f"{side.profile} does not support the other value"
     return ""
 
 
@@ -262,10 +261,10 @@ def _standard(path: str, profile: Profile) -> Any:
         return None
 
 
-def _rule_differences(one: RulePlaces, other: RulePlaces) -> Iterator[SettingDifference]:
-    """Pair the rules, so that one more at the beginning does not make all others differ."""
-    befores = [rule and _meaning(rule) for rule in one]
-    afters = [rule and _meaning(rule) for rule in other]
+def _rule_differences(left: RulePlaces, right: RulePlaces) -> Iterator[SettingDifference]:
+    """Pair the rules, so that a new rule at the beginning does not make all later ones differ."""
+    befores = [rule and _meaning(rule) for rule in left]
+    afters = [rule and _meaning(rule) for rule in right]
     matcher = SequenceMatcher(None, befores, afters, autojunk=False)
     for kind, begin, end, begin_other, end_other in matcher.get_opcodes():
         if kind == "equal":
@@ -286,9 +285,9 @@ def _rule_differences(one: RulePlaces, other: RulePlaces) -> Iterator[SettingDif
 
 
 def _meaning(rule: Rule) -> Rule:
-    """Return the rule without what has no effect in it."""
+    """Return the rule without parts that have no effect."""
     rule = replace(rule, **{name: getattr(Rule(), name) for name in idle_parts(rule)})
-    # A digital source is in one state or the other, whatever the comparison is called.
+    # A digital source has only two states, whatever the comparison.
     if rule.source in DIGITAL:
         level = digital_level(rule.compare, rule.reference)
         rule = replace(rule, compare=Rule().compare, reference=level)
@@ -299,10 +298,10 @@ def _meaning(rule: Rule) -> Rule:
 
 
 def _schedule_differences(
-    one: tuple[ScheduleEntry | None, ...], other: tuple[ScheduleEntry | None, ...]
+    befores: tuple[ScheduleEntry | None, ...], afters: tuple[ScheduleEntry | None, ...]
 ) -> Iterator[SettingDifference]:
-    left = {place: entry for place, entry in enumerate(one) if entry is not None}
-    right = {place: entry for place, entry in enumerate(other) if entry is not None}
+    left = {place: entry for place, entry in enumerate(befores) if entry is not None}
+    right = {place: entry for place, entry in enumerate(afters) if entry is not None}
     for place, entry in list(left.items()):
         twin = next((there for there, one_there in right.items() if one_there == entry), None)
         if twin is not None:
@@ -317,8 +316,8 @@ def _schedule_differences(
         )
 
 
-def _cannot_tell(side: ComparedUnit, other: ComparedUnit) -> Iterator[CannotTell]:
-    """Yield what one side does not know of what the other speaks about, by reason."""
+def _find_unknown(side: ComparedUnit, other: ComparedUnit) -> Iterator[CannotTell]:
+    """Yield settings of the other side that this side does not show, by reason."""
     by_reason: dict[str, list[str]] = {}
     for path, reason in side.unread.items():
         if reason_at(other.unread, path) is None and other.speaks(path):

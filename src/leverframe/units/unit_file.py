@@ -1,8 +1,8 @@
-"""A unit file as a value: what it says about the settings of a unit, checked against a version.
+"""A unit file as a value: the settings of a unit that it defines, checked against a version.
 
-A file speaks only about what it names; everything else stays as it is on the unit. The rules and
-the schedule are named as a whole. A file with `complete = true` names everything except what it
-lists as `unread`, and except secrets and accounts, which nobody changes by leaving them out.
+Settings that a file does not mention stay unchanged on the unit. The rules and the schedule are
+defined as a whole. A file with `complete = true` defines everything except its `unread` settings,
+secrets and accounts, which are never changed by leaving them out.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -39,9 +39,9 @@ from leverframe.units.allowed_values import schema_at, value_schema, words_of
 from leverframe.units.file_keys import is_part_of, key_of
 from leverframe.units.problems import FileLine, FileProblem
 
-#: Lists that a file names as a whole.
+#: Lists that a file defines as a whole.
 WHOLE_LISTS = ("rules", "schedule")
-#: What an entry that a file makes has without being told, unlike one that a command makes.
+#: Defaults of an entry that a file creates, unlike one created by a command.
 _ON = {"rules": "enabled", "schedule": "active", "access.users": "active"}
 _ACCESS = "access."
 _ACCOUNT_TYPES = {"name": (USER_FIELDS["B"],), "password": (PLAIN_PASSWORD, HASH)}
@@ -49,44 +49,44 @@ _PROFILE = "profile."
 
 
 class FileEntry(NamedTuple):
-    """The value of one setting, and where it was given."""
+    """The value of one setting, and its place in a file."""
 
     value: Any
     line: FileLine
-    #: False where it only follows from what the file says.
+    #: False if it only follows from another key.
     is_said: bool = True
 
 
 class UnitFile(Struct, frozen=True):
-    """What a unit file and all that it includes say about a unit."""
+    """The content of a unit file and its includes."""
 
     file: str
     profile: Profile
-    #: Whether the file says which version it is for.
+    #: Whether the file names its version.
     names_version: bool
-    #: What it says, over the factory settings of the version.
+    #: Its values, over the factory settings of the version.
     settings: Settings
-    #: The paths that it speaks about: leaves, and `rules` and `schedule` as a whole.
+    #: The paths it mentions: leaves, and `rules` and `schedule` as a whole.
     settings_named: frozenset[str]
-    #: Where each setting was given.
+    #: The place of each setting.
     lines: Mapping[str, FileLine]
     complete: bool = False
     unread: tuple[str, ...] = ()
-    #: Secrets that it refers to and that were not there; as if it did not name them.
+    #: Missing secrets that it refers to, ignored as if it did not mention them.
     unresolved: tuple[str, ...] = ()
-    #: The branches and settings that count of it; none is everything.
+    #: The branches and settings of it that count; empty for all.
     only: tuple[str, ...] = ()
 
-    def restricted(self, branches: Collection[str]) -> "UnitFile":
-        """Return the same file as if it spoke about these branches alone."""
+    def restrict(self, branches: Collection[str]) -> "UnitFile":
+        """Return the same file restricted to these branches."""
         if not branches:
             return self
-        # Pages are stored twice: a part of the variables goes with them.
+        # Pages are stored twice: some of the variables belong to them.
         pages = _pages_named(self.settings, self.settings_named) if "ui" in branches else ()
         return replace(self, only=(*branches, *pages))
 
     def names(self, path: str) -> bool:
-        """Return whether the file speaks about a setting; what it does not name stays as it is."""
+        """Return whether the file mentions a setting; other settings do not change."""
         if self.only and not is_part_of(path, self.only):
             return False
         is_unread = is_part_of(path, self.unread) and not self._says_unread(path)
@@ -98,15 +98,15 @@ class UnitFile(Struct, frozen=True):
         return self.complete and not is_confidential(path) and not path.startswith(_ACCESS)
 
     def _says_unread(self, path: str) -> bool:
-        """Return whether a value was added of a setting that was not read."""
+        """Return whether a value was added for a setting that was not read."""
         return path in self.unread and path in self.settings_named
 
     def over(self, present: Settings) -> Settings:
-        """Return the settings of a unit of the file's version with what the file names."""
+        """Return the settings of a unit of the file's version, with those of the file."""
         wanted = present
         for path, _, _ in difference(present, self.settings):
             if self.names(path):
-                taken = taken_with(path, present, self.settings)
+                taken = path_copied_with(path, present, self.settings)
                 wanted = with_value(wanted, taken, value_at(self.settings, taken))
         for path in self.unread:
             if path.startswith(ENTRIES) and not self._says_unread(path):
@@ -114,7 +114,7 @@ class UnitFile(Struct, frozen=True):
         return wanted
 
     def for_version(self, profile: Profile) -> tuple["UnitFile", tuple[NotCarriedOver, ...]]:
-        """Return the same for another version, and what that cannot hold."""
+        """Return the same for another version, and the settings that it does not support."""
         if profile == self.profile:
             return self, ()
         content = Content(self.profile, dict(leaves(self.settings)), with_secrets=True)
@@ -131,7 +131,7 @@ class UnitFile(Struct, frozen=True):
 
 
 def with_part_of(source: Settings, target: Settings, path: str) -> Settings:
-    """Return a tree with a value of another, unless one of them has no such entry."""
+    """Return a tree with a value of another tree, unless one of them lacks the entry."""
     try:
         value = value_at(source, path)
         name, _, place = path.partition(".")
@@ -142,25 +142,25 @@ def with_part_of(source: Settings, target: Settings, path: str) -> Settings:
         return target
 
 
-def taken_with(path: str, one: Settings, other: Settings) -> str:
-    """Return the path of what is taken over with a leaf: a list, an entry, or the leaf alone."""
-    first = path.partition(".")[0]
-    if first in WHOLE_LISTS:
-        return first
+def path_copied_with(path: str, first: Settings, second: Settings) -> str:
+    """Return the path that is copied with a leaf: a list, an entry, or the leaf alone."""
+    branch = path.partition(".")[0]
+    if branch in WHOLE_LISTS:
+        return branch
     place = path.rpartition(".")[0]
     if pattern_of(place) == "access.users.*" and None in (
-        value_at(one, place),
-        value_at(other, place),
+        value_at(first, place),
+        value_at(second, place),
     ):
         return place
     return path
 
 
 class Entries(NamedTuple):
-    """Everything that a file and its includes give, before it is checked against a version."""
+    """The content of a file and its includes before the check against a version."""
 
     settings: Mapping[str, FileEntry]
-    #: The lists that are named as a whole, and where.
+    #: The lists defined as a whole, and their places.
     lists: Mapping[str, FileLine]
 
 
@@ -174,7 +174,7 @@ def unit_file_of(
     unread: Collection[str],
     unresolved: Collection[str],
 ) -> tuple[UnitFile, list[FileProblem]]:
-    """Build the unit file for a version, with what that version cannot hold of it."""
+    """Build the unit file for a version, with the settings that it does not support."""
     given = dict(entries.settings)
     for path, entry in entries.settings.items():
         place = path.rpartition(".")[0]
@@ -209,14 +209,16 @@ def unit_file_of(
     return unit_file, sorted(dict.fromkeys(problems), key=lambda one: one.line)
 
 
-def _too_long(given: Mapping[str, FileEntry], profile: Profile) -> Iterator[FileProblem]:
+def _too_long(entries: Mapping[str, FileEntry], profile: Profile) -> Iterator[FileProblem]:
     standard = dict(leaves(defaults(profile)))
-    for path, (value, line, _) in given.items():
+    for path, (value, line, _) in entries.items():
         usual = standard.get(path)
         if isinstance(value, tuple) and usual and len(value) > len(usual):
             key = key_of(path)
             yield FileProblem(
-                line, key, f"{key} has {len(value)} items; {profile} has {len(usual)} places there."
+                line,
+                key,
+                f"{key} has {len(value)} items; {profile} has {len(usual)} places for them.",
             )
 
 
@@ -230,47 +232,47 @@ def _where_it_is(path: str) -> str:
     return f"; it exists in {words}" if words else ""
 
 
-def _with_pages(settings: Settings, profile: Profile, given: Mapping[str, FileEntry]) -> Settings:
-    """Keep in step what versions hold twice, unless the file says both."""
+def _with_pages(settings: Settings, profile: Profile, entries: Mapping[str, FileEntry]) -> Settings:
+    """Synchronize settings that versions store twice, unless the file sets both."""
     paged = with_page_settings(settings, profile)
     for path, _, value in difference(settings.variables, paged.variables, "variables"):
-        if path not in given:
+        if path not in entries:
             settings = with_value(settings, path, value)
     return settings
 
 
-def _pages_named(settings: Settings, given: Collection[str]) -> Iterator[str]:
-    """Yield the variables that follow from page settings which the file names."""
-    if any(path.startswith("ui.") for path in given):
+def _pages_named(settings: Settings, entries: Collection[str]) -> Iterator[str]:
+    """Yield the variables that follow from page settings of the file."""
+    if any(path.startswith("ui.") for path in entries):
         standard = defaults(Profile(settings.profile.hw, settings.profile.sw)).variables
         for path, _, _ in difference(standard, settings.variables, "variables"):
             yield path
 
 
 def _not_allowed(
-    given: Mapping[str, FileEntry], settings: Settings, profile: Profile
+    entries: Mapping[str, FileEntry], settings: Settings, profile: Profile
 ) -> Iterator[FileProblem]:
     standard = dict(leaves(defaults(profile)))
-    for path, (_, line, _) in given.items():
+    for path, (_, line, _) in entries.items():
         if path.startswith(ENTRIES):
             continue
         value = value_at(settings, path)
         if path.startswith(_ACCESS):
             yield from _unfit_account(path, value, line, profile)
         elif not is_allowed(path, value, standard.get(path), profile):
-            yield _refused(path, value, line, profile)
+            yield _refusal_of(path, value, line, profile)
     for number, rule in number_rules(settings.rules):
         for name in _independent_parts(missing_of_rule(rule, profile)):
-            yield _unfit_entry(f"rules.{number - 1}", name, getattr(rule, name), given, profile)
+            yield _unfit_entry(f"rules.{number - 1}", name, getattr(rule, name), entries, profile)
     for place, entry in enumerate(settings.schedule):
         for name in missing_of_schedule(entry, profile) if entry is not None else ():
-            yield _unfit_entry(f"schedule.{place}", name, getattr(entry, name), given, profile)
+            yield _unfit_entry(f"schedule.{place}", name, getattr(entry, name), entries, profile)
 
 
 def _unfit_account(
     path: str, value: Any, line: FileLine, profile: Profile
 ) -> Iterator[FileProblem]:
-    """Yield a name or a password that no account can have; a password may be its stored hash."""
+    """Yield names and passwords that no account can have; a password may be its stored hash."""
     types = _ACCOUNT_TYPES.get(path.rpartition(".")[2])
     if types and not any(is_sendable(one, value, profile) for one in types):
         key = key_of(path)
@@ -279,7 +281,7 @@ def _unfit_account(
 
 
 def _independent_parts(missing: list[str]) -> list[str]:
-    """Leave out what depends on a source that is missing itself."""
+    """Skip settings that depend on a missing source."""
     depending = {
         f"{part}{suffix}"
         for suffix in ("", "2")
@@ -289,32 +291,36 @@ def _independent_parts(missing: list[str]) -> list[str]:
     return [name for name in missing if name not in depending]
 
 
-def _refused(path: str, value: Any, line: FileLine, profile: Profile) -> FileProblem:
+def _refusal_of(path: str, value: Any, line: FileLine, profile: Profile) -> FileProblem:
     schema = schema_at(path, profile)
     if schema is None:
         return _lacking(path, line, profile)
     key = key_of(path)
-    shown = "" if is_confidential(path) else f", not {_shown(value)}"
+    shown = "" if is_confidential(path) else f", not {_shorten(value)}"
     return FileProblem(line, key, f"{key} must be {words_of(schema)} in {profile}{shown}.")
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 60 else "what is there"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _unfit_entry(
-    path: str, name: str, value: Any, given: Mapping[str, FileEntry], profile: Profile
+    path: str, name: str, value: Any, entries: Mapping[str, FileEntry], profile: Profile
 ) -> FileProblem:
     leaf, key = f"{path}.{name}", key_of(path)
-    line = (given.get(leaf) or next(e for p, e in given.items() if p.startswith(f"{path}."))).line
-    # `time` stands for everything that says when.
-    what = "such time, date, days or name" if name == "time" else f"{name} {_shown(value)}"
+    line = (
+        entries.get(leaf) or next(e for p, e in entries.items() if p.startswith(f"{path}."))
+    ).line
+    # `time` is the key for all time settings.
+    what = "such time, date, days or name" if name == "time" else f"{name} {_shorten(value)}"
     return FileProblem(line, key, f"{key}: {profile} has no {what} there.")
 
 
-def _unsound_accounts(given: Mapping[str, FileEntry], settings: Settings) -> Iterator[FileProblem]:
-    named = [path for path in given if path.startswith(_ACCESS) and path.endswith(".name")]
+def _unsound_accounts(
+    entries: Mapping[str, FileEntry], settings: Settings
+) -> Iterator[FileProblem]:
+    named = [path for path in entries if path.startswith(_ACCESS) and path.endswith(".name")]
     if not named:
         return
     users = [user.name for user in settings.access.users if user is not None]
@@ -322,4 +328,4 @@ def _unsound_accounts(given: Mapping[str, FileEntry], settings: Settings) -> Ite
         check_names(settings.access.admin.name, settings.access.user.name, *users)
     except Refusal as refusal:
         key = key_of(named[0])
-        yield FileProblem(given[named[0]].line, key, f"{key}: {refusal.detail}")
+        yield FileProblem(entries[named[0]].line, key, f"{key}: {refusal.detail}")

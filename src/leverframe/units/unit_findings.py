@@ -1,7 +1,7 @@
-"""What a Leverframe unit finds wrong with itself, as its `/api/state` lists it.
+"""The problems that a Leverframe unit reports about itself in its `/api/state`.
 
-A unit is a stranger: each finding is checked, shortened and made printable, and one that cannot be
-read is reported as such. Units of version 0.1.0 list only the parts that are in trouble.
+A unit is not trusted: each finding is checked, shortened and made printable; an unreadable finding
+is reported as such. Units of version 0.1.0 list only the affected parts.
 """
 
 import re
@@ -15,7 +15,7 @@ from leverframe.plain_text import printable
 
 Severity = Literal["lost", "fault", "attention"]
 
-#: More than twenty rules that all conflict with each other; the worst are kept.
+#: More than twenty rules that all conflict with each other; the worst findings are kept.
 MAX_FINDINGS = 250
 _MAX_SENTENCE = 300
 _MAX_FIGURES = 20
@@ -36,11 +36,11 @@ class UnitFinding(Struct, frozen=True):
     text: str
     label: str | None = None
     figures: dict[str, Figure] = field(default_factory=dict)
-    page: Annotated[str, Meta(description="The page that repairs it, as after `#/`.")] = ""
+    page: Annotated[str, Meta(description="The page on which to fix it, as after `#/`.")] = ""
 
 
 def findings_in(state: Mapping[str, Any]) -> tuple[list[UnitFinding], str]:
-    """Return the findings of a unit, worst first, and why some cannot be read, if so."""
+    """Return the findings of a unit, worst first, and why some are unreadable, if any."""
     listed = state.get("findings")
     if listed is None:
         return list(_of_troubles(state.get("troubles"))), ""
@@ -49,7 +49,7 @@ def findings_in(state: Mapping[str, Any]) -> tuple[list[UnitFinding], str]:
     found = []
     for one in listed:
         try:
-            found.append(_shown(msgspec.convert(one, UnitFinding)))
+            found.append(_make_printable(msgspec.convert(one, UnitFinding)))
         except msgspec.ValidationError:
             continue
     found.sort(key=lambda one: one.severity != "fault")
@@ -58,20 +58,20 @@ def findings_in(state: Mapping[str, Any]) -> tuple[list[UnitFinding], str]:
     return found, "" if len(found) == len(listed) else "has entries that cannot be read"
 
 
-def _shown(given: UnitFinding) -> UnitFinding:
-    """Return a finding as it can be shown: nothing in it acts, and nothing is long."""
-    figures = list(given.figures.items())[:_MAX_FIGURES]
+def _make_printable(finding: UnitFinding) -> UnitFinding:
+    """Return a finding in printable, shortened form."""
+    figures = list(finding.figures.items())[:_MAX_FIGURES]
     return UnitFinding(
-        _short(given.id),
-        _short(given.kind),
-        given.severity,
-        _short(given.text, _MAX_SENTENCE),
-        given.label if given.label and _LABEL.fullmatch(given.label) else None,
+        _short(finding.id),
+        _short(finding.kind),
+        finding.severity,
+        _short(finding.text, _MAX_SENTENCE),
+        finding.label if finding.label and _LABEL.fullmatch(finding.label) else None,
         {
             _short(name): _short(figure, _MAX_SENTENCE) if isinstance(figure, str) else figure
             for name, figure in figures
         },
-        given.page if _PAGE.fullmatch(given.page) else "",
+        finding.page if _PAGE.fullmatch(finding.page) else "",
     )
 
 

@@ -1,9 +1,8 @@
-"""What is known of one unit from looking at it again and again, and what has gone wrong.
+"""The state of one unit from repeated polls, and its problems.
 
-Values are kept only from a look that came to its end, from the unit that is expected there, and
-that is not an old one given again. After any other look nothing is known of the unit but why:
-no value, no finding of its own, no drift. A problem that two looks in a row have found is worth a
-message, and so is its end.
+Values are kept only from a complete poll of the expected unit that is not a repeated old answer.
+After any other poll nothing is known of the unit except the reason: no value, no finding of its
+own, no difference from its file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,24 +19,24 @@ from leverframe.units.drift import DriftedSetting
 from leverframe.units.live_reading import LiveReading
 from leverframe.units.unit_findings import Severity, UnitFinding
 
-#: Looks in a row that must find a problem before a message is sent.
+#: Number of consecutive polls that must find a problem before a message is sent.
 WORTH_A_MESSAGE = 2
-#: What an uptime may fall behind the time between two looks: whole seconds, slow answers, clocks.
+#: Tolerated lag of an uptime: whole seconds, slow answers, clocks.
 _BEHIND_S, _BEHIND_SHARE = 10.0, 0.05
-#: Between two looks there must be this time for a unit with the same uptime to be stale.
+#: Minimum time between two polls with the same uptime before a unit counts as stale.
 _STALE_S = 3.0
 
-#: Why nothing is known of a unit.
+#: Reasons why nothing is known of a unit.
 REACH, SIGN_IN, ANSWER, MAC, STALE = CONTACT = ("reach", "sign-in", "answer", "mac", "stale")
 VALUES = "values"
-#: Problems that a look says nothing of.
+#: Problems that a poll does not cover.
 DOUBLE, DRIFT, PULL = _BESIDE = ("double", "drift", "pull")
 #: Followed by a label, or by the identifier of a finding.
 LOST, FINDING = "lost ", "finding "
-#: What is not shown to clients, or is answered by `/api/state`.
+#: Fields that clients do not see, or get from `/api/state`.
 _NOT_SHOWN = ("by_look", "beside", "compared", "reported", "was_there", "looked_at", "values")
 
-#: What a message says at the end of each problem.
+#: The message at the end of each problem.
 _ENDS = {
     REACH: "It answers again",
     SIGN_IN: "It accepts the login again",
@@ -56,12 +55,12 @@ HEALTHS: tuple[Health, ...] = ("lost", "fault", "attention", "waiting", "fine")
 
 
 class UnitNotice(NamedTuple):
-    """Something of which users may want a message."""
+    """An event for which users may want a message."""
 
     unit: str
-    #: Which problem, or `restart`.
+    #: The kind of problem, or `restart`.
     kind: str
-    #: It began, or was; False is its end.
+    #: True for its start, False for its end.
     active: bool
     sentence: str
     severity: Severity = "attention"
@@ -73,59 +72,57 @@ class UnitProblem(NamedTuple):
 
 
 class ReportedProblem(Struct):
-    """How far a problem has come on its way to a message."""
+    """The progress of a problem towards a message."""
 
     sentence: str
-    #: How many looks in a row have found it.
+    #: Number of consecutive polls that found it.
     looks: int = 0
     is_sent: bool = False
 
 
 class UnitHealth(Struct):
-    """One unit as it is known now."""
+    """The present state of one unit."""
 
     name: str
     address: str
-    #: The MAC address that is expected, from the inventory or the first look.
+    #: The expected MAC address, from the inventory or the first poll.
     mac: str = ""
-    #: What the unit says of itself.
+    #: The identity that the unit shows.
     told_name: str = ""
     hardware: str = ""
     software: str = ""
-    is_up: Annotated[bool, Meta(description="Did the last look come to its end?")] = False
+    is_up: Annotated[bool, Meta(description="Whether the last poll was complete.")] = False
     seen: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     uptime_s: float | None = None
-    restarts: Annotated[int, Meta(description="Since the watch began.")] = 0
+    restarts: Annotated[int, Meta(description="Number since the start of the watch.")] = 0
     restarted: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
     looks: int = 0
     failures: int = 0
     values: dict[str, Value] = {}
     findings: Annotated[
-        list[UnitFinding], Meta(description="What the unit finds wrong with itself.")
+        list[UnitFinding], Meta(description="Problems that the unit reports about itself.")
     ] = []
-    digest: Annotated[str, Meta(description="Of the settings that were read last.")] = ""
-    names: Annotated[
-        dict[str, str], Meta(description="What people called its things, by label.")
-    ] = {}
-    #: What the last look has found, and what was found beside the looks, by kind.
+    digest: Annotated[str, Meta(description="Digest of the settings that were read last.")] = ""
+    names: Annotated[dict[str, str], Meta(description="Names of the unit's labels.")] = {}
+    #: Problems found by the last poll, and by other checks, by kind.
     by_look: dict[str, UnitProblem] = field(default_factory=dict)
     beside: dict[str, UnitProblem] = field(default_factory=dict)
-    #: How its settings differed from the wanted file when they were read last.
+    #: Differences of its settings from the wanted file when they were last read.
     compared: list[DriftedSetting] | None = None
     reported: dict[str, ReportedProblem] = field(default_factory=dict)
     #: Labels that have had a value.
     was_there: set[str] = field(default_factory=set)
-    #: When the last look with an uptime was, by the monotonic clock.
+    #: Time of the last poll with an uptime, by the monotonic clock.
     looked_at: float | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the last look has failed, so that nothing is known of the unit now."""
+        """Whether the last poll failed, so that the state of the unit is unknown."""
         return self.looks > 0 and not self.is_up
 
     @property
     def problems(self) -> dict[str, UnitProblem]:
-        """What is wrong, by kind, worst first; of a unit without contact little is known."""
+        """The problems by kind, worst first; few are known without contact."""
         beside = {
             kind: problem
             for kind, problem in self.beside.items()
@@ -135,7 +132,7 @@ class UnitHealth(Struct):
 
     @property
     def troubles(self) -> dict[str, str]:
-        """What is wrong, in sentences."""
+        """The problems, in sentences."""
         return {kind: problem.sentence for kind, problem in self.problems.items()}
 
     @property
@@ -145,7 +142,7 @@ class UnitHealth(Struct):
 
     @property
     def differences(self) -> list[DriftedSetting] | None:
-        """What differs from the wanted file; None where that is not known now."""
+        """The differences from the wanted file; None while unknown."""
         return None if self.is_lost else self.compared
 
     @property
@@ -155,12 +152,10 @@ class UnitHealth(Struct):
 
     def stranger(self, mac: str) -> str:
         """Return why a unit with this MAC address is not the expected one."""
-        return (
-            f"Another unit answers at {self.address}: it has the MAC address {mac}, not {self.mac}."
-        )
+        return f"Another unit answers at {self.address}: its MAC address is {mac}, not {self.mac}."
 
-    def shown(self) -> dict[str, Any]:
-        """Return what clients may know of the unit, besides its values."""
+    def public_fields(self) -> dict[str, Any]:
+        """Return the public state of the unit, besides its values."""
         fields: dict[str, Any] = msgspec.structs.asdict(self)
         known = {key: value for key, value in fields.items() if key not in _NOT_SHOWN}
         return {
@@ -173,7 +168,7 @@ class UnitHealth(Struct):
         }
 
     def take(self, reading: LiveReading, at: Moment) -> list[UnitNotice]:
-        """Take what a look has found; return what is worth a message, worst first."""
+        """Record the result of a poll; return the notices, worst first."""
         self.looks += 1
         self.mac = self.mac or reading.mac
         if reading.mac != self.mac:
@@ -182,8 +177,8 @@ class UnitHealth(Struct):
         if self._is_stale(reading, at):
             return self._fail(
                 STALE,
-                "It repeats an old answer: its uptime does not advance, so its values may be out "
-                "of date.",
+                "It repeats an old answer: its uptime does not advance, so its values may be"
+                " outdated.",
             )
         self.uptime_s, self.looked_at, self.seen = reading.uptime_s, at.now, at.wall
         self.is_up = True
@@ -196,7 +191,7 @@ class UnitHealth(Struct):
         return self._notices(self.by_look, gone) + restarts
 
     def fail(self, kind: str, sentence: str) -> list[UnitNotice]:
-        """Take that a look came to nothing; return what is worth a message."""
+        """Record a failed poll; return the notices."""
         self.looks += 1
         return self._fail(kind, sentence)
 
@@ -205,7 +200,7 @@ class UnitHealth(Struct):
         self.is_up = False
         self.values, self.findings = {}, []
         self.by_look = {kind: UnitProblem("lost", sentence)}
-        # Whether other problems are over is known only from a look that comes to its end.
+        # Only a complete poll shows whether other problems are over.
         gone = self.reported.keys() & {*CONTACT} - {kind}
         return self._notices(self.by_look, gone)
 
@@ -244,15 +239,15 @@ class UnitHealth(Struct):
         if wrong:
             found[VALUES] = UnitProblem("fault", _nonsense(wrong))
         if reading.findings is None:
-            # Leverframe lists a lost sensor itself, and knows which ones are still set up.
+            # Leverframe reports lost sensors itself, and knows which are still configured.
             found |= {
-                f"{LOST}{label}": UnitProblem("fault", f"{label} has no value any more.")
+                f"{LOST}{label}": UnitProblem("fault", f"{label} no longer has a value.")
                 for label in sorted(lost)
             }
         return _worst_first(found)
 
     def compare(self, differences: list[DriftedSetting] | None) -> list[UnitNotice]:
-        """Take how the settings differ from the wanted file; None where that is not known."""
+        """Record the differences from the wanted settings; None if unknown."""
         self.compared = differences
         if differences is None:
             self.beside.pop(DRIFT, None)
@@ -262,17 +257,17 @@ class UnitHealth(Struct):
     def note(
         self, kind: str, sentence: str | None, severity: Severity = "attention"
     ) -> list[UnitNotice]:
-        """Take a problem that is found beside the looks, or with None its end."""
+        """Record a problem found outside the polls, or with None its end."""
         if sentence is None:
             self.beside.pop(kind, None)
             return self._notices({}, self.reported.keys() & {kind})
         self.beside[kind] = problem = UnitProblem(severity, sentence)
-        # One such search is as thorough as two looks.
+        # One such check is as thorough as two polls.
         self.reported.setdefault(kind, ReportedProblem(sentence, WORTH_A_MESSAGE - 1))
         return self._notices({kind: problem}, ())
 
     def _notices(self, found: Mapping[str, UnitProblem], gone: Iterable[str]) -> list[UnitNotice]:
-        """Count what was found, and forget what is gone; return what is worth a message."""
+        """Count found problems, and forget those that are gone; return the notices."""
         notices = []
         for kind, (severity, sentence) in found.items():
             reported = self.reported.setdefault(kind, ReportedProblem(sentence))
@@ -289,7 +284,7 @@ class UnitHealth(Struct):
 
 
 def worst_first(units: Iterable[UnitHealth]) -> list[UnitHealth]:
-    """Sort units by their health; those of one health stay in the order of the inventory."""
+    """Sort units by their health; equal ones stay in the order of the inventory."""
     return sorted(units, key=lambda unit: HEALTHS.index(unit.health))
 
 

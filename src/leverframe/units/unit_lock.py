@@ -1,10 +1,10 @@
-"""The right to change a unit: one process of this machine at a time has it.
+"""The lock for changing a unit: one process of this machine holds it at a time.
 
-It is an exclusive lock on a file that is named by the MAC address of the unit, or by its address
-where it shows no MAC address. The folder of these files is shared by all users of the machine and
-does not depend on where the journals are. The kernel drops a lock when its process ends, however it
-ends, so a killed process blocks nobody. The file names the holder for the refusal, and is removed
-by the holder while the lock is held.
+It is an exclusive lock on a file that is named by the MAC address of the unit, or by its address if
+it shows no MAC address. All users of the machine share the folder of these files, which does not
+depend on the place of the journals. The kernel releases a lock when its process ends in any way, so
+a killed process blocks no other. The file contains the holder for error messages; the holder
+removes it while the lock is held.
 """
 
 import fcntl
@@ -37,7 +37,7 @@ class UnitHeld(ErrorForPeople):
 
 
 class CannotLock(ErrorForPeople):
-    """No place for the locks can be used: one sentence."""
+    """No folder for the locks can be used: one sentence."""
 
 
 class _Holder(Struct, frozen=True):
@@ -49,27 +49,27 @@ class _Holder(Struct, frozen=True):
         return f"{printable(self.user)} (process {self.process}, since {printable(self.since)})"
 
 
-def shared_folder() -> Path:
+def find_shared_folder() -> Path:
     """Return the folder of the locks, which all users of the machine share; create it."""
-    # The last one is for machines that have neither.
+    # The last folder is for machines that have neither of the first two.
     for place in (*filter(_is_for_all, _SHARED), Path(tempfile.gettempdir())):
         folder = place / _NAME
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
             found = folder.lstat()
             if found.st_uid == os.geteuid():
-                # The umask has taken rights away.
+                # The umask has removed permissions.
                 folder.chmod(_MODE_FOR_ALL)
             if stat.S_ISDIR(found.st_mode) and os.access(folder, os.W_OK):
                 return folder
     raise CannotLock(
-        "The lock of the unit cannot be taken: neither "
-        f"{' nor '.join(str(place / _NAME) for place in _SHARED)} can be written."
+        "The unit cannot be locked: neither"
+        f" {' nor '.join(str(place / _NAME) for place in _SHARED)} is writable."
     )
 
 
 def _is_for_all(place: Path) -> bool:
-    """Return whether all users may write to a folder; all of them have to agree on one."""
+    """Return whether all users may write to a folder; all of them must use the same one."""
     try:
         return stat.S_IMODE(place.stat().st_mode) & _MODE_FOR_ALL == _MODE_FOR_ALL
     except OSError:
@@ -78,8 +78,8 @@ def _is_for_all(place: Path) -> bool:
 
 @contextmanager
 def unit_held(plan: UnitPlan, folder: Path | None = None) -> Iterator[None]:
-    """Hold the right to change the unit of a plan; raise `UnitHeld` if another process has it."""
-    path = (folder or shared_folder()) / _file_name(plan)
+    """Hold the lock of the unit of a plan; raise `UnitHeld` if another process has it."""
+    path = (folder or find_shared_folder()) / _file_name(plan)
     descriptor = _lock(path, plan.unit)
     try:
         holder = _Holder(_user(), os.getpid(), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
@@ -87,14 +87,14 @@ def unit_held(plan: UnitPlan, folder: Path | None = None) -> Iterator[None]:
         os.pwrite(descriptor, msgspec.json.encode(holder), 0)
         yield
     finally:
-        # A file of another user stays: the next process locks it as it is.
+        # A file of another user stays: the next process locks it again.
         with suppress(OSError):
             path.unlink()
         os.close(descriptor)
 
 
 def refuse_held(plan: UnitPlan, folder: Path | None = None) -> None:
-    """Raise `UnitHeld` where another process changes the unit of a plan at present."""
+    """Raise `UnitHeld` if another process is changing the unit of a plan."""
     with unit_held(plan, folder):
         pass
 
@@ -111,8 +111,8 @@ def _lock(path: Path, unit: str) -> int:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             refusal = UnitHeld(
-                f"{unit} is being changed by {_holder(descriptor)}; wait for the end of that, or "
-                "stop it."
+                f"{unit} is being changed by {_holder(descriptor)}; wait until it is done, or"
+                " stop it."
             )
             os.close(descriptor)
             raise refusal from None
@@ -123,7 +123,7 @@ def _lock(path: Path, unit: str) -> int:
 
 
 def _open(path: Path) -> int:
-    """Open a lock file that all users may open; a link of another user is refused."""
+    """Open a lock file that all users may open; reject a link of another user."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
         os.fchmod(descriptor, 0o666)
@@ -131,7 +131,7 @@ def _open(path: Path) -> int:
     except FileExistsError:
         pass
     try:
-        # Without O_CREAT: Linux refuses that for files of others in a shared folder.
+        # Without O_CREAT: Linux denies that for files of other users in a shared folder.
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return _open(path)

@@ -1,7 +1,7 @@
-"""The plan of one unit: what will be sent, what that changes, and the state that it was made from.
+"""The plan of one unit: the requests, their changes, and the state from which it was made.
 
-A plan file holds the plans of several units. It is for its owner alone: what is sent may hold
-passwords.
+A plan file contains the plans of several units. It is readable only by its owner, because requests
+may contain passwords.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,9 +30,9 @@ from leverframe.storage.private_file import write_private
 from leverframe.units.file_keys import DURATIONS, is_part_of, key_of, value_for_file
 
 FORMAT = 1
-#: What a second request would do to another rule.
+#: Commands whose repetition would affect another rule.
 _NOT_TWICE = ("eventdel=", "rulemove=")
-#: Instead of a value, in words: no text in a unit file is without quotes.
+#: Placeholder for a value; texts in unit files always have quotes.
 NOTHING = "nothing"
 
 
@@ -41,14 +41,14 @@ class BadPlan(ErrorForPeople):
 
 
 class SettingChange(Struct, frozen=True, omit_defaults=True):
-    """One setting that a step changes; a value that is not there is of an entry that is not."""
+    """One setting that a step changes; a missing value belongs to a missing entry."""
 
     path: str
     old: Any | UnsetType = UNSET
     new: Any | UnsetType = UNSET
 
-    def shown(self, value: Any) -> str:
-        """Return a value as others may see it."""
+    def show(self, value: Any) -> str:
+        """Return a value with secrets masked."""
         if value is UNSET:
             return NOTHING
         return MASK if is_confidential(self.path) else msgspec.json.encode(value).decode()
@@ -56,12 +56,12 @@ class SettingChange(Struct, frozen=True, omit_defaults=True):
     def __str__(self) -> str:
         if self.old == self.new:
             # It could not be read.
-            return f"{self.key}: set to {self.shown(self.new)}"
-        return f"{self.key}: {self.shown(self.old)} -> {self.shown(self.new)}"
+            return f"{self.key}: set to {self.show(self.new)}"
+        return f"{self.key}: {self.show(self.old)} -> {self.show(self.new)}"
 
     @property
     def key(self) -> str:
-        """Return what unit files call the setting."""
+        """Return the key of the setting in unit files."""
         return key_of(self.path)
 
 
@@ -76,17 +76,17 @@ class UnitStep(Struct, frozen=True):
         """Return whether sending it twice does the same as sending it once."""
         return not any(item.startswith(_NOT_TWICE) for item in items_of(self.request.query))
 
-    def shown_request(self, profile: Profile) -> PlannedRequest:
-        """Return the request as others may see it."""
+    def mask_request(self, profile: Profile) -> PlannedRequest:
+        """Return the request with secrets masked."""
         return mask_request(self.request, profile)
 
     def doc(self, profile: Profile) -> str:
-        """Return what the command does, as the reference says it."""
+        """Return the description of the command from the reference."""
         found = find(self.request.method, self.request.path, items_of(self.request.query), profile)
         return next((call.row.doc for call in found if isinstance(call, Call)), "")
 
     def words(self, profile: Profile) -> str:
-        """Return the first sentence of that, without its end."""
+        """Return the first sentence of it, without its full stop."""
         return self.doc(profile).partition(". ")[0].rstrip(".")
 
 
@@ -101,15 +101,15 @@ class LeftOutSetting(Struct, frozen=True):
 
 
 class UnreadableSetting(Struct, frozen=True, omit_defaults=True):
-    """A setting that a plan touches and the unit does not show, so that no one knows its value."""
+    """A setting that a plan touches and the unit hides, so that its value is unknown."""
 
     path: str
     #: Why it cannot be read, without a full stop.
     reason: str
-    #: Kept as it is, set to `becomes`, or removed with its entry.
+    #: Unchanged, set to `becomes`, or removed with its entry.
     fate: Literal["kept", "set", "removed"]
     becomes: Any | UnsetType = UNSET
-    #: The unit may hold a value there now.
+    #: Whether the unit may have a value there now.
     was_there: bool = True
 
     def __str__(self) -> str:
@@ -119,56 +119,58 @@ class UnreadableSetting(Struct, frozen=True, omit_defaults=True):
     def fate_in_words(self) -> str:
         if self.fate == "set":
             return f"will be set to {self._shown}"
-        return "kept as it is" if self.fate == "kept" else "removed with its entry"
+        return "kept as it is" if self.fate == "kept" else "not changed"
 
     @property
     def _shown(self) -> str:
         if pattern_of(self.path) in DURATIONS:
             return str(value_for_file(self.path, self.becomes))
-        return SettingChange(self.path).shown(self.becomes)
+        return SettingChange(self.path).show(self.becomes)
 
 
 class UnitPlan(Struct, frozen=True, kw_only=True):
-    """What leads one unit to its wanted settings."""
+    """The steps that bring one unit to its wanted settings."""
 
-    #: What people call it: its name in the inventory, or its address.
+    #: Its name for users: the name in the inventory, or its address.
     unit: str
     address: str
-    #: Of the unit that was read; empty where it shows none.
+    #: MAC address of the unit that was read; empty if it shows none.
     mac: str = ""
     hw: str
     sw: str
-    #: It has the commands of our own.
+    #: Whether it is Leverframe and has its additional commands.
     is_leverframe: bool
-    #: Stands for everything that was read of the unit; it must be the same when the plan is used.
+    #: Digest of all settings that were read; it must be the same when the plan is used.
     digest: str
-    #: What was read that differs from the factory settings.
+    #: Settings that were read and differ from the factory settings.
     before: dict[str, Any]
     unread: tuple[str, ...]
-    #: What was read and may be another: it is not compared.
+    #: Settings that were read inexactly: they are not compared.
     lossy: tuple[str, ...]
     steps: tuple[UnitStep, ...]
     left_out: tuple[LeftOutSetting, ...] = ()
-    #: What the plan touches and the unit does not show.
+    #: Settings that the plan touches and the unit hides.
     unreadable: tuple[UnreadableSetting, ...] = ()
-    #: What the plan changes and no command changes back.
+    #: Changes that no command can revert.
     irreversible: tuple[str, ...] = ()
-    #: File names of the journals whose changes the plan takes back.
+    #: File names of the journals whose changes the plan reverts.
     undoes: tuple[str, ...] = ()
 
     @property
     def cannot_be_undone(self) -> tuple[UnreadableSetting, ...]:
-        """Return what the plan overwrites or removes unseen; no rollback can restore it."""
+        """Return the settings that the plan overwrites or removes unseen; no rollback restores
+        them.
+        """
         return tuple(one for one in self.unreadable if one.was_there and one.fate != "kept")
 
     @property
     def not_journaled(self) -> list[str]:
-        """Return what was read and no journal keeps, since it is confidential."""
+        """Return the secrets that were read and that no journal stores."""
         return [path for path in self.before if is_confidential(path)]
 
     @property
     def not_restorable(self) -> dict[str, int]:
-        """Return what no rollback can restore, with the number of the step that overwrites it."""
+        """Return the settings that no rollback can restore, with the step that overwrites each."""
         hidden = (one.path for one in self.cannot_be_undone)
         unknown = {*hidden, *self.not_journaled, *self.irreversible}
         found: dict[str, int] = {}
@@ -186,11 +188,11 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
         settings, _ = settings_from_leaves(self.profile, self.before)
         return settings
 
-    def walked(self) -> Iterator[tuple["UnitStep", Settings, Settings]]:
-        """Yield every step with the settings before it and after it."""
+    def walk(self) -> Iterator[tuple["UnitStep", Settings, Settings]]:
+        """Yield every step with the settings before and after it."""
         settings = self.settings_before()
         if not settings.access.admin.password:
-            # There may be one: it is never read.
+            # The password may exist: it is never read.
             settings = with_value(settings, "access.admin.password", MASK)
         for step in self.steps:
             after = try_request(step.request, settings, self.profile).settings
@@ -199,7 +201,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
 
     def settings_after(self) -> Settings:
         settings = self.settings_before()
-        for _, _, after in self.walked():
+        for _, _, after in self.walk():
             settings = after
         return settings
 
@@ -207,13 +209,13 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
         """Return every setting that was read, by path."""
         return {
             path: value
-            for path, value in stored_leaves(leaves(self.settings_before())).items()
+            for path, value in store_leaves(leaves(self.settings_before())).items()
             if self.is_compared(path)
         }
 
     def is_compared(self, path: str) -> bool:
-        """Return whether a setting can be read from the unit and is what it seems."""
-        # Of a secret a unit tells at most that there is none.
+        """Return whether a setting can be read from the unit exactly."""
+        # A unit shows at most that a secret is not set.
         return not is_secret(path) and not is_part_of(path, (*self.unread, *self.lossy))
 
 
@@ -228,22 +230,25 @@ def write_plans(path: Path, plans: Iterable[UnitPlan]) -> None:
 
 
 def read_plans(path: Path) -> tuple[UnitPlan, ...]:
-    """Read a plan file, or refuse it with a sentence."""
+    """Read a plan file, or reject it with a sentence."""
     try:
         file = msgspec.json.decode(path.read_bytes(), type=_PlanFile)
         for plan in file.plans:
             plan.settings_before()
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-        raise BadPlan(f"{path} is no plan that this version wrote: {error}.") from None
+        raise BadPlan(
+            f"{path} is not a plan of this version ({error}); write a new plan"
+            " with `leverframe unit plan --out`."
+        ) from None
     if file.format != FORMAT:
         raise BadPlan(f"{path} has the format {file.format}; this version writes {FORMAT}.")
     return file.plans
 
 
 def as_stored(value: Any) -> Any:
-    """Return a value as a plan file gives it back, to compare it with one of a unit."""
+    """Convert a value as a plan file stores it, to compare it with a value of a unit."""
     return [as_stored(one) for one in value] if isinstance(value, tuple | list) else value
 
 
-def stored_leaves(found: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
+def store_leaves(found: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
     return {path: as_stored(value) for path, value in found}

@@ -1,7 +1,7 @@
-"""Settings as the text of a unit file: only what differs from the factory settings of the version.
+"""Settings as the text of a unit file: only differences from the factory settings of the version.
 
-Secrets, and addresses that are as good as secrets, are never in the text: a reference named after
-their path stands there, and their values are returned beside it.
+Secrets, and addresses that must stay secret, are never in the text: it contains a reference named
+after their path, and their values are returned separately.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,24 +24,24 @@ from leverframe.engine.settings import (
 from leverframe.engine.tree import MISSING, difference, is_confidential, value_at
 from leverframe.plain_text import printable
 from leverframe.profile import Profile
-from leverframe.units.document_reading import SecretReference, escaped
+from leverframe.units.document_reading import SecretReference, escape_placeholders
 from leverframe.units.file_keys import is_part_of, key_of, value_for_file
 from leverframe.units.rule_sentences import sentence_of
 
-#: Of a list that stands in one line.
+#: Maximum length of a list on one line.
 MAX_LIST_LETTERS = 88
-#: What an entry is before a file says anything about it.
+#: A new entry before a file sets anything.
 NEW_ENTRIES: dict[str, Node] = {
     "rules": Rule(enabled=True),
     "schedule": ScheduleEntry(active=True),
     "access.users": ControlUser(active=True),
 }
-#: Written also where they are as in a new entry: an entry has to say something.
+#: Keys written even with their default: a table must not be empty.
 _ALWAYS_WRITTEN = {"rules": "action", "schedule": "action", "access.users": "name"}
 
 
 class WrittenLine(NamedTuple):
-    """One line of a file: a key below its table, and the value as the file has it."""
+    """One line of a file: a key below its table, and its value."""
 
     path: str
     value: Any
@@ -57,25 +57,26 @@ class WrittenLine(NamedTuple):
 
 class UnitText(NamedTuple):
     text: str
-    #: What the references in the text stand for, by their names.
+    #: The secrets by the names of their references in the text.
     secrets: dict[str, str]
 
 
 def unit_text(
     settings: Settings, profile: Profile, unread: Collection[str] = (), opening: str = ""
 ) -> UnitText:
-    """Write settings as a complete unit file; what is unread is not spoken about."""
+    """Write settings as a complete unit file; unread settings are left out."""
     lines = [f"# {line}" if line else "#" for line in opening.splitlines()]
     lines += [
         f'hardware = "{profile.hw}"',
         f'software = "{profile.sw}"',
-        "# What is not named here has its factory setting; without this it stays as it is.",
+        "# Settings that are not listed have their factory values; without this key they do not"
+        " change.",
         "complete = true",
     ]
     if unread:
         lines.append(assignment("unread", unread_keys(unread)))
     secrets: dict[str, str] = {}
-    written = list(written_lines(settings, profile, unread, secrets))
+    written = list(lines_of_file(settings, profile, unread, secrets))
     plain = [one for one in written if not one.table]
     lines += (assignment(one.key, one.value) for one in plain)
     table = ""
@@ -90,17 +91,17 @@ def unit_text(
 
 
 def unread_keys(unread: Collection[str]) -> list[str]:
-    """Return the keys of what a file does not speak about."""
+    """Return the keys that a file leaves out."""
     return [key_of(path) for path in sorted(unread)]
 
 
-def written_lines(
+def lines_of_file(
     settings: Settings,
     profile: Profile,
     unread: Collection[str] = (),
     secrets: dict[str, str] | None = None,
 ) -> Iterator[WrittenLine]:
-    """Yield what a file has to say about settings, table by table."""
+    """Yield the lines of settings, table by table."""
     standard = with_page_settings(replace(defaults(profile), ui=settings.ui), profile)
     standard = replace(standard, ui=defaults(profile).ui)
     shown = replace(settings, rules=(), schedule=standard.schedule)
@@ -117,7 +118,7 @@ def written_lines(
 
 
 def file_value(path: str, value: Any, secrets: dict[str, str], standard: Any = None) -> Any:
-    """Return the value of a setting as a file has it; collect it as a secret if it is one."""
+    """Return the value of a setting as in a file; collect it if it is a secret."""
     if is_confidential(path) and value:
         name = key_of(path)
         secrets[name] = value
@@ -138,19 +139,19 @@ def _plain_lines(
 
 
 def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[WrittenLine]:
-    # Sentences are keys of the table `rules`; rules without one have tables behind it.
+    # Sentences are keys of the table `rules`; rules without a sentence have tables after it.
     spoken = {number - 1: sentence_of(rule) for number, rule in number_rules(settings.rules)}
     for place, sentence in spoken.items():
         if sentence is not None:
-            yield WrittenLine(f"rules.{place}", escaped(sentence))
+            yield WrittenLine(f"rules.{place}", escape_placeholders(sentence))
     for name in NEW_ENTRIES:
         for place, entry in enumerate(value_at(settings, name)):
             if entry is not None and (name != "rules" or spoken[place] is None):
-                yield from written_entry(f"{name}.{place}", entry, secrets)
+                yield from lines_of_entry(f"{name}.{place}", entry, secrets)
 
 
-def written_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[WrittenLine]:
-    """Yield what the table of a rule, a schedule entry or a user has to say."""
+def lines_of_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[WrittenLine]:
+    """Yield the lines of the table of a rule, a schedule entry or a user."""
     name = path.rpartition(".")[0]
     for field in entry.__struct_fields__:
         value, here = getattr(entry, field), f"{path}.{field}"
@@ -161,7 +162,7 @@ def written_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[W
 
 
 def _without_usual_tail(items: list[Any], usual: list[Any]) -> list[Any]:
-    """Leave out the last items that are as in the factory settings; reading adds them again."""
+    """Leave out trailing items with factory values; reading adds them again."""
     count = len(items)
     while count > 1 and count <= len(usual) and items[count - 1] == usual[count - 1]:
         count -= 1
@@ -171,11 +172,11 @@ def _without_usual_tail(items: list[Any], usual: list[Any]) -> list[Any]:
 def _with_escaped_texts(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_escaped_texts(item) for item in value]
-    return escaped(value) if isinstance(value, str) else value
+    return escape_placeholders(value) if isinstance(value, str) else value
 
 
 def assignment(key: str, value: Any) -> str:
-    """Write a key with its value; a long list with one item a line, so that changes are seen."""
+    """Write a key with its value; a long list with one item per line, for readable diffs."""
     line = f"{key} = {toml_value(value)}"
     if not is_long_list(value):
         return line

@@ -1,4 +1,4 @@
-"""Several units visited at the same time, each with one request at a time; failures come last."""
+"""Visit several units in parallel, each with one request at a time; report failures last."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,13 +9,13 @@ from leverframe.errors import ErrorForPeople
 from leverframe.plain_text import print_warnings
 from leverframe.process.json_lines import print_json
 from leverframe.recording.replayer import UnitLogin
-from leverframe.units.client import paced_client
+from leverframe.units.client import open_paced_client
 from leverframe.units.inventory import InventoryUnit
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from leverframe.units.summaries import failures_in_words
 
-#: Units that are visited at the same time; each has one connection.
+#: Units visited in parallel; each has one connection.
 MAX_AT_ONCE = 8
 
 
@@ -33,7 +33,7 @@ class FailedUnit(NamedTuple):
     problem: str
 
     def __str__(self) -> str:
-        # Many problems begin with the address, which is also the name of a unit without another.
+        # Many problems begin with the address, which is also the name of a nameless unit.
         where = self.name.partition("://")[2] or self.name
         return self.problem if where in self.problem else f"{self.name}: {self.problem}"
 
@@ -60,10 +60,10 @@ async def visit_units(
 
 
 def _progress(count: int) -> AbstractContextManager[Callable[[int], None]]:
-    """Show a bar where there are several units; a single one needs none."""
+    """Show a progress bar for several units."""
     if count < 2:
         return nullcontext(lambda visited: None)
-    # Imported here: it takes as long as a unit in the same network.
+    # Imported here: the import takes as long as a request to a unit.
     from leverframe.process.progress_bar import progress_bar
 
     return progress_bar("reading", count)
@@ -72,15 +72,15 @@ def _progress(count: int) -> AbstractContextManager[Callable[[int], None]]:
 async def read_unit(
     unit: InventoryUnit, login: UnitLogin | None, ca_file: str | None
 ) -> PulledUnit:
-    """Read the settings of a unit; refuse another one that answers at its address."""
-    async with paced_client(unit.address, login, ca_file) as client:
+    """Read the settings of a unit; reject another unit at its address."""
+    async with open_paced_client(unit.address, login, ca_file) as client:
         return await pull_unit(client, mac=unit.mac)
 
 
 def print_failures(
     failed: Sequence[FailedUnit], total: int, action: str, *, as_json: bool = False
 ) -> None:
-    """Report units that were not reached: on the error output, for scripts as objects, too."""
+    """Report units that were not reached on standard error, with --json also as objects."""
     if as_json:
         for one in failed:
             print_json({"event": "failed", "unit": one.name, "problem": one.problem})

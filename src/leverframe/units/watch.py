@@ -1,7 +1,7 @@
-"""`leverframe unit watch`: a process that looks at the units of an inventory until it is stopped.
+"""`leverframe unit watch`: monitor the units of an inventory until stopped.
 
-It listens on a loopback address unless a password is configured. Values go into a history of the
-same kind as a controller's, notices through an outbox that survives a restart.
+It listens on a loopback address unless a password is configured. Values are stored in a history
+like that of a controller; notices go through an outbox that survives a restart.
 """
 
 import asyncio
@@ -57,42 +57,42 @@ from leverframe.units.watcher import LOOK_EVERY_S, PULL_EVERY_S, UnitWatcher, Wa
 
 log = logging.getLogger(__name__)
 
-#: Nothing here takes a body.
+#: No request here has a body.
 _LIMITS = HttpLimits(body_limit=lambda *_: 0)
-#: Units that are looked at together where that is done once.
+#: Number of units polled in parallel with --once.
 AT_A_TIME = 10
-#: Below the data folder: what was sent to units from the page.
+#: Below the data folder: journals of changes made from the page.
 JOURNALS = "journals"
-#: What the program calls itself in mails and at the broker.
+#: The name of the program in mails and at the broker.
 SENDER = "leverframe-watch"
 HISTORY_BOUNDS = Bounds(raw_days=7, max_bytes=1024 * 1024 * 1024)
 
 
 class CannotWatch(ErrorForPeople):
-    """The watch cannot begin: one sentence."""
+    """The watch cannot start: one sentence."""
 
 
 class WatchOrder(Struct, frozen=True):
-    """Everything that a watch is told."""
+    """All options of a watch."""
 
     units: tuple[WatchedUnit, ...]
     data: Path
     host: str = "127.0.0.1"
     port: int = 8090
-    #: Of the account `admin`; None is possible on loopback alone.
+    #: Password of the account `admin`; None is allowed only on loopback.
     password: str | None = None
     alarms: AlarmChannels = AlarmChannels()
     look_every_s: float = LOOK_EVERY_S
     pull_every_s: float = PULL_EVERY_S
-    #: By name of the unit; those without a file are missing.
+    #: By name of the unit, for units with a file.
     wanted: Mapping[str, Wanted] = {}
 
 
 async def watch(inventory: Path, port: int, once: bool, ca_file: str | None, as_json: bool) -> int:
-    """Watch the units of an inventory until SIGTERM or SIGINT, or look at each of them once."""
+    """Watch the units of an inventory until SIGTERM or SIGINT, or poll each of them once."""
     order = order_of(load_inventory(inventory), port, ca_file)
     if not order.units:
-        raise CannotWatch(f"{inventory} names no unit to watch.")
+        raise CannotWatch(f"{inventory} contains no units to watch.")
     if once:
         return await look_once(order, as_json=as_json)
     await serve_watch(order, stop_by_signal(), as_json=as_json)
@@ -100,7 +100,7 @@ async def watch(inventory: Path, port: int, once: bool, ca_file: str | None, as_
 
 
 async def look_once(order: WatchOrder, *, as_json: bool = False) -> int:
-    """Print how each unit is, worst first; the answer is no where a unit has a problem."""
+    """Print the state of each unit, worst first; return 1 if a unit has a problem."""
     _check(order)
     watcher = UnitWatcher(order.units, SystemClock())
     turns = asyncio.Semaphore(AT_A_TIME)
@@ -122,10 +122,10 @@ async def look_once(order: WatchOrder, *, as_json: bool = False) -> int:
 
 def _print_health(health: UnitHealth, *, as_json: bool) -> None:
     if as_json:
-        print_json(health.shown())
+        print_json(health.public_fields())
         return
     version = f"HW {health.hardware} SW {health.software}" if health.hardware else "version unknown"
-    sentences = [*health.troubles.values()] or ["as it should be."]
+    sentences = [*health.troubles.values()] or ["no problems."]
     first = f"{health.name}, {version}: "
     if len(sentences) == 1:
         sentences = [first + sentences[0]]
@@ -135,10 +135,10 @@ def _print_health(health: UnitHealth, *, as_json: bool) -> None:
 
 
 def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder:
-    """Return what an inventory orders."""
+    """Return the options in an inventory."""
     table = inventory.watch
     return WatchOrder(
-        units=tuple(_watched(inventory, unit, ca_file) for unit in inventory.units),
+        units=tuple(_watch_unit(inventory, unit, ca_file) for unit in inventory.units),
         data=inventory.path.parent / table.data,
         host=table.host,
         port=port,
@@ -147,15 +147,15 @@ def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder
         look_every_s=table.every_s,
         pull_every_s=table.read_every_s,
         wanted={
-            unit.name: partial(inventory.wanted, unit) for unit in inventory.units if unit.file
+            unit.name: partial(inventory.read_file, unit) for unit in inventory.units if unit.file
         },
     )
 
 
-def _watched(inventory: Inventory, unit: InventoryUnit, ca_file: str | None) -> WatchedUnit:
+def _watch_unit(inventory: Inventory, unit: InventoryUnit, ca_file: str | None) -> WatchedUnit:
     def compare(pulled: PulledUnit) -> list[DriftedSetting]:
-        # Read each time: the file may have been changed, and what the unit is.
-        file = inventory.wanted(unit, pulled.profile, need_secrets=False)
+        # Read each time: the file or the version of the unit may have changed.
+        file = inventory.read_file(unit, pulled.profile, need_secrets=False)
         return [] if file is None else drift_from(file, pulled)
 
     login = None if unit.user is None else UnitLogin(unit.user, unit.password or "")
@@ -164,7 +164,7 @@ def _watched(inventory: Inventory, unit: InventoryUnit, ca_file: str | None) -> 
 
 
 async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool = False) -> None:
-    """Watch until `stop` is set; then end in order."""
+    """Watch until `stop` is set; then shut down in order."""
     _check(order)
     clock = SystemClock()
     with DataFolder(order.data) as folder:
@@ -229,7 +229,7 @@ def _check(order: WatchOrder) -> None:
         )
     if order.password is not None and len(order.password) < MIN_PASSWORD_LETTERS:
         raise CannotWatch(
-            f"The password of the watch needs at least {MIN_PASSWORD_LETTERS} letters."
+            f"The password of the watch needs at least {MIN_PASSWORD_LETTERS} characters."
         )
 
 
@@ -244,11 +244,11 @@ def _print_address(order: WatchOrder, port: int, *, as_json: bool) -> None:
     if as_json:
         print_json({"event": "ready", "url": url, "units": len(order.units)})
     else:
-        print_line(f"Watching {len(order.units)} units: {url} - stop with Ctrl+C", flush=True)
+        print_line(f"Watching {len(order.units)} units at {url}; stop with Ctrl+C", flush=True)
 
 
 class AlarmSettings(Struct, frozen=True):
-    """How the channels are set up; those that the inventory does not name are not."""
+    """The settings of the channels; channels missing in the inventory are off."""
 
     http: tuple[HttpClient, ...]
     email: Email
@@ -304,7 +304,7 @@ class Alarms:
         if self._channels.email is not None:
             found.append(Notify("email", 0, notice.active, reason, text=text))
         if self._channels.mqtt is not None:
-            # The channel tells label and value; the sentence stands in the reason.
+            # The message contains label and value; the sentence is its reason.
             found.append(Notify("mqtt", 0, notice.active, text, label=notice.kind))
         return found
 

@@ -1,8 +1,8 @@
-"""Changes of units from the page of the watch: compared with the file, planned, carried out.
+"""Changes of units from the page of the watch: compare with the file, plan, carry out.
 
-They are the plans of `leverframe unit plan` and `unit apply`, with the same proof on a twin, the
-same read-back and journals; only the unit that was planned for is changed, and only by the plan
-that was shown. While one is carried out, nobody looks at the unit.
+They are the plans of `leverframe unit plan` and `unit apply`, with the same verification on a twin,
+read-back and journals. Only the planned unit is changed, and only by the plan that was shown. While
+a plan is carried out, the unit is not polled.
 """
 
 import asyncio
@@ -35,23 +35,23 @@ Wanted = Callable[[Profile], UnitFile | None]
 
 
 class CannotChange(ErrorForPeople):
-    """Why a unit is not changed from the page: one sentence."""
+    """Why a unit cannot be changed from the page: one sentence."""
 
 
 class UnseenSetting(Struct, frozen=True):
-    """A setting that a plan touches although the unit does not show it."""
+    """A setting that a plan touches although the unit hides it."""
 
     path: str
     fate: Literal["kept", "set", "removed"]
-    #: What it is set to, as others may see it.
+    #: Its new value, with secrets masked.
     value: str = ""
-    is_lost: Annotated[bool, Meta(description="Can no rollback restore it?")] = False
+    is_lost: Annotated[bool, Meta(description="Whether no rollback can restore it.")] = False
 
 
 class ShownPlan(Struct, frozen=True):
     """A plan as the page shows it, in its language."""
 
-    #: Stands for this plan and no other.
+    #: Identifies exactly this plan.
     key: str
     steps: tuple[DescribedStep, ...]
     left_out: tuple[LeftOutSetting, ...]
@@ -59,7 +59,7 @@ class ShownPlan(Struct, frozen=True):
 
 
 class ChangeProgress(Struct):
-    """How far a plan has been carried out."""
+    """The progress of a plan."""
 
     done: int
     steps: int
@@ -70,7 +70,7 @@ class ChangeProgress(Struct):
 class UnitChanges:
     def __init__(self, watcher: UnitWatcher, wanted: dict[str, Wanted], journals: Path) -> None:
         self._watcher = watcher
-        #: By name of the unit; those without a file are missing.
+        #: By name of the unit, for units with a file.
         self.wanted = wanted
         self._journals = journals
         self._plans: dict[str, tuple[str, UnitPlan]] = {}
@@ -78,17 +78,17 @@ class UnitChanges:
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def compare(self, name: str) -> list[DriftedSetting]:
-        """Read a unit and return what differs from its file, side by side."""
+        """Read a unit and return its differences from its file, side by side."""
         async with self._watcher.turn(name) as client:
-            pulled = self._watcher.expected(name, await pull_unit(client))
+            pulled = self._watcher.require_expected(name, await pull_unit(client))
         return drift_from(self._file(name, pulled.profile), pulled)
 
     async def plan(self, name: str) -> ShownPlan:
-        """Plan what leads a unit to its file; nothing is sent but questions."""
+        """Plan the way of a unit to its file; only read requests are sent."""
         self._refuse_running(name)
         async with self._watcher.turn(name) as client:
             mac = self._watcher.units[name].mac
-            pulled = self._watcher.expected(name, await pull_unit(client, mac=mac))
+            pulled = self._watcher.require_expected(name, await pull_unit(client, mac=mac))
         plan = await plan_for_file(name, pulled, self._file(name, pulled.profile))
         key = _key_of(plan)
         self._plans[name] = key, plan
@@ -96,11 +96,11 @@ class UnitChanges:
         return ShownPlan(key, tuple(describe_steps(plan)), plan.left_out, unseen)
 
     def apply(self, name: str, key: str) -> ChangeProgress:
-        """Begin to carry out the plan that was shown; its progress is told by name."""
+        """Start to carry out the plan that was shown; `progress` returns how far it is."""
         self._refuse_running(name)
         shown, plan = self._plans.get(name, ("", None))
         if plan is None or key != shown:
-            raise CannotChange(f"This is not the plan that was last made for {name}; plan again.")
+            raise CannotChange(f"This is not the latest plan for {name}; plan again.")
         refuse_unfinished(self._journals)
         del self._plans[name]
         progress = self.progress[name] = ChangeProgress(0, len(plan.steps))
@@ -120,7 +120,7 @@ class UnitChanges:
                 finally:
                     journal.close()
         except ApplyInterrupted as error:
-            # The program ends: nothing is read any more.
+            # The program is stopping: no one reads the result.
             log.warning("%s", error.words)
             progress.trouble, progress.is_over = str(error), True
             del self._running[name]
@@ -132,12 +132,12 @@ class UnitChanges:
             progress.trouble = str(error)
         except Exception:
             log.exception("%s: a plan could not be carried out", name)
-            progress.trouble = "It could not be carried out; see the log."
+            progress.trouble = "The plan could not be carried out; see the log."
         progress.is_over = True
         await self._watcher.pull(name)
         del self._running[name]
 
-    async def finished(self, name: str) -> None:
+    async def wait_until_done(self, name: str) -> None:
         """Wait until no plan is being carried out on a unit."""
         if (task := self._running.get(name)) is not None:
             await asyncio.wait([task])
@@ -146,15 +146,17 @@ class UnitChanges:
         wanted = self.wanted.get(name)
         file = None if wanted is None else wanted(profile)
         if file is None:
-            raise CannotChange(f"The inventory names no file for {name}, so nothing is wanted.")
+            raise CannotChange(
+                f"The inventory names no file for {name}, so there is nothing to compare."
+            )
         return file
 
     def _refuse_running(self, name: str) -> None:
         if name in self._running:
-            raise CannotChange(f"A plan is being carried out on {name}; wait for its end.")
+            raise CannotChange(f"A plan is being carried out on {name}; wait until it is done.")
 
     async def close(self) -> None:
-        """Stop where they are: the journals say how far they came."""
+        """Stop all plans where they are: the journals record how far they came."""
         running = list(self._running.values())
         for task in running:
             task.cancel()
@@ -164,7 +166,7 @@ class UnitChanges:
 def _unseen(plan: UnitPlan) -> Iterator[UnseenSetting]:
     lost = plan.cannot_be_undone
     for one in plan.unreadable:
-        value = SettingChange(one.path).shown(one.becomes) if one.fate == "set" else ""
+        value = SettingChange(one.path).show(one.becomes) if one.fate == "set" else ""
         yield UnseenSetting(one.path, one.fate, value, one in lost)
 
 

@@ -1,6 +1,6 @@
-"""`/metrics` of `unit watch`: every unit's values and health, in the format of Prometheus.
+"""`/metrics` of `unit watch`: values and health of every unit, in the format of Prometheus.
 
-A unit that did not answer has no values: a figure that is not known is left out.
+A unit that did not answer has no values: an unknown metric is left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,37 +13,37 @@ from leverframe.wire.prometheus import COUNTER, GAUGE, Family, Labels, Sample
 _READINGS = tuple(label for label in READINGS if label not in ENERGIES)
 
 
-#: By name: what it tells, and the figure of a unit; None is left out.
+#: By name: its description, and the value for a unit; None is left out.
 _Figures = dict[str, tuple[str, Callable[[UnitHealth], float | None]]]
 _GAUGES: _Figures = {
-    "up": ("Whether the last look at the unit came to its end.", lambda unit: int(unit.is_up)),
+    "up": ("Whether the last poll of the unit was complete.", lambda unit: int(unit.is_up)),
     "seen_timestamp_seconds": (
-        "When the unit last answered as it should.",
+        "Time of the last correct answer of the unit.",
         lambda unit: unit.seen,
     ),
     "uptime_seconds": (
-        "Since the unit started.",
+        "Time since the unit started.",
         lambda unit: unit.uptime_s if unit.is_up else None,
     ),
     "drift": (
-        "Differences from the unit's file; left out where they are not known now.",
+        "Differences from the unit's file; omitted while unknown.",
         lambda unit: None if unit.differences is None else len(unit.differences),
     ),
 }
 _COUNTERS: _Figures = {
-    "restarts": ("Restarts of the unit since the watch began.", lambda unit: unit.restarts),
-    "looks": ("Looks at the unit.", lambda unit: unit.looks),
-    "failed_looks": ("Looks that came to nothing.", lambda unit: unit.failures),
+    "restarts": ("Restarts of the unit since the start of the watch.", lambda unit: unit.restarts),
+    "looks": ("Polls of the unit.", lambda unit: unit.looks),
+    "failed_looks": ("Failed polls of the unit.", lambda unit: unit.failures),
 }
 
 
 def unit_families(units: Iterable[UnitHealth]) -> Iterator[Family]:
-    """Return the families of all units; their label `name` is that of the inventory."""
+    """Return the families of all units; the label `name` is the name in the inventory."""
     known = list(units)
     yield Family(
         "leverframe_unit_info",
         GAUGE,
-        "Which unit this is.",
+        "Identity of the unit.",
         [(_identity(unit), 1) for unit in known if unit.hardware],
     )
     for name, (text, figure) in _GAUGES.items():
@@ -55,8 +55,8 @@ def unit_families(units: Iterable[UnitHealth]) -> Iterator[Family]:
     yield Family(
         "leverframe_unit_trouble",
         GAUGE,
-        "What is wrong with the unit: 1 for each problem; a lost sensor is `lost` and its label, a "
-        "finding of the unit `finding` and its identifier.",
+        "Problems of the unit: 1 for each problem; a lost sensor is `lost` and its label, a"
+        " finding of the unit `finding` and its identifier.",
         [
             ({"name": unit.name, "kind": kind, "severity": problem.severity}, 1)
             for unit in known
@@ -66,13 +66,13 @@ def unit_families(units: Iterable[UnitHealth]) -> Iterator[Family]:
     yield Family(
         "leverframe_unit_reading",
         GAUGE,
-        "What the unit measures or computes, in its unit of measurement.",
+        "Measured or computed value of the unit, in its unit of measurement.",
         list(_of(known, _READINGS)),
     )
     yield Family(
         "leverframe_unit_energy_total",
         COUNTER,
-        "What a meter of the unit has counted.",
+        "Meter count of the unit.",
         list(_of(known, ENERGIES)),
     )
     yield Family(

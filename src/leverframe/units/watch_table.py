@@ -1,4 +1,4 @@
-"""The table `[watch]` of an inventory: how often units are looked at, and who is told.
+"""The table `[watch]` of an inventory: how often units are polled, and where notices are sent.
 
 [watch]
 every = "30s"
@@ -24,7 +24,7 @@ from leverframe.units.document_reading import SecretReference, reference_in
 
 Keys = dict[str, tuple[type, str]]
 _DURATION = (str, 'a duration such as "30s" or "15m"')
-_TEXT = (str, "a text")
+_TEXT = (str, "a string")
 _SECRET = (dict, '{ env = "NAME" } or { secret = "name" }')
 _PORT = (int, "a number from 1 to 65535")
 _YES_OR_NO = (bool, "true or false")
@@ -48,29 +48,29 @@ CHANNELS: dict[str, Keys] = {
     "email": {**_SERVER, "recipient": _TEXT, "sender": _TEXT, "subject": _TEXT},
     "mqtt": {**_SERVER, "prefix": _TEXT},
 }
-#: What a channel cannot do without.
+#: The required keys of a channel.
 _NEEDED = {"http": ("url",), "email": ("host", "recipient", "sender"), "mqtt": ("host",)}
 _SHORTEST = {"every": 5.0, "read_every": 60.0}
 _LONGEST_S = 86_400.0
 
 
 class AlarmChannels(Struct, frozen=True):
-    """Where notices are sent; what is None is not used."""
+    """The channels of notices; None for unused ones."""
 
     http: HttpClient | None = None
     email: Email | None = None
     mqtt: Mqtt | None = None
     ca_file: str | None = None
-    #: The HTTP call may go to this machine.
+    #: Whether the HTTP call may reach this machine.
     allow_local: bool = False
 
 
 class WatchTable(Struct, frozen=True):
-    """What an inventory says of the watch over its units."""
+    """The options of an inventory for the watch over its units."""
 
     every_s: float = 30.0
     read_every_s: float = 900.0
-    #: As it is written; a folder beside the inventory.
+    #: As written; relative to the inventory.
     data: str = "watch"
     host: str = "127.0.0.1"
     password: str | None = None
@@ -78,21 +78,21 @@ class WatchTable(Struct, frozen=True):
 
 
 class TableReading(Protocol):
-    """What reads the inventory that the table is in."""
+    """The reader of the inventory that contains the table."""
 
-    def checked(self, table: dict[str, Any], keys: Keys, place: TomlPath) -> dict[str, Any]:
-        """Return the known keys of the right type, and note the others."""
+    def check_table(self, table: dict[str, Any], keys: Keys, place: TomlPath) -> dict[str, Any]:
+        """Return the known keys of the right type, and report the rest."""
 
     def secret(self, reference: SecretReference, place: TomlPath) -> str | None:
-        """Return what a reference stands for, or note that it is not there."""
+        """Return the secret of a reference, or report that it is missing."""
 
     def wrong(self, place: TomlPath, sentence: str) -> None:
-        """Note a mistake."""
+        """Report a mistake."""
 
 
-def read_watch_table(given: dict[str, Any], reading: TableReading) -> WatchTable:
-    """Read the table; mistakes are noted, and what they concern is as if not there."""
-    table = reading.checked(given, KEYS, ("watch",))
+def read_watch_table(raw: dict[str, Any], reading: TableReading) -> WatchTable:
+    """Read the table; mistakes are reported, and their keys ignored."""
+    table = reading.check_table(raw, KEYS, ("watch",))
     channels = {name: _channel(name, table[name], reading) for name in CHANNELS if name in table}
     usual = WatchTable()
     return WatchTable(
@@ -120,8 +120,8 @@ def _seconds(table: Mapping[str, Any], key: str, usual: float, reading: TableRea
     if not _SHORTEST[key] <= seconds <= _LONGEST_S:
         reading.wrong(
             ("watch", key),
-            f"watch.{key} must be from {_SHORTEST[key]:.0f}s to {_LONGEST_S:.0f}s: a real unit has"
-            " little time for questions.",
+            f"watch.{key} must be from {_SHORTEST[key]:.0f}s to {_LONGEST_S:.0f}s, because a real"
+            " unit can answer few requests.",
         )
         return usual
     return seconds
@@ -135,17 +135,17 @@ def _secret(table: Mapping[str, Any], place: TomlPath, reading: TableReading) ->
 _MAKE: dict[str, Callable[..., Any]] = {"http": HttpClient, "email": Email, "mqtt": Mqtt}
 
 
-def _channel(name: str, given: dict[str, Any], reading: TableReading) -> Any:
+def _channel(name: str, raw: dict[str, Any], reading: TableReading) -> Any:
     place = ("watch", name)
-    table = reading.checked(given, CHANNELS[name], place)
+    table = reading.check_table(raw, CHANNELS[name], place)
     for key in _NEEDED[name]:
         if not table.get(key):
-            reading.wrong(place, f"watch.{name} lacks {key}.")
+            reading.wrong(place, f"watch.{name} has no {key}; add it.")
             return None
     if not 0 < table.get("port", 1) < 65536:
         reading.wrong((*place, "port"), f"watch.{name}.port must be {_PORT[1]}.")
     if name == "http" and not split_address(table["url"])[0].startswith(("http://", "https://")):
-        # Without the address: a part of it may be a key.
+        # Without the URL: a part of it may be a key.
         reading.wrong((*place, "url"), f"watch.http.url must be {CHANNELS['http']['url'][1]}.")
     password = _secret(table, (*place, "password"), reading) or ""
     return msgspec.structs.replace(_MAKE[name](), **{**table, "password": password})

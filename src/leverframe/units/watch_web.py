@@ -1,8 +1,8 @@
-"""The small HTTP server of `unit watch`: figures, states, history, and the page of the units.
+"""The small HTTP server of `unit watch`: metrics, states, history, and the page of the units.
 
-Requests that change nothing are GETs; looking and reading again are POSTs, which no page of another
-site can make. Beyond loopback everybody signs in by HTTP Basic, at the pace that wrong passwords
-have at a controller.
+Requests that change nothing are GET; polling and reading are POST, which no page of another site
+can send. Beyond loopback all users sign in with HTTP Basic, with the same waits after wrong
+passwords as at a controller.
 """
 
 from collections.abc import Callable, Coroutine, Iterable
@@ -45,12 +45,12 @@ PAGE = f"{PREFIX}units.html"
 
 class NoSuchUnit(Refusal):
     status = 404
-    title = "There is no such unit"
+    title = "Unknown unit"
 
 
 class NotDone(Refusal):
     status = 409
-    title = "It could not be done"
+    title = "The request failed"
 
 
 class WatchEndpoint(EndpointDescription, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class WatchEndpoint(EndpointDescription, frozen=True, kw_only=True):
 
 
 class WatchWeb(Dispatcher[WatchEndpoint, Account]):
-    """The handler of all requests; `accounts` None is for who is at this machine alone."""
+    """The handler of all requests; without `accounts` only for users of this machine."""
 
     headers = (NOT_KEPT,)
 
@@ -129,19 +129,19 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
             "version": __version__,
             "time": self._clock.wall(),
             "may_apply": self._accounts is not None,
-            "units": [self._shown(unit) for unit in worst_first(self._watcher.health.values())],
+            "units": [self._describe(unit) for unit in worst_first(self._watcher.health.values())],
         }
 
-    def _shown(self, health: UnitHealth) -> dict[str, Any]:
+    def _describe(self, health: UnitHealth) -> dict[str, Any]:
         changes = self._unit_changes
         return {
-            **health.shown(),
+            **health.public_fields(),
             "has_file": health.name in changes.wanted,
             "progress": changes.progress.get(health.name),
         }
 
     def state(self, request: Request) -> dict[str, Any]:
-        """Return the values of a unit by label, as `/api/state` of a controller has them."""
+        """Return the values of a unit by label, as in `/api/state` of a controller."""
         health = self._health_of(request)
         return {
             **health.values,
@@ -152,7 +152,7 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
             "findings": health.findings,
         }
 
-    async def recorded(self, request: Request) -> Reply:
+    async def list_history(self, request: Request) -> Reply:
         health = self._health_of(request)
         given = [one for one in parse_qsl(request.query or "") if one[0] != "unit"]
         span = span_of(urlencode(given), self._clock.wall(), USUAL_POINTS)
@@ -168,12 +168,12 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
         return Reply(200, JSON, body, (NOT_KEPT,))
 
     async def look(self, request: Request) -> dict[str, Any]:
-        return self._shown(await self._watcher.look(self._health_of(request).name))
+        return self._describe(await self._watcher.look(self._health_of(request).name))
 
     async def pull(self, request: Request) -> dict[str, Any]:
         health = self._health_of(request)
         await self._watcher.pull(health.name)
-        return self._shown(health)
+        return self._describe(health)
 
     async def diff(self, request: Request) -> list[DriftedSetting]:
         return await self._unit_changes.compare(self._health_of(request).name)
@@ -185,8 +185,8 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
         name = self._health_of(request).name
         if self._accounts is None:
             raise NotAllowed(
-                "Units are changed from here only by who has signed in; give the watch a password"
-                " in its inventory, or use `leverframe unit apply`."
+                "Changing units here requires sign-in; set a password for the watch in its"
+                " inventory, or use `leverframe unit apply`."
             )
         key = dict(parse_qsl(request.query or "")).get("plan", "")
         return self._unit_changes.apply(name, key)
@@ -196,7 +196,7 @@ class WatchWeb(Dispatcher[WatchEndpoint, Account]):
         health = self._watcher.health.get(name)
         if health is None:
             raise NoSuchUnit(
-                "There is no unit of that name; name one with ?unit=NAME.",
+                "There is no unit with this name; name a unit with ?unit=NAME.",
                 field="unit",
                 allowed=", ".join(self._watcher.health),
             )
@@ -219,7 +219,7 @@ def _page(_: WatchWeb, request: Request) -> Coroutine[Any, Any, Reply]:
 
 _READ = partial(WatchEndpoint, role=ADMIN)
 _CHANGE = partial(_READ, methods=("POST",))
-#: The page, and the files that it is made of.
+#: The page and its files.
 _PAGE = _READ("/", function=_page, doc="Show the units.")
 ENDPOINTS = (
     WatchEndpoint(
@@ -228,14 +228,16 @@ ENDPOINTS = (
         function=WatchWeb.health,
         doc="Report to supervisors whether the watch runs.",
     ),
-    _READ("/metrics", function=WatchWeb.metrics, doc="List figures as Prometheus reads them."),
+    _READ("/metrics", function=WatchWeb.metrics, doc="List metrics for Prometheus."),
     _READ("/api/units", function=WatchWeb.units, doc="List the units, worst first."),
     _READ("/api/state", function=WatchWeb.state, doc="Show the values of a unit by label."),
-    _READ("/api/history", function=WatchWeb.recorded, doc="Show recorded values of a unit."),
-    _CHANGE("/api/units/look", function=WatchWeb.look, doc="Look at a unit now."),
+    _READ("/api/history", function=WatchWeb.list_history, doc="Show recorded values of a unit."),
+    _CHANGE("/api/units/look", function=WatchWeb.look, doc="Poll a unit now."),
     _CHANGE("/api/units/pull", function=WatchWeb.pull, doc="Read the settings of a unit now."),
     _CHANGE("/api/units/diff", function=WatchWeb.diff, doc="Compare a unit with its file."),
-    _CHANGE("/api/units/plan", function=WatchWeb.plan, doc="Plan what its file asks for."),
-    _CHANGE("/api/units/apply", function=WatchWeb.apply, doc="Carry out a plan that was shown."),
+    _CHANGE(
+        "/api/units/plan", function=WatchWeb.plan, doc=("Plan the changes that its file requires.")
+    ),
+    _CHANGE("/api/units/apply", function=WatchWeb.apply, doc="Carry out a shown plan."),
 )
 _TABLE = {endpoint.path: endpoint for endpoint in ENDPOINTS}

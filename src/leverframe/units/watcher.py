@@ -1,7 +1,7 @@
-"""Looks at many units now and then, politely, and keeps what is known of each.
+"""Polls many units regularly at a limited rate, and keeps their states.
 
-Each unit has a task of its own, so that a slow one keeps no other waiting, and one client, so that
-it is never asked two things at a time. Nothing that a unit answers ends its task.
+Each unit has its own task, so that a slow unit does not delay another, and one client, so that it
+never gets two requests in parallel. No answer of a unit can end its task.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from leverframe.naming.names import own_names
 from leverframe.recording.replayer import UnitLogin
 from leverframe.recording.unit_client import UnitSilent
 from leverframe.shutdown import is_being_cancelled
-from leverframe.units.client import PacedClient, SignInNeeded, paced_client
+from leverframe.units.client import PacedClient, SignInNeeded, open_paced_client
 from leverframe.units.drift import DriftedSetting
 from leverframe.units.live_reading import LiveReader, LoginRefused
-from leverframe.units.mac_addresses import normal_mac, shared_macs
+from leverframe.units.mac_addresses import find_shared_macs, normal_mac
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_health import (
@@ -37,11 +37,11 @@ from leverframe.units.unit_health import (
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 30.0
-#: Reading all settings takes some twenty requests.
+#: Reading all settings takes about twenty requests.
 PULL_EVERY_S = 900.0
 ANSWER_S = 10.0
 
-#: What differs from what is wanted.
+#: Differences from the wanted settings.
 Compare = Callable[[PulledUnit], Sequence[DriftedSetting]]
 
 
@@ -50,15 +50,15 @@ class StrangerAnswers(ErrorForPeople):
 
 
 class WatchedUnit(NamedTuple):
-    """A unit as the inventory names it."""
+    """A unit as listed in the inventory."""
 
     name: str
     address: str
     login: UnitLogin | None = None
     ca_file: str | None = None
-    #: The MAC address that it must have; empty takes that of the first look.
+    #: Its required MAC address; empty uses that of the first poll.
     mac: str = ""
-    #: None where no file says what is wanted.
+    #: None if no file defines its wanted settings.
     compare: Compare | None = None
 
 
@@ -79,7 +79,7 @@ class UnitWatcher:
         self.health = {
             unit.name: UnitHealth(unit.name, unit.address, mac=unit.mac) for unit in units
         }
-        #: What was read of each unit's settings last.
+        #: The last settings read from each unit.
         self.pulled: dict[str, PulledUnit] = {}
         self._clock = clock
         self._look_every_s = look_every_s
@@ -90,7 +90,7 @@ class UnitWatcher:
         self._paced = paced
         self._clients: dict[str, PacedClient] = {}
         self._readers: dict[str, LiveReader] = {}
-        #: Looks and pulls of one unit take turns.
+        #: Polls and pulls of one unit take turns.
         self._turns = {unit.name: asyncio.Lock() for unit in units}
         self._next_pull = {unit.name: clock.now() for unit in units}
         self._recorded: dict[str, dict[str, Value]] = {unit.name: {} for unit in units}
@@ -98,16 +98,16 @@ class UnitWatcher:
         self._opened = AsyncExitStack()
 
     async def open(self) -> None:
-        """Make the clients; nothing is sent yet."""
+        """Create the clients; nothing is sent yet."""
         for unit in self.units.values():
             client = await self._opened.enter_async_context(
-                paced_client(
+                open_paced_client(
                     unit.address,
                     unit.login,
                     unit.ca_file,
                     paced=self._paced,
                     answer_s=self._answer_s,
-                    # The next look is the repetition.
+                    # The next poll is the retry.
                     retry_waits_s=(),
                 )
             )
@@ -115,7 +115,7 @@ class UnitWatcher:
             self._readers[unit.name] = LiveReader(client)
 
     def start(self) -> None:
-        """Begin to look, at each unit at another moment."""
+        """Start polling, each unit at a different moment."""
         count = len(self.units)
         for number, name in enumerate(self.units):
             wait_s = self._look_every_s * number / count
@@ -136,14 +136,16 @@ class UnitWatcher:
             await asyncio.sleep(self.seconds_to_next_look(name))
 
     def seconds_to_next_look(self, name: str) -> float:
-        """Return when to look next; a refused login is not repeated often, lest it be locked."""
+        """Return the time of the next poll; a rejected login is not repeated often, to avoid a
+        lock.
+        """
         if SIGN_IN in self.health[name].by_look and self.units[name].login is not None:
             return max(self._look_every_s, self._pull_every_s)
         return self._look_every_s
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[PacedClient]:
-        """Lend the client of a unit, to which nothing else is sent in the meantime."""
+        """Lend the client of a unit, which receives no other requests in the meantime."""
         async with self._turns[name]:
             try:
                 yield self._clients[name]
@@ -153,7 +155,7 @@ class UnitWatcher:
                 raise LoginRefused(_why_no_sign_in(self.units[name])) from None
 
     async def look(self, name: str) -> UnitHealth:
-        """Look at a unit once."""
+        """Poll a unit once."""
         health = self.health[name]
         try:
             async with self.turn(name):
@@ -166,8 +168,8 @@ class UnitWatcher:
         except ErrorForPeople as nonsense:
             notices = health.fail(ANSWER, str(nonsense))
         except Exception:
-            # A fault of ours must not end the watch over this unit.
-            log.exception("%s: a look at the unit failed", name)
+            # A fault of the program must not end the watch over this unit.
+            log.exception("%s: a poll of the unit failed", name)
             notices = health.fail(ANSWER, "Its answer could not be processed; see the log.")
         self._record(name)
         self._notify(notices)
@@ -175,12 +177,12 @@ class UnitWatcher:
         return health
 
     async def pull(self, name: str) -> PulledUnit | None:
-        """Read the settings of a unit and compare them; None where they cannot be read."""
+        """Read the settings of a unit and compare them; None if they cannot be read."""
         health, unit = self.health[name], self.units[name]
         self._next_pull[name] = self._clock.now() + self._pull_every_s
         try:
             async with self.turn(name) as client:
-                pulled = self.expected(name, await pull_unit(client))
+                pulled = self.require_expected(name, await pull_unit(client))
                 self.pulled[name], health.digest = pulled, pulled.digest
                 differences = None if unit.compare is None else list(unit.compare(pulled))
         except ErrorForPeople as refusal:
@@ -197,8 +199,8 @@ class UnitWatcher:
         self._notify(health.note(PULL, problem))
         return None
 
-    def expected(self, name: str, pulled: PulledUnit) -> PulledUnit:
-        """Return what was read of a unit; refuse another unit at its address."""
+    def require_expected(self, name: str, pulled: PulledUnit) -> PulledUnit:
+        """Return the settings of a unit; reject another unit at its address."""
         health, mac = self.health[name], normal_mac(pulled.identity.mac) or ""
         if health.mac and mac != health.mac:
             raise StrangerAnswers(health.stranger(mac or "not readable"))
@@ -209,7 +211,7 @@ class UnitWatcher:
             self._on_notice(notice)
 
     def _record(self, name: str) -> None:
-        """Hand over the values that are others than before; what is not known is absent."""
+        """Record the changed values; an unknown value is absent."""
         health, before = self.health[name], self._recorded[name]
         now = self._clock.wall()
         values = {**dict.fromkeys(before), **health.values}
@@ -223,10 +225,10 @@ class UnitWatcher:
             self._on_values(changed)
 
     def _compare_macs(self) -> None:
-        """Note units that report one MAC address: a double, or a unit that is named twice."""
-        shared = shared_macs((health.name, health.mac) for health in self.health.values())
+        """Report units with the same MAC address: a duplicate, or a unit listed twice."""
+        shared = find_shared_macs((health.name, health.mac) for health in self.health.values())
         sentences = {
-            name: f"It has the MAC address {mac}, as has {_others(sharing, name)}."
+            name: f"It has the same MAC address {mac} as {_others(sharing, name)}."
             for mac, sharing in shared.items()
             for name in sharing
         }
@@ -236,7 +238,7 @@ class UnitWatcher:
 
 
 def _why_no_sign_in(unit: WatchedUnit) -> str:
-    """Word a refused login for the inventory, where the logins of a watch come from."""
+    """Word a rejected login for the inventory, from which the watch reads logins."""
     if unit.login is None:
         return "It requires a login; set its `user` and `password` in the inventory."
     return (

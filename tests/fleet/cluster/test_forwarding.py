@@ -125,7 +125,7 @@ async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again()
         writer.close()
 
 
-async def test_a_kept_connection_may_go_on_from_one_controller_to_another() -> None:
+async def test_a_kept_connection_may_continue_from_one_controller_to_another() -> None:
     async with joined_nodes("abc") as nodes:
         for name, node in (("gh-1", "a"), ("gh-2", "b"), ("gh-3", "b"), ("gh-4", "c")):
             await nodes.put(name, node)
@@ -205,10 +205,10 @@ async def _tunnels(node: JoinedNode) -> list[Any]:
 async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() -> None:
     async with joined_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
-        may_go_on = asyncio.Event()
+        may_continue = asyncio.Event()
 
         async def admit_later() -> Reply:
-            await may_go_on.wait()
+            await may_continue.wait()
             return CONTINUE
 
         standing.entrance.admission = lambda request: admit_later()
@@ -219,7 +219,7 @@ async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() ->
         await until(lambda: not held._client.is_reading())
         # What is held at the door is bounded.
         assert held._owner.get_write_buffer_size() < MIB
-        may_go_on.set()
+        may_continue.set()
         assert await _next_answer((reader, writer)) == f"gh-1 at b {24 * MIB}"
         writer.close()
 

@@ -23,7 +23,9 @@ BROWSER = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/130.0"}
 
 
 async def start(account: Account = TRUSTED_USER) -> LoopTwin:
-    networks = read_config(None, {"trusted": ["192.168.7.0/24", "fd00::/64"]}).trusted_networks()
+    networks = read_config(
+        None, {"trusted": ["192.168.7.0/24", "fd00::/64"]}
+    ).networks_without_sign_in()
     names = OwnNames("0.0.0.0")
     twin = await LoopTwin.start(reach=Reach(names, trusted=TrustedNetworks(networks, account)))
     fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
@@ -165,5 +167,5 @@ def test_trusted_networks_stand_in_a_file(tmp_path: Path) -> None:
     file = tmp_path / "leverframe.toml"
     file.write_text('trusted = ["192.168.7.0/24"]\ntrusted_role = "administrator"\n')
     config = read_config(file, {})
-    assert [str(network) for network in config.trusted_networks()] == ["192.168.7.0/24"]
+    assert [str(network) for network in config.networks_without_sign_in()] == ["192.168.7.0/24"]
     assert config.trusted_role == "administrator"

@@ -17,7 +17,7 @@ from tinytoolslib.discovery import DiscoveryServerAuto, run_discovery
 from leverframe.clock import VirtualClock
 from leverframe.config import Config
 from leverframe.process.build import build
-from leverframe.process.serve import announced
+from leverframe.process.serve import announce_controller
 from leverframe.profile import Profile
 from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.discovery.discovery import (
@@ -362,7 +362,7 @@ async def test_discovery_is_among_the_ports_of_versions_that_answer_it(
 async def test_nothing_is_announced_on_loopback(host: str) -> None:
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
     config = Config(host=host, discovery=True, mdns=True)
-    assert await announced(built, config, 80) == []
+    assert await announce_controller(built, config, 80) == []
     await built.stop()
 
 

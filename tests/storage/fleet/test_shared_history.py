@@ -221,9 +221,9 @@ async def test_who_asks_does_not_wait_for_what_is_recorded_of_others(
     history: SharedHistory,
 ) -> None:
     workers = [history.worker(number) for number in range(1, 11)]
-    may_go_on, done = threading.Event(), []
+    may_continue, done = threading.Event(), []
     loop = asyncio.get_running_loop()
-    busy = loop.create_task(workers[0].ask(lambda _: may_go_on.wait(PATIENCE_S)))
+    busy = loop.create_task(workers[0].ask(lambda _: may_continue.wait(PATIENCE_S)))
     await asyncio.sleep(0)
     nobody_waits = [
         loop.create_task(one.ask(lambda _, n=n: done.append(n), is_awaited=False))
@@ -233,7 +233,7 @@ async def test_who_asks_does_not_wait_for_what_is_recorded_of_others(
     workers[-1].add(samples(9, 0, 3))
     asking = loop.create_task(workers[-1].ask(Compactor.labels))
     await asyncio.sleep(0)
-    may_go_on.set()
+    may_continue.set()
     # With all that came before it of the same controller, and nothing of others.
     assert await asking == ["DS1", "OUT0"]
     assert done[:1] == [9]

@@ -16,7 +16,7 @@ from leverframe.commands.table.matching import MAX_QUERY_BYTES
 from leverframe.commands.table.params import decode_text
 from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.written_commands import MAX_TEXT_BYTES
-from leverframe.config.described import describe_type, taken_apart
+from leverframe.config.described import describe_type, split_type
 from leverframe.fleet.records import MAX_TAG_LETTERS, MAX_TAGS
 from leverframe.fleet.templates import MAX_BYTES as MAX_TEMPLATE_BYTES
 
@@ -113,7 +113,7 @@ def _value(name: str, text: str, hint: Any) -> Any:
 
 def _check_length(name: str, text: str, hint: Any) -> None:
     """Refuse a text or a list that is longer than its type allows."""
-    _, metas = taken_apart(hint)
+    _, metas = split_type(hint)
     for meta in metas:
         most = (meta.extra or {}).get(MAX_ITEMS)
         if most is not None and (count := text.count(",") + 1) > most:
@@ -128,7 +128,7 @@ def _check_length(name: str, text: str, hint: Any) -> None:
 
 def check_body(body: bytes, hint: Any) -> None:
     """Refuse a body that is longer than its type allows."""
-    _, metas = taken_apart(hint)
+    _, metas = split_type(hint)
     for meta in metas:
         if meta.max_length is not None and len(body) > meta.max_length:
             raise BadValue(
@@ -138,6 +138,6 @@ def check_body(body: bytes, hint: Any) -> None:
 
 def _allowed(hint: Any) -> str:
     """Describe for people what a parameter accepts; a pattern means nothing to them."""
-    _, metas = taken_apart(hint)
+    _, metas = split_type(hint)
     in_words = (meta.description for meta in metas if meta.pattern is not None)
     return next(in_words, None) or describe_type(hint)
