@@ -1,7 +1,7 @@
-"""Commands to many controllers at once: tried, or carried out, with a result for each.
+"""Try or carry out commands on many controllers, with a result for each.
 
-To try a command is to stage it without writing it, so the refusals are the very ones. All or none
-means that it is tried on all of them first, and carried out in the same round of the event loop.
+To try a command is to stage it without writing it, so the refusals are the real ones. "All or none"
+tries the command on all controllers first, and carries it out in the same round of the event loop.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -41,48 +41,46 @@ from leverframe.servers.http.messages import AnyReply, Reply, Request
 from leverframe.servers.problems import reply_to_refusal, reply_when_done
 from leverframe.storage.store import StoreUnavailable
 
-#: Who does it, in journals and audit trails.
+#: The account in journals and audit trails.
 BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
-#: What is told of what a command would change.
+#: How much of what a command would change is reported.
 MAX_EFFECTS = 4
 DONE = 200
 NOT_SAVED = 507
-#: Commands that are carried out within one round of the loop, those of all controllers together.
+#: Commands that are carried out within one round of the loop, for all controllers together.
 MAX_TOGETHER = 5_000
 _NOTHING = Reply(DONE, "", b"")
-_NOT_DONE = "Nothing was changed here, because others refuse it."
+_NOT_DONE = "Nothing was changed here, because other controllers reject the command."
 
 
 class CommandEffect(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a command would change: a state or a setting, which may stay as it is."""
+    """A state or a setting that a command would set; it may stay as it is."""
 
     what: Annotated[str, Meta(description="The name of an output, or the path of a setting.")]
     old: Any = None
-    new: Annotated[Any, Meta(description="Null for what is not shown.")] = None
+    new: Annotated[Any, Meta(description="Null for a value that is not shown.")] = None
     is_state: bool = False
 
 
 class MemberResult(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     status: Annotated[int, Meta(description="200, or the status of the refusal.")]
-    detail: Annotated[str | None, Meta(description="Why it was refused, or what became of it.")] = (
-        None
-    )
+    detail: Annotated[str | None, Meta(description="Why it was refused, or its result.")] = None
     effects: Annotated[
-        list[CommandEffect], Meta(description="What it would change, the first of it; if tried.")
+        list[CommandEffect], Meta(description="The first of its changes, if it was tried.")
     ] = []
     password: Annotated[
         str | None,
-        Meta(description="Of its administrator, where it has had none until now; shown this once."),
+        Meta(description="Password of its new administrator if it had none; shown this once."),
     ] = None
 
 
 class BulkReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """What became of something for each controller that was chosen."""
+    """The result of an operation for each chosen controller."""
 
     done: int
     refused: int
-    dry_run: Annotated[bool, Meta(description="Nothing was changed; this would become of it.")]
+    dry_run: Annotated[bool, Meta(description="True for a dry run: nothing was changed.")]
     results: list[MemberResult]
 
 
@@ -98,7 +96,7 @@ def refused(member: Member, refusal: Refusal) -> MemberResult:
 async def each(
     members: Sequence[Member], work: Callable[[Member], Coroutine[Any, Any, None]]
 ) -> BulkReport:
-    """Do something to controllers one after the other; those that refuse it are told."""
+    """Apply an operation to controllers one after the other, and report each refusal."""
     results = []
     async for member in in_turns(members):
         try:
@@ -126,7 +124,7 @@ async def send(
     all_or_none: bool,
     by: Account = BY_FLEET,
 ) -> BulkReport:
-    """Carry out a command, which may be several joined with `&`, on every controller, or try it."""
+    """Carry out or try a command on every controller; `&` joins several commands."""
     (command,) = written_commands(text)
     if all_or_none and not dry_run:
         return await _all_or_none(members, command, source, by)
@@ -137,7 +135,7 @@ async def send(
 
 
 def _perform(command: WrittenCommand, by: Account, controller: Controller, stage: Stage) -> None:
-    """Perform a command on a stage, as far as an account may."""
+    """Perform a command on a stage, with the permissions of an account."""
     if by.role != ADMIN:
         calls = [call for call, _ in calls_of(command, controller.profile)]
         check_calls(by, calls, controller.pending)
@@ -147,7 +145,7 @@ def _perform(command: WrittenCommand, by: Account, controller: Controller, stage
 async def try_out(
     members: Sequence[Member], perform: Callable[[Controller, Stage], None]
 ) -> BulkReport:
-    """Return what would become of something on every controller; nothing is changed."""
+    """Return the result of an operation on every controller; nothing is changed."""
     tried = []
     async for member in in_turns(members):
         tried.append(_tried(member, partial(perform, member.controller)))
@@ -160,8 +158,9 @@ async def _all_or_none(
 ) -> BulkReport:
     """Carry out a command on all controllers within one round of the event loop, or on none.
 
-    It is tried on all of them in turns, and in that round again where something has changed since.
-    Passwords are hashed before that, which takes a while: then it is tried again.
+    The command is tried on all of them in turns. Controllers that have changed since are tried
+    again in the final round. Passwords are hashed before that round; hashing takes a while, after
+    which the command is tried again.
     """
     _check_together(len(members), len(items_of(command.query)))
     hashes: dict[str, str] = {}
@@ -189,7 +188,7 @@ async def _tried_on_all(
     hashes: Mapping[str, str],
     needed: set[str],
 ) -> list[MemberResult]:
-    """Try a command on all controllers; the results are right in the round of the return."""
+    """Try a command on all controllers; the results are valid in the round of the return."""
 
     def attempt(member: Member) -> MemberResult:
         perform = partial(_perform, command, by, member.controller)
@@ -207,16 +206,16 @@ async def _tried_on_all(
 
 
 def _check_together(members: int, commands: int) -> None:
-    """Refuse what would keep the event loop from others for long."""
+    """Refuse a change that would block the event loop for long."""
     if members * commands > MAX_TOGETHER:
         raise BadValue(
-            f"All or none: {commands} commands for {members} controllers are too many together.",
+            f"{commands} commands for {members} controllers are too many for all-or-none.",
             allowed=f"up to {MAX_TOGETHER} commands in all",
         )
 
 
 class _Decisive(Struct, frozen=True, eq=False):
-    """What decides whether a controller refuses a command."""
+    """The state that decides if a controller refuses a command."""
 
     settings: Settings
     others: tuple[object, ...]
@@ -249,7 +248,7 @@ def _tried(
     hashes: Mapping[str, str] = NO_HASHES,
     needed: set[str] | None = None,
 ) -> MemberResult:
-    """Stage a command; `needed` gets the passwords that have no hash yet."""
+    """Stage a command; collect passwords without a hash in `needed`."""
     controller = member.controller
     stage = Stage(
         controller.profile,
@@ -298,7 +297,7 @@ def _effect_on(path: str, old: Any, new: Any) -> CommandEffect:
 
 
 def not_done(tried: list[MemberResult]) -> list[MemberResult]:
-    """Return the results of a change that some refuse and that was therefore made nowhere."""
+    """Return the results of a change that was made nowhere, because some controllers refuse it."""
     return [
         MemberResult(one.name, NOT_DONE, _NOT_DONE) if one.status == DONE else one for one in tried
     ]
@@ -327,7 +326,7 @@ async def submit_all(
     by: Account,
     hashes: Mapping[str, str],
 ) -> BulkReport:
-    """Carry out a command of its own on each controller, with passwords that are hashed already."""
+    """Carry out a separate command on each controller; passwords are hashed already."""
     answers = []
     for member in members:
         (written,) = written_commands(command(member))
