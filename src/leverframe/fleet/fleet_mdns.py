@@ -1,6 +1,7 @@
 """mDNS for a node: one responder announces all controllers that have an address in the network.
 
-Those without one share the address of the node, and are reached by names that mDNS cannot tell.
+Controllers without one share the address of the node, and are reached by names that mDNS cannot
+announce.
 """
 
 import asyncio
@@ -28,12 +29,12 @@ class FleetMdns:
         self._http_port = http_port
         self._is_announced = is_announced
         self._responder = MdnsResponder()
-        #: By the numbers of their controllers, with where these are announced.
+        #: The announced place of each controller, by its number.
         self._announcers: dict[int, tuple[Member, Place, MdnsAnnouncer]] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def start(self, host: str) -> None:
-        """Announce who is there, and from now on who comes and goes."""
+        """Announce the present controllers, and from now on each change."""
         self._responder = MdnsResponder(() if host == ANY_ADDRESS else (host,))
         self._node.watchers.add(self._look)
         self._look()

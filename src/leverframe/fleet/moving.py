@@ -1,4 +1,4 @@
-"""`leverframe fleet adopt|release`: controllers into a node that is stopped, and out again."""
+"""`leverframe fleet adopt|release`: move controllers into a stopped node, and out again."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ async def release(sources: Sources, name: str, to: Path) -> None:
 
 
 async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: list[str]) -> None:
-    """Take the controller of a data folder into a node; the folder stays as it is."""
+    """Copy the controller of a data folder into a node; the folder stays as it is."""
     with folder_with_store(folder) as source:
         content = FolderContent(source)
         kept = content.kept
@@ -48,19 +48,21 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
                 )
                 TakenPlaces(node.registry.records.values()).add(record)
             except Refusal as refusal:
-                raise CannotMove(f"{refusal.detail} Choose another with --name.") from None
+                raise CannotMove(f"{refusal.detail} Choose another name with --name.") from None
             if same := await _same_unit(node, kept.get("identity.mac")):
-                raise CannotMove(f"The unit of {folder} is in the node already, as {same}.")
+                raise CannotMove(f"The controller in {folder} is already in the node, as {same}.")
             (number,) = await node.registry.reserve(1)
             # A node that was killed may have left something under this number.
             await node.lane.forget([number])
             trouble = await move_in(content, node.lane, node.folder, number)
             # The last step: until then the node does not know of it.
             await node.registry.put({number: record})
-    print(f"{record.name} is in the node of {data_folder}, with all that {folder} holds.")
+    print(f"{record.name} is now in the node of {data_folder}, with all data of {folder}.")
     if trouble:
         print(trouble)
-    print(f"Remove {folder}, or keep it as a copy: run there, it would be the same unit twice.")
+    print(
+        f"Remove {folder}, or keep it as a backup. Do not run it: the same unit would exist twice."
+    )
 
 
 async def _same_unit(node: StoppedNode, mac: str | None) -> str | None:
@@ -87,6 +89,6 @@ async def release_controller(data_folder: Path, name: str, to: Path) -> None:
                 shared.forget([number])
             finally:
                 shared.close()
-    print(f"{name} is in {to}; start it with `leverframe run --data {to}`.")
+    print(f"{name} is now in {to}. Start it with `leverframe run --data {to}`.")
     if trouble:
         print(trouble)

@@ -1,10 +1,10 @@
-"""What a controller does for a job, exactly once, whoever asks how often.
+"""What a controller does for a job, exactly once, however often it is requested.
 
 The commit that makes the change also writes a row with the id of the step and its result, so there
-is never one without the other. Who asks again with the same id gets the result from that row, also
-after the node was killed and another one goes on. A refusal writes its row alone. What could not
-be decided (nothing can be written now, the controller is off) writes none: it is asked again with
-the same id.
+is never one without the other. A repeated request with the same id gets the result from that row,
+also after the node was killed and another node resumes the job. A refusal writes its row alone. An
+undecided step (nothing can be written now, the controller is off) writes none: it is requested
+again with the same id.
 """
 
 import asyncio
@@ -31,19 +31,19 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.store import StoreUnavailable
 
 _PREFIX = "job."
-#: From this status on it is not known, or not decided, what became of a step.
+#: From this status on the result of a step is not known, or not decided.
 UNDECIDED = 500
 GONE = 404
 
-#: Makes the calls of a step when it is carried out, by what the controller is then.
+#: Creates the calls of a step when it is carried out, from the controller's present state.
 Calls = Callable[[Controller], list[Command]]
 
 
 class JobStep(Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that is done once: the id under which, and by whom."""
+    """A task that is done once: its id and its requester."""
 
     job: str
-    #: Which try, or the way back.
+    #: The number of the try, or that it is the way back.
     part: str
     by: Account
     source: str
@@ -67,9 +67,9 @@ class MemberSteps:
         self._under_way: dict[tuple[int, str], asyncio.Future[MemberResult]] = {}
 
     async def carry_out(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
-        """Carry a step out, or tell what became of it."""
+        """Carry out a step, or return its recorded result."""
         if not is_seen(tenant_within(step.job) or None, member.record.tenant):
-            # It belongs to somebody else by now.
+            # It belongs to another tenant by now.
             return gone(member.name)
         self._registry.note_step(step.job)
         key = member.number, step.row
@@ -115,7 +115,7 @@ class MemberSteps:
         hashes: dict[str, str] = {}
         also = {**self._outlived(controller), step.row: {"status": DONE}}
         while True:
-            # Others ask for the same at this moment; what a template sets takes long to work out.
+            # Repeated requests may wait here; a template takes long to work out.
             await wait_for_turn()
             # Waiting and hashing take a while, in which it may leave.
             check_that_all_are_here([member])
@@ -131,7 +131,7 @@ class MemberSteps:
         await outstanding.finish()
 
     def _outlived(self, controller: Controller) -> Mapping[str, None]:
-        """Return the rows of jobs that are forgotten, which go with the next change."""
+        """Return the rows of forgotten jobs, which go with the next change."""
         known = self._registry.known_jobs()
         return {
             name: None
@@ -141,7 +141,7 @@ class MemberSteps:
 
 
 def gone(name: str) -> MemberResult:
-    return MemberResult(name, GONE, "The controller is not there any more.")
+    return MemberResult(name, GONE, "The controller is gone.")
 
 
 def _job_of(row: str) -> str:
