@@ -1,4 +1,4 @@
-"""`leverframe passwd`: of the node where the folder is a node's, else of the controller there."""
+"""`leverframe passwd`: for the node if the folder is a node's, else for the controller there."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ async def change_password(
     elif controller is None:
         await passwd.change_password(config, account, generate)
     else:
-        raise PasswordRefused(f"{folder} is not the folder of a node; leave --controller out.")
+        raise PasswordRefused(f"{folder} is not the folder of a node. Omit --controller.")
 
 
 async def _change_in_folder(
@@ -78,9 +78,9 @@ async def _change_in_database(
 ) -> None:
     if controller is not None:
         raise PasswordRefused(
-            f"{controller} is in a database that nodes share, and one of them may have it."
-            f" `leverframe fleet send 'stm.cgi?auth=...' {controller}` sets its accounts while a"
-            " node runs."
+            f"{controller} is in a shared database, and a node may be running it. Set its"
+            f" accounts with `leverframe fleet send 'stm.cgi?auth=...' {controller}` while a node"
+            " runs."
         )
     with needing_driver():
         from leverframe.fleet.cluster.beginning import NameTaken
@@ -90,24 +90,26 @@ async def _change_in_database(
         try:
             async with short_life(table, folder) as life:
                 name = _account_at(life.lane, life.registry, account)
-            # A life cannot wait until somebody has typed.
+            # A node's life cannot wait until the user has typed.
             password = passwd.new_password(name, generate=generate)
             async with short_life(table, folder) as life:
                 await _set_at_node(life.lane, life.registry, name, password)
         except NameTaken as error:
-            raise PasswordRefused(f"The node {table.node_name()} runs; stop it first.") from error
+            raise PasswordRefused(
+                f"The node {table.node_name()} is running; stop it first."
+            ) from error
     print(_changed(f"{name} of the node", password if generate else None))
 
 
 def _account_at(lane: Lane, registry: Registry, account: str | None) -> str:
-    """Return the account of a node that is meant, the administrator if none is named."""
+    """Return the requested account of a node, the administrator by default."""
     administrator = administrator_name(lane.store(OF_NODE))
     name = account or administrator
     others = registry.accounts
     if name not in (administrator, *others):
         raise PasswordRefused(
-            f"The node has no account {name!r}; it has {', '.join((administrator, *others))}. Those"
-            " of a controller are reached with --controller NAME."
+            f"The node has no account {name!r}; it has {', '.join((administrator, *others))}."
+            " For accounts of a controller use --controller NAME."
         )
     return name
 
@@ -135,7 +137,7 @@ async def _change_at_controller(
 
 
 def _changed(whose: str, password: str | None) -> str:
-    """Describe the change; a generated password is shown."""
+    """Describe the change; show a generated password."""
     if password is None:
-        return f"The password of {whose} is changed."
+        return f"Changed the password of {whose}."
     return f"The password of {whose} is now {password}"

@@ -1,9 +1,9 @@
 """Controllers that every user of the machine may use, and the administrators that close them.
 
 On a loopback address a new controller requires no sign-in. The first account or tenant of the node
-changes that: others share the machine from then on, or come by a proxy. So open controllers get an
-administrator then. Those of one tenant have the same password, which the answer shows once. A
-controller that has a password already keeps it.
+changes that, since other users then share the machine or come by a proxy. So open controllers get
+an administrator then. Controllers of one tenant get the same password, which the answer shows once.
+A controller that has a password already keeps it.
 """
 
 from base64 import b64encode
@@ -30,7 +30,7 @@ def is_open(member: Member) -> bool:
 async def close_open(
     members: Sequence[Member], passwords: Passwords, source: str, by: Account
 ) -> BulkReport:
-    """Let open controllers require sign-in; return what became of all."""
+    """Make open controllers require sign-in; return the results of all."""
     results = {member.name: MemberResult(member.name, DONE) for member in members}
     by_tenant: dict[str, list[Member]] = {}
     for member in members:
@@ -69,7 +69,7 @@ def _access(member: Member) -> AccessSettings:
 
 
 def _command_to_require_sign_in(member: Member, password: str) -> str:
-    """Return the command; an empty password stays as it is."""
+    """Return the command; an empty password leaves the present one."""
     access = _access(member)
     texts = (access.admin.name, password, access.user.name, "")
     packed = "*".join(b64encode(text.encode()).decode() for text in texts)

@@ -60,9 +60,9 @@ from leverframe.storage.history.shared import SharedHistory
 
 log = logging.getLogger(__name__)
 
-#: While a node stops that takes longer, its progress is printed as often.
+#: Interval at which a node that takes longer to stop prints its progress.
 PROGRESS_EVERY_S = 2.0
-#: Paths of the node that take a form, a template or the body of a command.
+#: Paths of the node that accept a form, a template or the body of a command.
 _WITH_BODY = {one.path for one in OPERATIONS if one.takes_form}
 
 
@@ -100,13 +100,14 @@ async def node_of(
     registry: Registry | None = None,
     lease: NodeLease | None = None,
 ) -> NodeWeb:
-    """Make a node without controllers that does not listen yet.
+    """Create a node without controllers that does not listen yet.
 
-    One that shares a database with others has a registry there, and acts only while its lease runs.
+    A node that shares a database with others has a registry there, and acts only while its lease
+    runs.
     """
     reach = reach_of_node(config)
     machine = socket.gethostname().lower()
-    # The last one is where addresses of controllers are shown.
+    # The last one is used in URLs of controllers.
     domains = (machine, f"{machine}.local") if reach.must_sign_in else ()
     door = Door(door_limits(lenient=config.lenient), (*domains, *config.hosts), descriptors)
     door.state.proxies = NamedProxies(config.proxy_networks())
@@ -141,7 +142,7 @@ async def start_controllers(
     is_elsewhere: Callable[[str], bool] = lambda name: False,
     tenants: Sequence[str] = (),
 ) -> list[str]:
-    """Start what is stored, then what is new; return why one cannot be."""
+    """Start the stored controllers, then the new ones; return why any of them fails."""
     node = web.node
     for name in tenants:
         if name not in node.registry.tenants:
@@ -151,7 +152,7 @@ async def start_controllers(
     node.in_file = written
     noted = {
         f"{WITHOUT_PLACE}{name}": written[name].at_its_line(
-            f"{name} starts without it: {why.detail}", why.field or "name"
+            f"{name} runs without its own address and port: {why.detail}", why.field or "name"
         )
         for name, why in contradictions.items()
     }
@@ -180,7 +181,7 @@ async def start_controllers(
 async def _serve(fleet: FleetFile) -> None:
     config = fleet.config
     with FleetFolder(Path(config.data)) as folder:
-        # Before a password is made and shown for a start that comes to nothing.
+        # Before a password is generated and shown for a start that fails.
         with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
         storage = await _opened_storage(fleet.cluster, folder)
@@ -198,7 +199,7 @@ async def _serve(fleet: FleetFile) -> None:
         )
         node, door = web.node, web.node.door
         storage.connect(node)
-        # Where nodes share a database, controllers start with the storage.
+        # If nodes share a database, controllers start with the storage.
         node.in_file = {one.record.name: one for one in fleet.controllers}
         discovery = FleetDiscovery(lambda: node.members.values(), config.port, node.troubles)
         mdns = FleetMdns(node, config.port)
@@ -238,7 +239,7 @@ async def _serve(fleet: FleetFile) -> None:
 
 
 async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> int:
-    """Start the controllers; print why some cannot be, and return how many these are."""
+    """Start the controllers; print the failures, and return their number."""
     troubles = await start_controllers(
         web,
         fleet.controllers,
@@ -278,15 +279,17 @@ async def _print_stop(roster: Roster) -> None:
 
 
 def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:
-    """Return what to do about the first password."""
-    # Where the database is may be nobody's business who sees this.
+    """Return advice about the first password."""
+    # Readers of the output need not learn the address of the database.
     where = "" if cluster is None else " --database WHERE"
     command = f"leverframe passwd --data {config.data}{where}"
     return f"change it with `{command}` while the node is stopped"
 
 
 async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> asyncio.Event:
-    """Answer at the node's address, by its certificate if it has one; return what ends it."""
+    """Listen on the node's address, with its certificate if it has one; return a function that
+    stops it.
+    """
     node, door = web.node, web.node.door
     wildcards = tuple(f"*.{name}" for name in config.hosts)
     of_all = replace(config, hosts=(*config.hosts, *wildcards))
@@ -321,6 +324,6 @@ def _print_address(node: FleetNode, config: NodeConfig, failed: int) -> None:
         return
     some = "1 controller" if count == 1 else f"{count} controllers"
     print(
-        f"A node with {some} answers at {own}, each controller at {url} - stop with Ctrl+C",
+        f"A node with {some} is available at {own}, each controller at {url} - stop with Ctrl+C",
         flush=True,
     )

@@ -79,7 +79,7 @@ def cluster_families(
             sum(one.controllers for one in own),
         ),
         "capacity": (
-            ("Capacity of this node relative to the others; 0 while it is drained."),
+            "Capacity of this node relative to the others; 0 while it is drained.",
             capacity,
         ),
         "free": ("Controllers that no node has at present.", report.free),
@@ -104,7 +104,7 @@ def cluster_families(
         "takeovers": ("Nodes that this one has declared dead.", figures.takeovers),
         "claims": ("Controllers that this node has taken over.", figures.claims),
         "releases": (
-            ("Controllers that this node has released in an orderly way."),
+            "Controllers that this node has released in an orderly way.",
             figures.releases,
         ),
         "fenced": ("How often this node was declared dead itself.", figures.fenced),

@@ -74,7 +74,7 @@ class LiveSaver:
                 self._told.warning(
                     "database",
                     "saving",
-                    ("live state could not be saved; next attempt with the next save: %s"),
+                    "live state could not be saved; next attempt with the next save: %s",
                     reason,
                 )
 

@@ -99,7 +99,7 @@ class OwnControllers:
         if removed:
             names = ", ".join(one.name for one in removed)
             log.warning(
-                ("stopped controllers that were removed while the database was unreachable: %s"),
+                "stopped controllers that were removed while the database was unreachable: %s",
                 names,
             )
             await self.drop(removed)

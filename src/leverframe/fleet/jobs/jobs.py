@@ -36,7 +36,7 @@ _ID_BYTES = 5
 
 class NoSuchJob(Refusal):
     status = 404
-    title = "Unknown job"
+    title = "There is no such job"
 
 
 class JobIncomplete(Refusal):
@@ -50,7 +50,7 @@ class JobIncomplete(Refusal):
         id = name_for_tenant(job.plan.tenant, report.id)
         super().__init__(
             f"{report.why} Of {report.controllers} controllers, {report.done} have done it and"
-            f" {report.failed} have refused it; the rest is undecided. /api/fleet/rollout?id={id}"
+            f" {report.failed} have refused it; the rest is not known. /api/fleet/rollout?id={id}"
             f" shows details, and /api/fleet/rollout/resume?id={id} resumes it; finished steps"
             " are not repeated."
         )
