@@ -182,7 +182,7 @@ def place_controllers(
     address: str | None,
     port: int | None,
 ) -> None:
-    """Set the place of the first controller, and the next places for the others; stop at a refusal."""
+    """Set the first controller's place, and the next places for the others; stop at a refusal."""
     for count, name in enumerate(names):
         wanted: JsonObject = {"name": name, "address": address, "port": port}
         if address is not None:

@@ -377,7 +377,7 @@ class Door:
         return is_mine and self.roster.knows(name)
 
     def answers_for(self, name: str) -> bool:
-        """Return whether this node answers for a controller, even if only why it failed to start."""
+        """Return whether this node answers for a controller, be it by why it failed to start."""
         return self.has(name) or self._tells_why_not(name)
 
     def has(self, name: str) -> bool:

@@ -43,7 +43,7 @@ class FleetDiscovery:
         self._port: SharedPort | None = None
 
     def start(self, host: str, port: int = PORT) -> None:
-        """Listen, on loopback for this machine alone; without a socket the node works undiscovered."""
+        """Listen, on loopback for this machine alone; the node also runs without a socket."""
         interface = LOOPBACK if is_loopback4(host) else None
         try:
             self._port = SharedPort(port, is_known, self._take, interface)

@@ -191,7 +191,7 @@ def _check_sim(text: str, member: Member) -> None:
 
 
 def _check_command(text: str, profiles: set[Profile]) -> None:
-    """Refuse commands that none of these versions has; other mismatches are reported at run time."""
+    """Refuse commands that none of these versions has; other mismatches show at run time."""
     commands = written_commands(text)
     if len(commands) != 1:
         raise Malformed(f"{text[:40]!r} holds several commands.", allowed="one per string")

@@ -137,7 +137,7 @@ class GroupSnapshots:
     async def _take(
         self, members: Sequence[Member], label: str, *, with_live: bool, adds: bool = False
     ) -> BulkReport:
-        """Take a snapshot in place of the one of this label; `adds` keeps the controllers in that."""
+        """Take a snapshot, replacing that of this label; `adds` keeps the controllers in it."""
         node, known = self._node, self._node.registry.snapshots
         parts: dict[int, int] = {}
         owners = {member.number: member.record.tenant for member in members}

@@ -69,7 +69,7 @@ class _GroupMove:
         self._turns = bulk_turns()
 
     async def live_through(self, seconds: float) -> None:
-        """Move each to a number of seconds after its beginning, or to where a cancelled move ends."""
+        """Move each to a time after its beginning, or to where a cancelled move ends."""
         self._until_s = seconds
         due: list[tuple[float, int]] = []
         for number in range(len(self._controllers)):

@@ -197,7 +197,7 @@ def _check_that_it_comes(wall: float, members: Sequence[Member], common: float) 
         return
     others = f" and {len(ahead) - 1} more" if len(ahead) > 1 else ""
     whom = f" for {ahead[0]}{others}" if 0 < len(ahead) < len(members) else ""
-    raise BadValue(f"This moment is in the past{whom}.", field="to", allowed="a later one")
+    raise BadValue(f"This moment has passed{whom}.", field="to", allowed="a later one")
 
 
 async def fork(

@@ -215,7 +215,7 @@ class FleetNode:
         self.notify_watchers()
 
     async def hand_over(self, members: Sequence[Member]) -> dict[int, SavedLive]:
-        """Stop controllers that another node resumes; return their live states, if they have any."""
+        """Stop controllers that another node resumes; return their live states, if any."""
         async with self.changing:
             # Some may have been removed while others changed something.
             members = [member for member in members if not member.has_left]
@@ -259,9 +259,10 @@ class FleetNode:
             return PLAIN
         if said.config is not PLAIN and said.record.tenant != record.tenant:
             raise Conflict(
-                f"The table of {record.name} in the fleet file assigns parts of the machine"
-                f' without naming its tenant. Write tenant = "{record.tenant}" there, or remove'
-                " those keys, and restart the node.",
+                f"The table of {record.name} in the fleet file assigns parts of the machine without"
+                " naming its tenant. "
+                f'Write tenant = "{record.tenant}" there, or remove those keys,'
+                " and restart the node.",
                 field="tenant",
             )
         return said.config

@@ -353,7 +353,7 @@ class FleetJob:
         results: Mapping[int, MemberResult],
         outcome: Callable[[int, MemberResult], JobOutcome],
     ) -> None:
-        """Record results; a roll-out waits until a change can be stored, a bulk change reports it."""
+        """Record results; if storage fails, a roll-out waits and a bulk change reports it."""
         unsaved = {
             number: result.detail
             for number, result in results.items()

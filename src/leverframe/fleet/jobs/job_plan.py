@@ -47,7 +47,7 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
 
     @property
     def tenant(self) -> str:
-        """Return the tenant of the job; controllers that belong to other tenants are gone for it."""
+        """Return the tenant of the job; controllers of other tenants are gone for it."""
         return tenant_within(self.id)
 
 

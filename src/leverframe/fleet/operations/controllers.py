@@ -59,7 +59,7 @@ async def counted(members: list[Member]) -> AsyncIterator[Member]:
 
 
 def _merge_lists(context: FleetContext, found: Parts) -> list[MemberReport]:
-    """List controllers of all nodes; those of silent nodes as unknown, unless health is searched."""
+    """List controllers of all nodes; those of silent nodes as unknown, except in searches."""
     if context.is_looked_for:
         answered = [part for part in found.parts if part.refusal is None]
         found = msgspec.structs.replace(found, parts=answered)
@@ -125,7 +125,7 @@ def show_controller(context: FleetContext) -> MemberDetails:
 
 
 def changed_settings_of(member: Member) -> dict[str, Any]:
-    """Return settings that differ from the factory settings, as a backup without secrets has them."""
+    """Return settings that differ from the factory settings, without secrets."""
     controller = member.controller
     leaves = difference(defaults(controller.profile), controller.engine.settings)
     return {
