@@ -225,6 +225,6 @@ async def test_a_switch_that_was_not_saved_is_not_done_twice() -> None:
         store.write = write  # type: ignore[method-assign]
         (job,) = node.web.jobs.all()
         await job.operate("retry", "")
-        await job.ended()
+        await job.wait_until_ended()
         assert job.results()[0].status == 200
         assert member.controller.engine.values["OUT0"] == 1

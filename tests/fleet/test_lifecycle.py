@@ -153,7 +153,7 @@ def test_controller_of_another_node_is_forgotten_unless_its_start_is_under_way()
     fail(roster, MemberRecord("new"), UNMADE, "no")
     roster.expect(MemberRecord("gh-3"), 3).start()
     roster.keep_stored({1})
-    assert [one.name for one in roster.failed()] == ["gh-1", "gh-3", "new"]
+    assert [one.name for one in roster.list_failed()] == ["gh-1", "gh-3", "new"]
 
 
 def test_unmade_controller_leaves_no_trace_of_a_running_one_with_its_name() -> None:
@@ -163,7 +163,7 @@ def test_unmade_controller_leaves_no_trace_of_a_running_one_with_its_name() -> N
     member.start()
     roster.note_running(member, RUNNING)
     roster.forget_unmade(["a"])
-    assert (roster.running, roster.failed()) == ({"a": member}, [])
+    assert (roster.running, roster.list_failed()) == ({"a": member}, [])
 
 
 # --- a node ---------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.moving import adopt_folder
 from leverframe.fleet.node_passwd import change_password
 from leverframe.fleet.serve import _serve, _way_on
-from leverframe.fleet.stopped_node import NotInFolder, stopped_node
+from leverframe.fleet.stopped_node import NotInFolder, open_stopped_node
 from leverframe.fleet.tenants import FleetAccount
 from leverframe.process.administrator import PasswordRefused
 from leverframe.servers.accounts.passwords import Passwords
@@ -113,11 +113,11 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
     data = tmp_path / "data"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR):
         pass
-    async with stopped_node(data) as node:
+    async with open_stopped_node(data) as node:
         await node.registry.put_account(FleetAccount("anna", "", "user", ""))
     await passwd(data, "anna", generate=True)
     made = capsys.readouterr().out.removeprefix("The password of anna of the node is now ").strip()
-    async with stopped_node(data) as node:
+    async with open_stopped_node(data) as node:
         stored = node.registry.accounts["anna"]
         assert stored.role == "user"
         assert await Passwords().right(stored.password, made)
@@ -131,7 +131,7 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
 async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with stopped_node(tmp_path):
+    async with open_stopped_node(tmp_path):
         pass
     (tmp_path / "store.db").touch()
     before = (tmp_path / "store.db").read_bytes()
@@ -168,12 +168,12 @@ async def test_what_passwd_does_not_find_in_a_node_is_told_and_nothing_is_change
 async def test_a_short_password_is_refused_for_every_account_of_a_node(
     account: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with stopped_node(tmp_path) as node:
+    async with open_stopped_node(tmp_path) as node:
         await node.registry.put_account(FleetAccount("anna", "hash", "user", ""))
     monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
     with pytest.raises(PasswordRefused, match="The password has 5 characters"):
         await passwd(tmp_path, account)
-    async with stopped_node(tmp_path) as node:
+    async with open_stopped_node(tmp_path) as node:
         assert node.registry.accounts["anna"].password == "hash"
 
 

@@ -8,7 +8,7 @@ import pytest
 from leverframe.fleet import serve
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import STOPPED_AT_A_TIME
-from leverframe.fleet.serve import printed_stop
+from leverframe.fleet.serve import print_stop
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.hardware.waiting import until
 
@@ -77,7 +77,7 @@ async def test_how_far_a_stop_has_come_is_told(
     async with loop_node() as node:
         await node.post("add", count=STOPPED_AT_A_TIME + 2, name="c-{n}")
         ends = HeldEnds(monkeypatch)
-        async with printed_stop(node.node.roster):
+        async with print_stop(node.node.roster):
             count = STOPPED_AT_A_TIME + 2
             assert await health(node) == (
                 503,

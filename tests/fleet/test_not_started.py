@@ -99,7 +99,7 @@ async def test_a_roll_out_says_why_a_controller_failed_to_start(folder: Path) ->
         async with loop_node(lane) as node:
             await start(node, folder, port)
             await node.post("rollout/start", id="r")
-            await node.web.jobs.find("r").ended()
+            await node.web.jobs.find("r").wait_until_ended()
             done, failed = (await node.get("rollout", id="r"))["results"]
             assert (failed["name"], failed["status"], done["status"]) == ("a", 503, 200)
             assert "a does not start: port " in failed["detail"]

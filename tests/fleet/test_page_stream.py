@@ -15,7 +15,7 @@ from leverframe.engine.journal import Cause, Journal
 from leverframe.fleet import page_stream
 from leverframe.fleet.health_index import HEALTHS, Wanted, natural
 from leverframe.fleet.other_nodes import LocatedController
-from leverframe.fleet.page_stream import BAR_S, BARS, USUAL_ROWS, happened
+from leverframe.fleet.page_stream import BAR_S, BARS, USUAL_ROWS, count_entries
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.view_parts import KeysCall
 from leverframe.servers.http.messages import StreamReply
@@ -215,10 +215,10 @@ async def test_a_page_that_looks_elsewhere_has_only_those_asked_again_that_chang
 
 def test_what_happened_is_counted_by_two_minutes() -> None:
     journal, now = Journal(), 10_000 * BAR_S
-    assert happened(journal, now) == [0] * BARS
+    assert count_entries(journal, now) == [0] * BARS
     for age in (BARS * BAR_S, BAR_S, 0.0, -5.0):
         journal.add(now - age, Cause("start"), "")
-    assert happened(journal, now) == [0] * (BARS - 2) + [1, 2]
+    assert count_entries(journal, now) == [0] * (BARS - 2) + [1, 2]
 
 
 def test_names_are_sorted_by_their_numbers() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from leverframe.commands.table.refusals import BadValue
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.jobs.job_plan import error_count, grouped
+from leverframe.fleet.jobs.job_plan import error_count, form_groups
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.fleet.test_bulk_jobs import changes_by_fleet
@@ -29,7 +29,7 @@ async def plan(node: LoopNode, **given: object) -> FleetJob:
 async def operate(node: LoopNode, job: FleetJob, what: str) -> dict[str, Any]:
     """Do something with a roll-out, and return how it is when it has come to rest."""
     await node.post(f"rollout/{what}", id=job.plan.id)
-    await job.ended()
+    await job.wait_until_ended()
     told: dict[str, Any] = await node.get("rollout", id=job.plan.id)
     return told
 
@@ -53,7 +53,7 @@ def names(node: LoopNode) -> list[str]:
 def test_groups_follow_each_other_and_hold_everybody_once(
     count: int, sizes: str, groups: list[int]
 ) -> None:
-    found = grouped(range(count), sizes)
+    found = form_groups(range(count), sizes)
     assert [len(group) for group in found] == groups
     assert [number for group in found for number in group] == list(range(count))
 
@@ -61,7 +61,7 @@ def test_groups_follow_each_other_and_hold_everybody_once(
 @pytest.mark.parametrize("sizes", ["0", "101%", "some", "-1", "1;2", ",".join(["1"] * 60)])
 def test_sizes_that_are_none_are_refused(sizes: str) -> None:
     with pytest.raises(BadValue, match="group"):
-        grouped(range(100), sizes)
+        form_groups(range(100), sizes)
 
 
 def test_errors_are_a_count_or_a_percentage_of_all() -> None:
@@ -410,7 +410,7 @@ async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bo
         dying = asyncio.ensure_future(lane.died.wait())
         await asyncio.wait([working, dying], return_when=asyncio.FIRST_COMPLETED)
         if not dying.done():
-            ending = asyncio.ensure_future(job.ended())
+            ending = asyncio.ensure_future(job.wait_until_ended())
             await asyncio.wait([ending, dying], return_when=asyncio.FIRST_COMPLETED)
         # It is dead from here on, whatever it still does.
         lane._left = min(lane._left, 0)
@@ -444,7 +444,7 @@ async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_k
             if what in again.can():
                 # It had not begun.
                 await again.operate(what, "")  # type: ignore[arg-type]
-            await again.ended()
+            await again.wait_until_ended()
             told = again.report(with_results=True)
             assert [one.status for one in told.results] == [200] * 2, writes
             wanted = ("finished", 0) if what == "start" else ("undone", 2)

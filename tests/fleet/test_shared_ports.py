@@ -8,7 +8,7 @@ from time import perf_counter
 import pytest
 
 from leverframe.fleet.fleet_discovery import FleetDiscovery
-from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.loopback import bind_to_loopback
 from leverframe.fleet.member import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.loop_shares import BURST_S, PART, LoopShare
@@ -223,7 +223,7 @@ async def test_a_discovery_port_that_cannot_be_shared_is_a_trouble() -> None:
 
 
 async def test_on_an_address_of_its_own_a_node_has_the_ports_there() -> None:
-    assert bound_to_loopback(socket.SOCK_STREAM, "192.0.2.1", 0) is None
+    assert bind_to_loopback(socket.SOCK_STREAM, "192.0.2.1", 0) is None
     port = free_port()
     async with loop_node(modbus_port=port, host="0.0.0.0") as node:
         await node.node.add([])

@@ -143,7 +143,7 @@ async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_
         assert f"a: port {blocked.port} of {HOME} cannot be used" in told
         await node.refused(404, "place", name="a,b", port=free_port())
         assert (await node.get(""))["can_start"] == ["a"]
-        (number,) = node.node.roster.failed_numbers().values()
+        (number,) = node.node.roster.numbers_of_failed().values()
         assert node.node.registry.records[number].address is None
 
 
@@ -169,7 +169,7 @@ async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that
 async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: str) -> None:
     async with blocked_node() as blocked:
         node = blocked.node
-        (number,) = node.node.roster.failed_numbers().values()
+        (number,) = node.node.roster.numbers_of_failed().values()
         told = await node.post("remove", name=names)
         assert {one["name"] for one in told["results"]} == set(names.split(","))
         assert ("b" in node.node.members) == (names == "a")
@@ -333,7 +333,7 @@ async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> 
 async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
     async with blocked_node() as blocked:
         node = blocked.node.node
-        (number,) = node.roster.failed_numbers().values()
+        (number,) = node.roster.numbers_of_failed().values()
         record = replace(node.registry.records[number], address="127.0.0.31")
         node.registry.records[number] = node.roster.expect(record, number).record
         assert node.door.at_address("127.0.0.31") is not node.door.node
@@ -357,4 +357,4 @@ async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them()
             assert refused.status == 404
             assert "There is no controller 'zeta-1'." in refused.detail
         assert (await fleet.done("acme-chief", "remove?name=acme-1"))["done"] == 1
-        assert node.roster.failed_numbers().keys() == {"zeta-1"}
+        assert node.roster.numbers_of_failed().keys() == {"zeta-1"}

@@ -103,7 +103,7 @@ async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> N
         # A roll-out that was planned before leaves it alone, and does not tell its new name.
         await fleet.done("acme-chief", "rollout/start?id=names")
         job = fleet.node.web.jobs.find("names", "acme")
-        await job.ended()
+        await job.wait_until_ended()
         told = (await fleet.ask("acme-chief", "rollout?id=names")).json
         assert [(one["name"], one["status"]) for one in told["results"]] == [
             ("acme-1", 200),
@@ -136,7 +136,7 @@ async def test_health_of_a_controller_that_was_given_away_is_not_told_to_a_roll_
         member = fleet.node.member("acme-1")
         member.controller.troubles["email"] = "A server that is nobody's business."
         await fleet.done("acme-chief", "rollout/resume?id=names")
-        await job.ended()
+        await job.wait_until_ended()
         told = (await fleet.ask("acme-chief", "rollout?id=names")).text
         assert "business" not in told
         assert "It does not answer." in told

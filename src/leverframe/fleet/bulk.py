@@ -89,7 +89,7 @@ def report_of(results: list[MemberResult], *, dry_run: bool = False) -> BulkRepo
     return BulkReport(done, len(results) - done, dry_run, results)
 
 
-def refused(member: Member, refusal: Refusal) -> MemberResult:
+def refusal_result(member: Member, refusal: Refusal) -> MemberResult:
     return MemberResult(member.name, refusal.status, str(refusal.as_problem()["detail"]))
 
 
@@ -104,7 +104,7 @@ async def each(
             await finished_within(member.entrance.logged, work(member))
             results.append(MemberResult(member.name, DONE))
         except Refusal as refusal:
-            results.append(refused(member, refusal))
+            results.append(refusal_result(member, refusal))
         except NoLiveSnapshot as error:
             results.append(MemberResult(member.name, 409, str(error)))
         except StoreUnavailable as error:
@@ -131,7 +131,7 @@ async def send(
     if dry_run:
         return await try_out(members, partial(_perform, command, by))
     answers = [_ask(member, command, source, by) async for member in in_turns(members)]
-    return await _answered(members, answers)
+    return await _collect_results(members, answers)
 
 
 def _perform(command: WrittenCommand, by: Account, controller: Controller, stage: Stage) -> None:
@@ -148,7 +148,7 @@ async def try_out(
     """Return the result of an operation on every controller; nothing is changed."""
     tried = []
     async for member in in_turns(members):
-        tried.append(_tried(member, partial(perform, member.controller)))
+        tried.append(_try_on(member, partial(perform, member.controller)))
         count_done()
     return report_of(tried, dry_run=True)
 
@@ -167,7 +167,7 @@ async def _all_or_none(
     passwords = Passwords()
     while True:
         needed: set[str] = set()
-        tried = await _tried_on_all(members, command, by, hashes, needed)
+        tried = await _try_on_all(members, command, by, hashes, needed)
         if any(result.status != DONE for result in tried):
             return report_of(not_done(tried))
         if not needed:
@@ -175,13 +175,15 @@ async def _all_or_none(
         for password in needed:
             hashes[password] = await passwords.hash(password)
     if hashes:
-        return await _answered(
+        return await _collect_results(
             members, [_submit(member, command, source, by, hashes) for member in members]
         )
-    return await _answered(members, [_ask(member, command, source, by) for member in members])
+    return await _collect_results(
+        members, [_ask(member, command, source, by) for member in members]
+    )
 
 
-async def _tried_on_all(
+async def _try_on_all(
     members: Sequence[Member],
     command: WrittenCommand,
     by: Account,
@@ -192,7 +194,7 @@ async def _tried_on_all(
 
     def attempt(member: Member) -> MemberResult:
         perform = partial(_perform, command, by, member.controller)
-        return _tried(member, perform, hashes, needed)
+        return _try_on(member, perform, hashes, needed)
 
     tried: dict[int, MemberResult] = {}
     before: dict[int, _Decisive] = {}
@@ -232,7 +234,7 @@ class _Decisive(Struct, frozen=True, eq=False):
         return now.settings is self.settings and now.others == self.others
 
 
-async def _answered(
+async def _collect_results(
     members: Sequence[Member], answers: Sequence[AnyReply | Coroutine[Any, Any, AnyReply]]
 ) -> BulkReport:
     results = []
@@ -242,7 +244,7 @@ async def _answered(
     return report_of(results)
 
 
-def _tried(
+def _try_on(
     member: Member,
     perform: Callable[[Stage], None],
     hashes: Mapping[str, str] = NO_HASHES,
@@ -263,7 +265,7 @@ def _tried(
         if stage.given and not stage.replaces_all:
             controller.check_settings(stage.settings, stage.given)
     except Refusal as refusal:
-        return refused(member, refusal)
+        return refusal_result(member, refusal)
     if needed is not None:
         needed |= stage.unhashed
     return MemberResult(member.name, DONE, None, _effects(controller, stage))
@@ -331,7 +333,7 @@ async def submit_all(
     for member in members:
         (written,) = written_commands(command(member))
         answers.append(_submit(member, written, source, by, hashes))
-    return await _answered(members, answers)
+    return await _collect_results(members, answers)
 
 
 def _submit(

@@ -165,10 +165,10 @@ def rename_controller(client: CommandLineClient, as_json: bool, name: str, to: s
         print(f"Renamed {name} to {to}, at {answer['url']}")
         # Nodes of older versions do not report it.
         if answer.get("is_made_anew"):
-            print(named_in_file("The file of the node", name))
+            print(name_warning("The file of the node", name))
 
 
-def named_in_file(file: str, name: str) -> str:
+def name_warning(file: str, name: str) -> str:
     return (
         f"{file} still names {name}. Remove it there, or the next start creates an empty"
         " controller of that name."
@@ -200,7 +200,7 @@ def place_controllers(
 
 def start_controllers_again(client: CommandLineClient, as_json: bool, names: list[str]) -> int:
     """Retry failed controllers, and print whether each runs."""
-    with _followed(client, "starting"):
+    with _show_progress(client, "starting"):
         answer = client.post("start", {"name": names})
     if as_json:
         print_json(answer["results"])
@@ -247,10 +247,10 @@ def advance_time(
         print_json([answer])
     else:
         runs = f", running at {answer['rate']:g}" if answer["rate"] else ""
-        print(f"{_done_by_step(answer)}It is {_time_of_moved(answer)}{runs}")
+        print(f"{_step_result(answer)}It is {_time_of_moved(answer)}{runs}")
 
 
-def _done_by_step(answer: JsonObject) -> str:
+def _step_result(answer: JsonObject) -> str:
     """Return the result of a step; empty without a step, or if the node does not report it."""
     due = answer.get("due")
     if due is None:
@@ -284,7 +284,7 @@ def export_controllers(
     from leverframe.fleet.export_folder import FLEET_FILE, write_export
     from leverframe.fleet.operations.reports import ExportedController
 
-    with _followed(client, "collecting"):
+    with _show_progress(client, "collecting"):
         answer = client.get("export", given)
     _check_chosen(answer, given)
     found = msgspec.convert(answer, list[ExportedController])
@@ -316,7 +316,7 @@ def do_for_chosen(what: str, client: CommandLineClient, as_json: bool, given: Js
 def _do_for_chosen(
     what: str, client: CommandLineClient, as_json: bool, given: JsonObject, body: bytes | None
 ) -> int:
-    with _followed(client, _DOING[what]):
+    with _show_progress(client, _DOING[what]):
         answer = client.post(what, given, body)
     _check_chosen(answer["results"], given)
     if as_json:
@@ -393,12 +393,14 @@ def tables() -> Console:
 
 
 @contextmanager
-def _followed(client: NodeClient, what: str) -> Iterator[None]:
+def _show_progress(client: NodeClient, what: str) -> Iterator[None]:
     """Show the progress of a request, on a terminal."""
     if not is_watched():
         yield
         return
     with bar_of(what) as bar:
         task = bar.add_task("", total=None)
-        with client.followed(lambda done, of: bar.update(task, completed=done, total=of or None)):
+        with client.follow_progress(
+            lambda done, of: bar.update(task, completed=done, total=of or None)
+        ):
             yield

@@ -27,7 +27,7 @@ from leverframe.fleet.entrance import (
     Entrance,
     not_yet,
 )
-from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.loopback import bind_to_loopback
 from leverframe.fleet.records import NotRunning
 from leverframe.fleet.roster import TOLD_ELSEWHERE, Roster
 from leverframe.log_context import CONTROLLER, finished_within
@@ -91,7 +91,7 @@ class Door:
         descriptors: DescriptorBudget | None = None,
     ) -> None:
         #: The node itself; its web part sets the handlers.
-        self.node = Entrance("", _nobody, _nobody)
+        self.node = Entrance("", _refuse_until_started, _refuse_until_started)
         #: The entrance for names that no controller has.
         self.unknown = Entrance("", self._no_such_name, self._no_such_name)
         #: Entrances for controllers that are yet to start, and their ports that listen already.
@@ -112,7 +112,7 @@ class Door:
         #: Controllers whose port was opened before they were there.
         self._by_port: dict[int, Entrance] = {}
         self.shares = FairShares(self.descriptors.clients.limit, PER_FREE)
-        self.state = ServerState(_nobody, limits, admission=_admit)
+        self.state = ServerState(_refuse_until_started, limits, admission=_admit)
         self.state.handler = self._handle
         self.loop_shares = LoopShares()
         self._listener: HttpListener | None = None
@@ -133,7 +133,7 @@ class Door:
         """
         self._host, self._context = host, context
         self.is_secure = context is not None
-        loopback = bound_to_loopback(socket.SOCK_STREAM, host, port)
+        loopback = bind_to_loopback(socket.SOCK_STREAM, host, port)
         self.takes_loopback = loopback is not None
         if loopback is not None:
             loopback.listen(BACKLOG)
@@ -147,7 +147,7 @@ class Door:
 
         If a port cannot be used, the start of its controller reports why.
         """
-        for port in self.roster.awaited_ports():
+        for port in self.roster.list_awaited_ports():
             with suppress(OSError):
                 sockets = await listening_sockets(self._host, port)
                 self._starting_ports[port] = self._listener_of(sockets, self.starting)
@@ -367,18 +367,18 @@ class Door:
     def name_elsewhere(self, request: Request) -> str | None:
         """Return the requested controller if another node may have it, and none here does."""
         name = self._label_of(_host_name(request.headers.get("host", "")))
-        if self.directory is None or not self.directory.knows(name) or self._tells_why_not(name):
+        if self.directory is None or not self.directory.knows(name) or self._is_failed_here(name):
             return None
         return name
 
-    def _tells_why_not(self, name: str) -> bool:
+    def _is_failed_here(self, name: str) -> bool:
         """Return whether a controller belongs to this node and failed to start."""
         is_mine = self.directory is not None and self.directory.is_mine(name)
         return is_mine and self.roster.knows(name)
 
     def answers_for(self, name: str) -> bool:
         """Return whether this node answers for a controller, be it by why it failed to start."""
-        return self.has(name) or self._tells_why_not(name)
+        return self.has(name) or self._is_failed_here(name)
 
     def has(self, name: str) -> bool:
         return name in self._by_name
@@ -492,7 +492,7 @@ def _handle(request: Request) -> SentAnswer:
     return answer
 
 
-def _nobody(request: Request) -> Reply:
+def _refuse_until_started(request: Request) -> Reply:
     return problem_reply(503, "The node is starting.")
 
 

@@ -44,12 +44,12 @@ from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
     TakenPlaces,
-    checked_address,
-    checked_tags,
+    check_address,
+    check_tags,
     names_from,
-    numbered,
+    number_places,
 )
-from leverframe.fleet.tenants import OPERATOR, checked_tenant
+from leverframe.fleet.tenants import OPERATOR, check_tenant_name
 from leverframe.maintenance.given_settings import template_leaves, version_for
 from leverframe.maintenance.readable_backup import read
 from leverframe.profile import HARDWARE
@@ -181,7 +181,7 @@ def _tenants(sources: Sources) -> tuple[str, ...]:
     try:
         if not isinstance(names, list):
             raise BadValue(f"{TENANTS} must be a list of names.")
-        return tuple(checked_tenant(str(name)) for name in names)
+        return tuple(check_tenant_name(str(name)) for name in names)
     except Refusal as refusal:
         where = sources.line((TENANTS,))
         raise BadConfiguration(f"{where}: {refusal.at_its_place}") from None
@@ -281,11 +281,11 @@ def _new(
     with _about("name"):
         names = names_from(table.name, 1, table.count)
     with _about("tags"):
-        tags = checked_tags(table.tags)
+        tags = check_tags(table.tags)
     with _about("address"):
-        address = checked_address(table.address)
+        address = check_address(table.address)
     with _about("port"):
-        records = numbered(
+        records = number_places(
             [
                 MemberRecord(name, tags, table.hw, table.sw, address, table.port, table.tenant)
                 for name in names

@@ -59,7 +59,7 @@ class FleetMdns:
             closing.add_done_callback(self._closing.discard)
         for number, (member, place) in wanted.items():
             if number not in self._announcers:
-                self._announcers[number] = member, place, self._announced(member, *place)
+                self._announcers[number] = member, place, self._announce(member, *place)
 
     def _place_of(self, member: Member) -> Place | None:
         address = member.record.address
@@ -67,7 +67,7 @@ class FleetMdns:
             return None
         return address, member.record.port or self._http_port
 
-    def _announced(self, member: Member, address: str, port: int) -> MdnsAnnouncer:
+    def _announce(self, member: Member, address: str, port: int) -> MdnsAnnouncer:
         return follow(
             member.controller,
             self._responder,

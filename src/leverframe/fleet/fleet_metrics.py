@@ -42,7 +42,7 @@ async def node_families(
 
     A tenant gets sums over its own controllers, and no metrics of the node.
     """
-    members = tuple(node.seen_by(tenant).values())
+    members = tuple(node.visible_to(tenant).values())
     found = [*_of_controllers(members), *job_families(jobs)]
     if tenant is None:
         found += [*_of_findings(node), *_of_lane(node)]

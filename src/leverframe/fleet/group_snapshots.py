@@ -71,9 +71,9 @@ class GroupSnapshots:
 
     def labels(self, tenant: str | None = None) -> list[str]:
         """List the labels of a tenant; all for None, the operator."""
-        return [one.label for one in self.kept(tenant)]
+        return [one.label for one in self.list_kept(tenant)]
 
-    def kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
+    def list_kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
         """Return the snapshots that a tenant has taken; all for None, the operator."""
         return [
             KeptSnapshot(name_for_tenant(tenant, label), record.at, len(record.parts))
@@ -125,7 +125,7 @@ class GroupSnapshots:
         part = None if snapshot is None else snapshot.parts.get(member.number)
         if part is None:
             raise _none_from_before(member)
-        return (await self._stored(member, part))[0]
+        return (await self._read_part(member, part))[0]
 
     async def forget_of_job(self, job: str) -> None:
         """Forget the snapshots that a job has taken."""
@@ -205,9 +205,9 @@ class GroupSnapshots:
         return report
 
     async def _start_again(self, member: Member, part: int) -> None:
-        await start_again(member.controller, *await self._stored(member, part))
+        await start_again(member.controller, *await self._read_part(member, part))
 
-    async def _stored(self, member: Member, part: int) -> tuple[Settings, dict[str, Any]]:
+    async def _read_part(self, member: Member, part: int) -> tuple[Settings, dict[str, Any]]:
         """Read settings and remembered state of a part, for a controller of the same version."""
         controller = member.controller
         stored = (await self._node.lane.fetch([part]))[part]

@@ -34,7 +34,7 @@ async def advance_together(
     If it is cancelled, all have moved by the same time, which `MoveCancelled` holds.
     """
     begins = [controller.clock.now() for controller in controllers]
-    await _GroupMove(controllers, begins, window_s).live_through(seconds)
+    await _GroupMove(controllers, begins, window_s).move_all(seconds)
 
 
 async def bring_together(
@@ -50,7 +50,7 @@ async def bring_together(
         controller.clock.now() - (longest - distance)
         for controller, distance in zip(controllers, distances, strict=True)
     ]
-    await _GroupMove(controllers, begins, window_s).live_through(longest)
+    await _GroupMove(controllers, begins, window_s).move_all(longest)
 
 
 class _GroupMove:
@@ -68,7 +68,7 @@ class _GroupMove:
         self._is_cancelled = False
         self._turns = bulk_turns()
 
-    async def live_through(self, seconds: float) -> None:
+    async def move_all(self, seconds: float) -> None:
         """Move each to a time after its beginning, or to where a cancelled move ends."""
         self._until_s = seconds
         due: list[tuple[float, int]] = []
@@ -77,7 +77,7 @@ class _GroupMove:
         heapify(due)
         while due and due[0][0] <= self._until_s:
             after_s, number = heappop(due)
-            await self._live_through_window(number, after_s)
+            await self._move_within_window(number, after_s)
             self._expect(due, number)
         # Nothing is due any more: a caller that cancels it now gets all of it.
         self._reached_s = self._until_s
@@ -93,7 +93,7 @@ class _GroupMove:
         if deadline is not None:
             heappush(due, (deadline - self._begins[number], number))
 
-    async def _live_through_window(self, number: int, after_s: float) -> None:
+    async def _move_within_window(self, number: int, after_s: float) -> None:
         """Serve what is due for a controller at a time, and up to the end of the window."""
         controller, begin = self._controllers[number], self._begins[number]
         end_s, window_s = after_s, self._window_s

@@ -155,17 +155,17 @@ class HealthIndex:
 
     def counts(self, tenant: str | None = None) -> dict[Health, int]:
         found: dict[Health, int] = dict.fromkeys(HEALTHS, 0)
-        for member in self._node.seen_by(tenant).values():
+        for member in self._node.visible_to(tenant).values():
             if (known := self._known.get(member.number)) is not None:
                 found[known.health] += 1
         return found
 
     def changes(self, tenant: str | None = None) -> int:
         """Count changes by users; a number that differs from the last one means something new."""
-        members = self._node.seen_by(tenant).values()
+        members = self._node.visible_to(tenant).values()
         return sum(member.controller.audit.entry_count for member in members)
 
-    async def chosen(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
+    async def find(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
         """Find the controllers that match a request, among these: all are asked."""
         # A separate generator for each: several requests may look at the same time.
         with self.watching(lambda: None):
@@ -239,8 +239,8 @@ def _is_of(wanted: Wanted, member: Member) -> bool:
 
 def natural(name: str) -> str:
     """Return a key by which gh-2 comes before gh-10, quickly enough for ten thousand."""
-    return _DIGITS.sub(_padded, name)
+    return _DIGITS.sub(_pad_number, name)
 
 
-def _padded(number: re.Match[str]) -> str:
+def _pad_number(number: re.Match[str]) -> str:
     return number[0].rjust(MAX_NAME_LETTERS, "0")

@@ -63,7 +63,7 @@ class GroupTime:
         """Move controllers on; also the common time if `of_all` permits it and all take part."""
         self._require_virtual()
         _check_distance(seconds)
-        async with self._held_for(members):
+        async with self._hold_time_of(members):
             await self._advance(members, seconds, of_all=of_all)
 
     async def _advance(self, members: Sequence[Member], seconds: float, *, of_all: bool) -> None:
@@ -82,7 +82,7 @@ class GroupTime:
     ) -> None:
         """Move each to a moment, also if their times differ; refuse a moment that has passed."""
         self._require_virtual()
-        async with self._held_for(members):
+        async with self._hold_time_of(members):
             clock = self._node.clock
             _check_that_it_comes(wall, members, clock.wall())
             times = [one.controller.clock.wall() for one in members]
@@ -107,7 +107,7 @@ class GroupTime:
         """Move all to the next moment at which something is due; return for how many it is."""
         self._require_virtual()
         controllers = [one.controller for one in members]
-        async with self._held_for(members):
+        async with self._hold_time_of(members):
             seconds = next_step_s(controllers)
             if seconds is None:
                 return 0
@@ -117,7 +117,7 @@ class GroupTime:
         return due
 
     @asynccontextmanager
-    async def _held_for(self, members: Sequence[Member]) -> AsyncIterator[None]:
+    async def _hold_time_of(self, members: Sequence[Member]) -> AsyncIterator[None]:
         """Hold the time of the tenants whose controllers are moved.
 
         A move of several tenants' controllers waits until none of them is moved, and makes no
@@ -168,7 +168,7 @@ class GroupTime:
             # A tenant whose controllers are being moved by hand delays no other time.
             moved = {one.record.tenant for one in members if self._is_moved(one.record.tenant)}
             free = [one for one in members if one.record.tenant not in moved]
-            async with self._held_for(free):
+            async with self._hold_time_of(free):
                 seconds = (now - last) * self.rate
                 await advance_together([one.controller for one in free], seconds, self.window_s)
                 self._node.clock.move_to(self._node.clock.now() + seconds)

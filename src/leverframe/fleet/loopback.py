@@ -12,7 +12,7 @@ def is_loopback4(host: str) -> bool:
     return is_loopback(host) and ":" not in host
 
 
-def bound_to_loopback(kind: socket.SocketKind, host: str, port: int) -> socket.socket | None:
+def bind_to_loopback(kind: socket.SocketKind, host: str, port: int) -> socket.socket | None:
     """Bind to the loopback interface; return None on another host, or if that fails.
 
     It needs Linux, whose kernels before 5.7 let only root bind to an interface.

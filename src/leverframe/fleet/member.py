@@ -166,7 +166,9 @@ def check_that_all_are_here(members: Iterable[Member]) -> None:
             raise Moved(member.name)
 
 
-def selected(seen: Mapping[str, Chosen], names: Sequence[str], tags: Sequence[str]) -> list[Chosen]:
+def select_members(
+    seen: Mapping[str, Chosen], names: Sequence[str], tags: Sequence[str]
+) -> list[Chosen]:
     """Choose controllers by name, and those that have all of the tags; refuse an unknown tag."""
     chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
     known = {tag for member in seen.values() for tag in member.record.tags}

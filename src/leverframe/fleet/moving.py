@@ -4,10 +4,10 @@ from pathlib import Path
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.config.sources import Sources
-from leverframe.fleet.commands import named_in_file
+from leverframe.fleet.commands import name_warning
 from leverframe.fleet.fleet_file import read_fleet
-from leverframe.fleet.records import MemberRecord, TakenPlaces, checked_name, checked_tags
-from leverframe.fleet.stopped_node import StoppedNode, stopped_node
+from leverframe.fleet.records import MemberRecord, TakenPlaces, check_name, check_tags
+from leverframe.fleet.stopped_node import StoppedNode, open_stopped_node
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.fleet.moving import (
     CannotMove,
@@ -28,9 +28,9 @@ async def release(sources: Sources, name: str, to: Path) -> None:
     fleet = read_fleet(sources)
     await release_controller(Path(fleet.config.data), name, to)
     if any(one.record.name == name for one in fleet.controllers):
-        print(named_in_file(str(sources.file), name))
+        print(name_warning(str(sources.file), name))
     elif sources.file is None:
-        print(named_in_file("Where a fleet file", name))
+        print(name_warning("Where a fleet file", name))
 
 
 async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: list[str]) -> None:
@@ -38,11 +38,11 @@ async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: l
     with folder_with_store(folder) as source:
         content = FolderContent(source)
         kept = content.kept
-        async with stopped_node(data_folder) as node:
+        async with open_stopped_node(data_folder) as node:
             try:
                 record = MemberRecord(
-                    checked_name(name or kept.get("identity.name") or source.path.name),
-                    checked_tags(tag),
+                    check_name(name or kept.get("identity.name") or source.path.name),
+                    check_tags(tag),
                     kept.get("profile.hw"),
                     kept.get("profile.configured_sw"),
                 )
@@ -76,7 +76,7 @@ async def _same_unit(node: StoppedNode, mac: str | None) -> str | None:
 
 async def release_controller(data_folder: Path, name: str, to: Path) -> None:
     """Move a controller of a node to a data folder of its own, for `leverframe run`."""
-    async with stopped_node(data_folder) as node:
+    async with open_stopped_node(data_folder) as node:
         number, _ = node.controller(name)
         with empty_folder(to) as folder:
             trouble = await move_out(node.lane, node.folder, number, name, folder)

@@ -25,7 +25,7 @@ from leverframe.fleet.member import (
     Member,
     NewController,
     check_that_all_are_here,
-    selected,
+    select_members,
     why_not_started,
 )
 from leverframe.fleet.member_start import (
@@ -42,8 +42,8 @@ from leverframe.fleet.records import (
     MemberRecord,
     Registry,
     TakenPlaces,
-    checked_count,
-    checked_name,
+    check_name,
+    check_tag_count,
 )
 from leverframe.fleet.roster import Roster
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
@@ -181,7 +181,7 @@ class FleetNode:
                 number = member.number
                 member.start()
                 try:
-                    await self._go_on(member, stored[number], live.get(number), first)
+                    await self._start_stored(member, stored[number], live.get(number), first)
                 except BaseException as error:
                     said = self.in_file.get(member.name)
                     self.roster.note_failed(member, why_not_started(member.name, error, said))
@@ -233,7 +233,7 @@ class FleetNode:
         await member.end()
         return live
 
-    async def _go_on(
+    async def _start_stored(
         self, member: Member, stored: Stored, live: SavedLive | None, first: FirstPasswords
     ) -> None:
         number, record = member.number, member.record
@@ -449,7 +449,7 @@ class FleetNode:
         """Find those of some controllers that run here."""
         return [member for member in self.members.values() if member.number in numbers]
 
-    def seen_by(self, tenant: str | None) -> dict[str, Member]:
+    def visible_to(self, tenant: str | None) -> dict[str, Member]:
         """Return the controllers of a tenant by name; all for None, the operator."""
         if tenant is None:
             return self.members
@@ -469,16 +469,16 @@ class FleetNode:
 
         An unknown name or tag is refused, and so is a controller of another tenant.
         """
-        seen = self.seen_by(tenant)
+        seen = self.visible_to(tenant)
         for name in names:
             if name not in seen:
                 raise self.roster.refusal_of(name, tenant)
-        return selected(seen, names, tags)
+        return select_members(seen, names, tags)
 
     async def rename(self, member: Member, name: str) -> None:
         async with self.changing:
             check_that_all_are_here([member])
-            renamed = msgspec.structs.replace(member.record, name=checked_name(name, "to"))
+            renamed = msgspec.structs.replace(member.record, name=check_name(name, "to"))
             if any(one.name == name for one in self.registry.records.values()):
                 raise Conflict(f"There is a controller {name} already.", field="to")
             await self.registry.put({member.number: renamed})
@@ -531,7 +531,9 @@ class FleetNode:
     ) -> None:
         async with self.changing:
             check_that_all_are_here(members)
-            records = {member.number: _tagged(member.record, added, removed) for member in members}
+            records = {
+                member.number: _change_tags(member.record, added, removed) for member in members
+            }
             await self.registry.put(records)
             for member in members:
                 member.record = records[member.number]
@@ -573,10 +575,12 @@ async def _nothing_to_do() -> None:
     """Do nothing: there are no other nodes."""
 
 
-def _tagged(record: MemberRecord, added: Sequence[str], removed: Sequence[str]) -> MemberRecord:
+def _change_tags(
+    record: MemberRecord, added: Sequence[str], removed: Sequence[str]
+) -> MemberRecord:
     """Return a record with other tags; refuse more than a controller may have."""
     tags = tuple(sorted({*record.tags, *added} - set(removed)))
     # A record of an earlier version may have more, and loses them one by one.
     return msgspec.structs.replace(
-        record, tags=tags if len(tags) <= len(record.tags) else checked_count(tags)
+        record, tags=tags if len(tags) <= len(record.tags) else check_tag_count(tags)
     )

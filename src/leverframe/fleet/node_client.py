@@ -116,7 +116,7 @@ class NodeAsking(ABC):
             body, headers = query.encode(), {"Content-Type": FORM}
         elif query:
             target += f"?{query}"
-        answer = self._answered(method, target, body, headers)
+        answer = self._send_until_ready(method, target, body, headers)
         try:
             content = msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -130,7 +130,7 @@ class NodeAsking(ABC):
             self._when_silent(answer.silent)
         return content
 
-    def _answered(
+    def _send_until_ready(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> NodeAnswer:
         """Send a request, again if the node refuses it because it is still starting."""
@@ -193,8 +193,8 @@ class NodeClient(NodeAsking):
         return NodeAnswer(reply.status, reply.body, named.get(SILENT_NODES), named.get(STARTING))
 
     @contextmanager
-    def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
-        """Call `tell` at intervals with the progress of the request made within this: done, of all.
+    def follow_progress(self, on_progress: Callable[[int, int], None]) -> Iterator[None]:
+        """Call `on_progress` at intervals with the numbers of controllers done and in all.
 
         The progress is requested on a connection of its own, as long as the node knows the request.
         """
@@ -209,7 +209,7 @@ class NodeClient(NodeAsking):
                         # It has not arrived yet, or has ended; the request itself reports its
                         # errors.
                         continue
-                    tell(content["done"], content["of"])
+                    on_progress(content["done"], content["of"])
 
         watcher = threading.Thread(target=look, name="progress", daemon=True)
         self._headers[PROGRESS] = id
@@ -246,9 +246,9 @@ class CommandLineClient(NodeClient):
             self._sign_in((self._user, asked_secret(f"Password of {self._user}")))
 
     @contextmanager
-    def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
+    def follow_progress(self, on_progress: Callable[[int, int], None]) -> Iterator[None]:
         self._sign_in_once()
-        with super().followed(tell):
+        with super().follow_progress(on_progress):
             yield
 
     def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:

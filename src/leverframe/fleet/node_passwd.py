@@ -11,7 +11,7 @@ from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
 from leverframe.fleet.fleet_file import is_of_fleet, read_fleet
 from leverframe.fleet.records import Registry
-from leverframe.fleet.stopped_node import StoppedNode, stopped_node
+from leverframe.fleet.stopped_node import StoppedNode, open_stopped_node
 from leverframe.maintenance import passwd
 from leverframe.process.administrator import (
     PasswordRefused,
@@ -58,14 +58,14 @@ async def change_password(
 async def _change_in_folder(
     folder: Path, account: str | None, generate: bool, controller: str | None
 ) -> None:
-    async with stopped_node(folder) as node:
+    async with open_stopped_node(folder) as node:
         if controller is not None:
             sentence = await _change_at_controller(node, controller, account, generate)
         else:
             name = _account_at(node.lane, node.registry, account)
             password = passwd.new_password(name, generate=generate)
             await _set_at_node(node.lane, node.registry, name, password)
-            sentence = _changed(f"{name} of the node", password if generate else None)
+            sentence = _describe_change(f"{name} of the node", password if generate else None)
     print(sentence)
 
 
@@ -98,7 +98,7 @@ async def _change_in_database(
             raise PasswordRefused(
                 f"The node {table.node_name()} is running; stop it first."
             ) from error
-    print(_changed(f"{name} of the node", password if generate else None))
+    print(_describe_change(f"{name} of the node", password if generate else None))
 
 
 def _account_at(lane: Lane, registry: Registry, account: str | None) -> str:
@@ -133,10 +133,10 @@ async def _change_at_controller(
     password = passwd.new_password(name, generate=generate)
     profile = AskedVersion(record.hw, record.sw).profile(*stored_profile(store))
     await set_password(store, profile, name, password)
-    return _changed(f"{name} of {controller}", password if generate else None)
+    return _describe_change(f"{name} of {controller}", password if generate else None)
 
 
-def _changed(whose: str, password: str | None) -> str:
+def _describe_change(whose: str, password: str | None) -> str:
     """Describe the change; show a generated password."""
     if password is None:
         return f"Changed the password of {whose}."

@@ -101,7 +101,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         )
         node.look_at_accounts = self.accounts.look_again
         node.door.shows_causes = lambda: not self.accounts.must_sign_in
-        node.calls["api"] = answering(ApiCall, self._asked_by_node)
+        node.calls["api"] = answering(ApiCall, self._answer_node)
         self._marked = node.options.marked(super().handle)
 
     def handle(
@@ -209,14 +209,14 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
             )
             is_large = endpoint is not _show_page and endpoint.holds_much(dry_run=dry_run)
             place = self._under_way.large(tenant) if is_large else nullcontext()
-            with self._under_way.followed(tenant, id), until_client_leaves:
+            with self._under_way.follow(tenant, id), until_client_leaves:
                 async with place:
                     return _reply(await work, endpoint, context)
         finally:
             # If it never began.
             work.close()
 
-    async def _asked_by_node(self, call: ApiCall) -> ApiAnswer:
+    async def _answer_node(self, call: ApiCall) -> ApiAnswer:
         """Carry out a request that another node received, for controllers of this node."""
         endpoint = _BY_PATH.get(call.path)
         if endpoint is None:

@@ -117,12 +117,12 @@ def row_of(node: FleetNode, index: HealthIndex, member: Member) -> FleetRow:
         known.worst,
         known.about,
         [values[label] for label in OUTPUTS],  # type: ignore[misc]
-        happened(controller.engine.machine.journal, controller.clock.wall()),
+        count_entries(controller.engine.machine.journal, controller.clock.wall()),
         "" if node.cluster is None else node.cluster.name,
     )
 
 
-def happened(journal: Journal, now: float) -> list[int]:
+def count_entries(journal: Journal, now: float) -> list[int]:
     """Count the entries of the last hour, in bars, oldest first."""
     bars, newest = [0] * BARS, int(now // BAR_S)
     for wall in journal.moments():
@@ -166,7 +166,7 @@ async def view_stream(
     changed = asyncio.Event()
     with index.watching(changed.set, place.wanted.tenant):
         await index.look()
-        last, took_s = await _looked(node, index, place, report)
+        last, took_s = await _look(node, index, place, report)
         yield message("view", last)
         clock = asyncio.get_running_loop().time
         said = clock()
@@ -186,14 +186,14 @@ async def view_stream(
             in_view = [node.members[name].number for name in last.order if name in node.members]
             if await index.look(in_view, at_most=ASKED_AGAIN):
                 changed.set()
-            new, took_s = await _looked(node, index, place, report)
+            new, took_s = await _look(node, index, place, report)
             if difference := _difference(last, new):
                 yield message("change", difference)
                 said = clock()
             last = new
 
 
-async def _looked(
+async def _look(
     node: FleetNode, index: HealthIndex, place: ViewPlace, report: Callable[[], NodeSummary]
 ) -> tuple[FleetView, float]:
     """Return the view, and how long building it took."""

@@ -58,7 +58,7 @@ class RequestsUnderWay:
             yield
 
     @contextmanager
-    def followed(self, tenant: str | None, id: str | None) -> Iterator[None]:
+    def follow(self, tenant: str | None, id: str | None) -> Iterator[None]:
         """Count the controllers processed within this, if there is an id."""
         if id is None:
             yield

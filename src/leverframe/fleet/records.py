@@ -91,20 +91,20 @@ class SnapshotRecord(Struct, frozen=True):
     parts: dict[int, int] = {}
 
 
-def checked_name(name: str, field: str = "name") -> str:
+def check_name(name: str, field: str = "name") -> str:
     if not is_label(name) or name in _TAKEN:
         raise BadValue(f"{name[:40]!r} is not a valid name.", field=field, allowed=NAME)
     return name
 
 
-def checked_tags(tags: Collection[str]) -> tuple[str, ...]:
+def check_tags(tags: Collection[str]) -> tuple[str, ...]:
     for tag in tags:
         if not _TAG.fullmatch(tag):
             raise BadValue(f"{tag[:40]!r} is not a valid tag.", field="tag", allowed=TAG)
-    return checked_count(tuple(sorted(set(tags))))
+    return check_tag_count(tuple(sorted(set(tags))))
 
 
-def checked_count(tags: tuple[str, ...]) -> tuple[str, ...]:
+def check_tag_count(tags: tuple[str, ...]) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS:
         raise BadValue(
             f"There are {len(tags)} tags.", field="tag", allowed=f"up to {MAX_TAGS} of a controller"
@@ -112,7 +112,7 @@ def checked_count(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tags
 
 
-def checked_address(address: str | None) -> str | None:
+def check_address(address: str | None) -> str | None:
     if address is None:
         return None
     try:
@@ -137,13 +137,13 @@ def names_from(pattern: str, first: int, count: int, field: str = "name") -> lis
             allowed="a name with {n}, or {n:03}, for the number",
         )
 
-    def written(number: int) -> str:
+    def write_number(number: int) -> str:
         return _NUMBER.sub(lambda found: f"{number:0{found[1] or 1}}", pattern)
 
-    return [checked_name(written(number), field) for number in range(first, first + count)]
+    return [check_name(write_number(number), field) for number in range(first, first + count)]
 
 
-def numbered(records: Sequence[MemberRecord]) -> list[MemberRecord]:
+def number_places(records: Sequence[MemberRecord]) -> list[MemberRecord]:
     """Assign the addresses and ports that follow on the first record's to the other records."""
     return [
         msgspec.structs.replace(
@@ -285,7 +285,7 @@ class Registry:
     async def load_accounts(self) -> None:
         """Read tenants and accounts that other nodes may have changed: here there are none."""
 
-    def known_jobs(self) -> Collection[str]:
+    def job_ids_in_use(self) -> Collection[str]:
         """Return the ids of jobs whose rows at controllers are still needed."""
         return self.jobs.values()
 

@@ -125,7 +125,7 @@ class Roster:
     def retry_now(self, numbers: Collection[int] | None = None) -> None:
         """Let failed stored controllers wait no longer; all unless some are named."""
         now = time.monotonic()
-        for member in self.failed():
+        for member in self.list_failed():
             is_chosen = member.is_stored and (numbers is None or member.number in numbers)
             # One whose next attempt is under way waits for nothing.
             if is_chosen and isinstance(member.state, Failed):
@@ -136,20 +136,20 @@ class Roster:
     def idle(self) -> list[Member]:
         return list(self._idle.values())
 
-    def failed(self) -> list[Member]:
+    def list_failed(self) -> list[Member]:
         """Return the controllers that failed to start, the stored ones first."""
         failed = [one for one in self._idle.values() if one.failure is not None]
         return sorted(failed, key=lambda it: (not it.is_stored, it.number, it.name))
 
-    def failed_numbers(self, tenant: str | None = None) -> dict[str, int]:
+    def numbers_of_failed(self, tenant: str | None = None) -> dict[str, int]:
         """Return the numbers of a tenant's failed stored controllers, by name; all for None."""
-        failed = (one for one in self.failed() if one.is_stored)
+        failed = (one for one in self.list_failed() if one.is_stored)
         return {one.name: one.number for one in failed if is_seen(tenant, one.record.tenant)}
 
     def idle_at(self, address: str) -> Member | None:
         return next((it for it in self._idle.values() if it.record.address == address), None)
 
-    def awaited_ports(self) -> set[int]:
+    def list_awaited_ports(self) -> set[int]:
         return {one.record.port for one in self._idle.values() if one.record.port is not None}
 
     def reasons_by_number(self, numbers: Iterable[int]) -> dict[int, str]:
@@ -165,7 +165,7 @@ class Roster:
     def any_due(self, among: Collection[int] | None = None) -> bool:
         """Return whether a failed controller is to be tried now; of all unless some are named."""
         now = time.monotonic()
-        chosen = self.failed() if among is None else map(self._idle.get, among)
+        chosen = self.list_failed() if among is None else map(self._idle.get, among)
         return any(one is not None and one.is_due(now) for one in chosen)
 
     # --- reports ----------------------------------------------------------------------------------
@@ -191,26 +191,26 @@ class Roster:
     def problems(self) -> list[str]:
         """Return all reasons for which controllers failed to start."""
         of_tables = [text for sentences in self._mistakes.values() for text in sentences]
-        return [*(one.failure.reason for one in self.failed() if one.failure), *of_tables]
+        return [*(one.failure.reason for one in self.list_failed() if one.failure), *of_tables]
 
     def reasons(self) -> list[str]:
         """Return the reasons for each controller or table that failed to start."""
         of_tables = [" ".join(sentences) for sentences in self._mistakes.values()]
-        return [*(one.failure.reason for one in self.failed() if one.failure), *of_tables]
+        return [*(one.failure.reason for one in self.list_failed() if one.failure), *of_tables]
 
     def knows(self, name: str) -> bool:
         """Return whether a controller of this name failed to start."""
         return self.reason_for(name) is not None
 
     def reason_for(self, name: str) -> str | None:
-        member = self._failed_named(name)
+        member = self._find_failed(name)
         if member is not None and member.failure is not None:
             return member.failure.reason
         names = {name, *_as_written(name)}
         found = (sentences for (_, one), sentences in self._mistakes.items() if one in names)
         return next((" ".join(sentences) for sentences in found), None)
 
-    def _failed_named(self, name: str) -> Member | None:
+    def _find_failed(self, name: str) -> Member | None:
         found = (one for one in self._idle.values() if one.name == name)
         return next((one for one in found if one.failure is not None), None)
 
@@ -219,7 +219,7 @@ class Roster:
 
         The cause names files and ports of the machine.
         """
-        why, member = self.reason_for(name), self._failed_named(name)
+        why, member = self.reason_for(name), self._find_failed(name)
         if why is None or not with_cause:
             return None if why is None else TOLD_ELSEWHERE
         if member is not None and member.failure is not None:
@@ -230,14 +230,14 @@ class Roster:
         """Return refusals for a tenant's failed stored controllers, by number; all for None."""
         return {
             one.number: _sentence_of(one, one.failure) if tenant is None else TOLD_ELSEWHERE
-            for one in self.failed()
+            for one in self.list_failed()
             if one.failure and one.is_stored and is_seen(tenant, one.record.tenant)
         }
 
     def refusal_of(self, name: str, tenant: str | None) -> Refusal:
         """Return the refusal for a name that no running controller has."""
         sentence = self.sentence(name, with_cause=tenant is None)
-        if sentence is None or (tenant is not None and name not in self.failed_numbers(tenant)):
+        if sentence is None or (tenant is not None and name not in self.numbers_of_failed(tenant)):
             return no_such_name(name)
         return NotRunning(sentence)
 

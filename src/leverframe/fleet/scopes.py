@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
 from leverframe.fleet.jobs.jobs import NoSuchJob
-from leverframe.fleet.member import no_such_name, selected
+from leverframe.fleet.member import no_such_name, select_members
 from leverframe.fleet.node_accounts import Asking
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.context import FleetContext
@@ -155,7 +155,7 @@ async def at_each_and_all(context: FleetContext, operation: Operation[Any]) -> A
 
 async def at_owner(context: FleetContext, operation: Operation[Any]) -> Any:
     """Ask the owner of the one chosen controller."""
-    name = context.needed("name", "the name of a controller")
+    name = context.require("name", "the name of a controller")
     targets = [one for one in await find_targets(replace(context, given={})) if one.name == name]
     # None if it is removed in the meantime.
     parts = (await ask_parts(context, operation, targets)).parts if targets else []
@@ -166,7 +166,7 @@ async def at_owner(context: FleetContext, operation: Operation[Any]) -> Any:
 
 async def at_job(context: FleetContext, operation: Operation[Any]) -> Any:
     """Ask the node that runs the job."""
-    id = within_tenant(context.tenant, context.needed("id", "the id of a job"))
+    id = within_tenant(context.tenant, context.require("id", "the id of a job"))
 
     async def ask(node: str) -> Any:
         return (await ask_node_for(context, operation, node))[0]
@@ -247,7 +247,7 @@ async def find_targets(context: FleetContext) -> list[LocatedController]:
     for name in names:
         if name not in by_name:
             raise no_such_name(name)
-    found = selected(by_name, names, tags)
+    found = select_members(by_name, names, tags)
     expect(len(found))
     return found
 
@@ -358,10 +358,10 @@ def merge_bulk(found: Parts, bulk_in: Callable[[Any], BulkReport]) -> BulkReport
         for one in found.parts
     ]
     dry_run = any(bulk_in(one.value).dry_run for one in found.parts if one.refusal is None)
-    return report_of(rows_of(replace(found, parts=merged), refused_for), dry_run=dry_run)
+    return report_of(rows_of(replace(found, parts=merged), refusal_for), dry_run=dry_run)
 
 
-def refused_for(target: LocatedController, refusal: Refusal) -> MemberResult:
+def refusal_for(target: LocatedController, refusal: Refusal) -> MemberResult:
     return MemberResult(target.name, refusal.status, str(refusal.as_problem()["detail"]))
 
 

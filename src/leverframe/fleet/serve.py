@@ -17,7 +17,7 @@ from leverframe.config import NodeConfig
 from leverframe.config.sources import Sources
 from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
-from leverframe.fleet.cluster.lease import NodeLease, marked_when_stale
+from leverframe.fleet.cluster.lease import NodeLease, mark_when_stale
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
@@ -125,7 +125,7 @@ async def node_of(
             sending=replace(options.sending, why_held=lease.why_not),
             why_refused=lease.hindrance,
             findings=lease.findings,
-            marked=partial(marked_when_stale, lease=lease),
+            marked=partial(mark_when_stale, lease=lease),
         )
     node = FleetNode(door, lane, clock, options, history, registry)
     hashes = Passwords(node.services.hashing)
@@ -184,7 +184,7 @@ async def _serve(fleet: FleetFile) -> None:
         # Before a password is generated and shown for a start that fails.
         with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
-        storage = await _opened_storage(fleet.cluster, folder)
+        storage = await _open_storage(fleet.cluster, folder)
         own = storage.lane.store(OF_NODE)
         if reach_of_node(config).must_sign_in:
             await ensure_sign_in(own, as_json=config.json, way_on=_way_on(fleet.cluster, config))
@@ -228,7 +228,7 @@ async def _serve(fleet: FleetFile) -> None:
         finally:
             async with (
                 supervisor.given_time(lambda: len(node.members)),
-                printed_stop(node.roster),
+                print_stop(node.roster),
             ):
                 await close_all(
                     [
@@ -256,7 +256,7 @@ async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> in
 
 
 @asynccontextmanager
-async def printed_stop(roster: Roster) -> AsyncIterator[None]:
+async def print_stop(roster: Roster) -> AsyncIterator[None]:
     """Print progress to standard error while all controllers are stopped."""
     roster.count_at_stop = len(roster.running)
     printing = asyncio.create_task(_print_stop(roster))
@@ -306,7 +306,7 @@ async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> a
     return stop
 
 
-async def _opened_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:
+async def _open_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:
     if cluster is None:
         return FileStorage(folder)
     with needing_driver():

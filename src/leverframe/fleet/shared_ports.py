@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from leverframe.commands.table.refusals import Conflict
-from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.loopback import bind_to_loopback
 from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.modbus.listening_place import ListeningPlace
 from leverframe.servers.modbus.tcp import FIRST_FRAME_S, SERVER
@@ -27,9 +27,9 @@ _GIVE_ONE = (
 )
 
 
-def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
+def _bind(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
     """Return a socket for all local addresses; on loopback for those of 127.0.0.0/8 alone."""
-    found = bound_to_loopback(kind, host, port)
+    found = bind_to_loopback(kind, host, port)
     if found is not None:
         return found
     opened = socket.socket(socket.AF_INET, kind)
@@ -80,12 +80,12 @@ class SharedTcpPort:
 
     def try_it(self) -> None:
         if self._listener is None:
-            _bound(socket.SOCK_STREAM, self._host, self._wanted_port).close()
+            _bind(socket.SOCK_STREAM, self._host, self._wanted_port).close()
 
     async def enter(self, address: str, factory: Factory) -> None:
         async with self._opening:
             if self._listener is None:
-                listening = _bound(socket.SOCK_STREAM, self._host, self._wanted_port)
+                listening = _bind(socket.SOCK_STREAM, self._host, self._wanted_port)
                 loop = asyncio.get_running_loop()
                 self._listener = await loop.create_server(
                     lambda: ArrivingConnection(self.protocol_at), sock=listening
@@ -292,11 +292,11 @@ class SharedUdpPort:
 
     def try_it(self) -> None:
         if self._socket is None:
-            _bound(socket.SOCK_DGRAM, self._host, self._wanted_port).close()
+            _bind(socket.SOCK_DGRAM, self._host, self._wanted_port).close()
 
     def enter(self, address: str) -> None:
         if self._socket is None:
-            opened = _bound(socket.SOCK_DGRAM, self._host, self._wanted_port)
+            opened = _bind(socket.SOCK_DGRAM, self._host, self._wanted_port)
             request_packet_info(opened)
             self._socket = opened
             asyncio.get_running_loop().add_reader(opened, self._read)

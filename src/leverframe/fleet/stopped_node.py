@@ -31,7 +31,7 @@ class StoppedNode(NamedTuple):
 
 
 @asynccontextmanager
-async def stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
+async def open_stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
     """Lock the folder of a node, perhaps an empty one; raise NotInFolder if it uses a database."""
     refuse_missing(data_folder)
     with FleetFolder(data_folder) as folder:

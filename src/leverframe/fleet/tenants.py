@@ -60,7 +60,7 @@ def is_label(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def checked_tenant(name: str) -> str:
+def check_tenant_name(name: str) -> str:
     if not is_label(name):
         raise BadValue(
             f"{name[:40]!r} is not a valid name for a tenant.", field="tenant", allowed=NAME
@@ -68,7 +68,7 @@ def checked_tenant(name: str) -> str:
     return name
 
 
-def checked_account(name: str) -> str:
+def check_account_name(name: str) -> str:
     if not _ACCOUNT_NAME.fullmatch(name):
         raise BadValue(
             f"{name[:40]!r} is not a valid name for an account.", field="name", allowed=ACCOUNT_NAME

@@ -190,7 +190,7 @@ async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_whereve
     async def fail(*given: Any) -> None:
         raise StoreUnavailable("Its port is in use.")
 
-    monkeypatch.setattr(b, "_go_on", fail)
+    monkeypatch.setattr(b, "_start_stored", fail)
     await b.drop([b.members[other]])
     cluster.members["b"]._changed.set()
     await until(lambda: b.roster.knows(other))
@@ -220,7 +220,7 @@ async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_
         raise StoreUnavailable(reasons[0])
 
     with monkeypatch.context() as broken:
-        broken.setattr(b, "_go_on", fail)
+        broken.setattr(b, "_start_stored", fail)
         await b.drop([b.members[other]])
         cluster.members["b"]._changed.set()
         await until(lambda: b.roster.knows(other))
@@ -258,7 +258,7 @@ async def test_one_that_another_node_has_made_is_no_longer_told_as_failed(cluste
     fail(roster, MemberRecord("five"), UNMADE, "five does not start: Its port is in use.")
     assert (await cluster.asked["a"].get(""))["can_start"] == ["five"]
     await cluster.asked["a"].post("add", name="five")
-    await until(lambda: not roster.failed())
+    await until(lambda: not roster.list_failed())
     assert (await cluster.asked["a"].get(""))["not_started"] == []
 
 
@@ -318,10 +318,10 @@ async def test_the_controllers_of_all_nodes_count_for_whoever_waits(cluster: Clu
     a = cluster.asked["a"]
     under_way = RequestsUnderWay()
     for what, given in (("send", {"command": NAME}), ("snapshot", {"label": "x"})):
-        with under_way.followed(None, what):
+        with under_way.follow(None, what):
             assert (await a.post(what, **given))["done"] == 4
             assert under_way.report(None, what) == ProgressReport(4, 4)
-    with under_way.followed(None, "export"):
+    with under_way.follow(None, "export"):
         await a.get("export")
         assert under_way.report(None, "export") == ProgressReport(4, 4)
 

@@ -34,7 +34,7 @@ async def failed_at_b(cluster: Cluster) -> AsyncIterator[str]:
     await b.drop([b.members[name]])
     with socket.create_server((HOME, port)):
         cluster.members["b"]._changed.set()
-        await until(lambda: [one.name for one in b.roster.failed()] == [name])
+        await until(lambda: [one.name for one in b.roster.list_failed()] == [name])
         yield name
     await b.door.stop()
 
@@ -49,7 +49,7 @@ async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -
         }
         left = sorted({*NAMES} - {here, name})
         assert sorted(one["name"] for one in await a.get("list")) == left
-        assert cluster.nodes["b"].roster.failed() == []
+        assert cluster.nodes["b"].roster.list_failed() == []
         assert (await a.get(""))["not_started"] == []
         # Its name is free.
         assert (await a.post("add", name=name))["names"] == [name]
@@ -77,11 +77,11 @@ async def test_failed_controller_moves_to_another_node(cluster: Cluster) -> None
     async with failed_at_b(cluster) as name:
         await cluster.members["b"].move([name], "a")
         await until(lambda: name in cluster.names("a"))
-        assert cluster.nodes["b"].roster.failed() == []
+        assert cluster.nodes["b"].roster.list_failed() == []
 
 
 async def test_drained_node_gives_up_what_failed_to_start_there(cluster: Cluster) -> None:
     async with failed_at_b(cluster):
         await cluster.members["a"].drain("b", undo=False)
         await until(lambda: sorted(cluster.names("a")) == sorted(NAMES))
-        assert cluster.nodes["b"].roster.failed() == []
+        assert cluster.nodes["b"].roster.list_failed() == []

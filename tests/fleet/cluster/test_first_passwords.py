@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leverframe.config.sources import Sources
-from leverframe.fleet.cluster.membership import seen_nodes
+from leverframe.fleet.cluster.membership import read_nodes
 from leverframe.fleet.node_passwd import change_password
 from leverframe.process.administrator import PasswordRefused
 from leverframe.storage.datafolder import FolderInUse
@@ -70,7 +70,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
         with pytest.raises(PasswordRefused, match="The node south runs; stop it first"):
             await change_password(sources, None, True, None, database, "south")
         with opened(database) as connection:
-            assert {one.name: one.is_alive for one in seen_nodes(connection)} == {
+            assert {one.name: one.is_alive for one in read_nodes(connection)} == {
                 "north": False,
                 "south": True,
             }

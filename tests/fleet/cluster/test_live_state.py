@@ -135,7 +135,7 @@ async def dies(cluster: Cluster, name: str) -> None:
 
         def is_declared_dead() -> bool:
             # The last beat may still be on its way.
-            (seen,) = [one for one in membership.seen_nodes(connection) if one.name == name]
+            (seen,) = [one for one in membership.read_nodes(connection) if one.name == name]
             return membership.declare_dead(connection, seen)
 
         await until(is_declared_dead)

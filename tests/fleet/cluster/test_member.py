@@ -243,14 +243,14 @@ async def test_what_does_not_start_is_told_once_and_tried_again(
     await cluster.join("b")
     cluster.nodes["b"].roster.retry_s = 0.0
     node, tries = cluster.nodes["b"], iter(range(3))
-    go_on = node._go_on
+    go_on = node._start_stored
 
     async def fail_twice(*given: Any) -> None:
         if next(tries) < 2:
             raise StoreUnavailable("The database is away.")
         await go_on(*given)
 
-    monkeypatch.setattr(node, "_go_on", fail_twice)
+    monkeypatch.setattr(node, "_start_stored", fail_twice)
     await cluster.members["a"].move(["one"], "b")
     await cluster.settled(0, 1)
     assert [one.message for one in caplog.records if "does not start" in one.message] == [
@@ -268,17 +268,17 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
     await cluster.join("b")
     cluster.nodes["b"].roster.retry_s = 1000.0
     node = cluster.nodes["b"]
-    go_on = node._go_on
+    go_on = node._start_stored
 
     async def fail(*given: Any) -> None:
         raise StoreUnavailable("The database is away.")
 
-    monkeypatch.setattr(node, "_go_on", fail)
+    monkeypatch.setattr(node, "_start_stored", fail)
     await cluster.members["a"].move(["one"], "b")
-    await until(lambda: [one.name for one in node.roster.failed()] == ["one"])
+    await until(lambda: [one.name for one in node.roster.list_failed()] == ["one"])
     with pytest.raises(NotRunning, match="one does not start: The database is away. It is tried"):
         node.select(["one"])
-    monkeypatch.setattr(node, "_go_on", go_on)
+    monkeypatch.setattr(node, "_start_stored", go_on)
     for one in cluster.members.values():
         # As after an error of its connection.
         one._note_away(StoreUnavailable("The database is away."))
@@ -353,7 +353,7 @@ async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
     monkeypatch.setattr(member_module, "LOOK_AT_ALL_BEATS", 10**6)
     member = await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
-    beat, placed, looks = member._heart.beat, membership.placed, Counter[int]()
+    beat, placed, looks = member._heart.beat, membership.read_places, Counter[int]()
 
     def counted(connection: Connection) -> list[membership.Placed]:
         looks[member._claim.epoch] += 1
@@ -364,7 +364,7 @@ async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
             await until(lambda: looks[3] > 0)
         return await beat(claim, *given)
 
-    monkeypatch.setattr(membership, "placed", counted)
+    monkeypatch.setattr(membership, "read_places", counted)
     monkeypatch.setattr(member._heart, "beat", late)
     await cluster.declare_dead("a")
     await until(lambda: member._claim.epoch == 3)

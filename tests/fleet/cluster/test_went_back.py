@@ -60,7 +60,7 @@ async def notices(cluster: Cluster, name: str) -> None:
 
 def epochs(cluster: Cluster) -> dict[str, int]:
     with connect(cluster.database) as connection:
-        return {one.name: one.epoch for one in membership.seen_nodes(connection)}
+        return {one.name: one.epoch for one in membership.read_nodes(connection)}
 
 
 async def test_a_backup_from_before_the_present_life_is_noticed_and_told(
@@ -118,7 +118,7 @@ async def test_what_only_counts_up_tells_a_death_from_a_database_that_went_back(
             assert await beat(heart, claim) is BeatResult.COUNTED
         assert not lease.is_in_doubt
         assert await beat(heart, claim, batch=1) is BeatResult.WENT_BACK
-        (seen,) = membership.seen_nodes(database)
+        (seen,) = membership.read_nodes(database)
         assert membership.declare_dead(database, seen)
         assert await beat(heart, claim) is BeatResult.LIFE_IS_OVER
         assert lease.is_in_doubt

@@ -33,13 +33,13 @@ def begin_life(connection: Connection, identity: NodeIdentity) -> Claim:
 
     A killed node has no session any more, or its counter stands still for a lease.
     """
-    known = _named(connection, identity.name)
+    known = _find_node(connection, identity.name)
     until = time.monotonic() + LEASE_S
     while known is not None and known.is_alive and known.has_session:
         if time.monotonic() >= until:
             break
         time.sleep(BEAT_S)
-        now = _named(connection, identity.name)
+        now = _find_node(connection, identity.name)
         if now is not None and now.epoch == known.epoch and now.beat > known.beat:
             raise NameTaken(
                 f"A node {identity.name} is already running. Choose another name with --node."
@@ -48,6 +48,6 @@ def begin_life(connection: Connection, identity: NodeIdentity) -> Claim:
     return membership.register(connection, identity.name, identity.address, identity.capacity)
 
 
-def _named(connection: Connection, name: str) -> SeenNode | None:
-    found = (one for one in membership.seen_nodes(connection) if one.name == name)
+def _find_node(connection: Connection, name: str) -> SeenNode | None:
+    found = (one for one in membership.read_nodes(connection) if one.name == name)
     return next(found, None)

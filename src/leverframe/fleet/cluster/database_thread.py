@@ -32,9 +32,9 @@ class DatabaseThread:
     async def run(self, work: Callable[[Connection], Result]) -> Result:
         """Call a function with the connection; raise the database's error if it is unreachable."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._connected, work)
+        return await loop.run_in_executor(self._thread, self._run, work)
 
-    def _connected(self, work: Callable[[Connection], Result]) -> Result:
+    def _run(self, work: Callable[[Connection], Result]) -> Result:
         is_new = self._connection is None
         connection = self._connection = self._connection or opened(self._address)
         try:

@@ -202,10 +202,10 @@ class ForwardingConnection(DoorConnection):
         go_on: Callable[[Request, SentReply], None],
     ) -> None:
         self._pause_input()
-        answer = self._reached(request, if_here)
+        answer = self._reach_owner(request, if_here)
         self._server.run(self._go_on_later(request, answer, partial(self._forward_or, go_on)))
 
-    async def _reached(self, request: Request, if_here: Callable[[Request], Any]) -> Any:
+    async def _reach_owner(self, request: Request, if_here: Callable[[Request], Any]) -> Any:
         """Return the owner's end of a connection, or the answer."""
         source = self._transport.get_extra_info("peername")
         target = self._transport.get_extra_info("sockname")

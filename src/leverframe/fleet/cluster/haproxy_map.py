@@ -65,7 +65,7 @@ def _put_out(lines: list[str], haproxy: str | None, file: str) -> None:
 
 def put_map(haproxy: str, file: str, lines: list[str]) -> None:
     """Replace the map of a running HAProxy with these lines."""
-    answer = _asked(haproxy, f"prepare map {file}\n")
+    answer = _query(haproxy, f"prepare map {file}\n")
     version = answer.rpartition(":")[2].strip()
     if not version.isdecimal():
         raise HaproxyRefused(f"{haproxy} has no map {file}: {answer or 'it does not answer'}")
@@ -82,11 +82,11 @@ def _batches(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _must(haproxy: str, command: str) -> None:
-    if answer := _asked(haproxy, command):
+    if answer := _query(haproxy, command):
         raise HaproxyRefused(f"{haproxy} rejects the map and keeps the old one: {answer}")
 
 
-def _asked(haproxy: str, command: str) -> str:
+def _query(haproxy: str, command: str) -> str:
     try:
         with socket.socket(socket.AF_UNIX) as asking:
             asking.settimeout(ANSWER_S)

@@ -28,7 +28,7 @@ _MAY_BE_OLD = (
 )
 
 
-def marked_when_stale(handler: Handler, lease: "NodeLease") -> Handler:
+def mark_when_stale(handler: Handler, lease: "NodeLease") -> Handler:
     """Return a handler that marks its answers as possibly stale while the lease is in doubt."""
 
     def handle(request: Request) -> Answer:

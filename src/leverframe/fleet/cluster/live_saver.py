@@ -108,20 +108,20 @@ class LiveSaver:
         async for member in in_turns(members):
             controller = member.controller
             if controller.bootloader_until is None:
-                known = self._known_of(member)
+                known = self._fingerprint(member)
                 export = exported_live(controller, known.digest, SAVED_ENTRIES)
                 if export is not None:
                     live[member.number], saved[member.number] = export, known
         if live:
             claim = self._claim()
-            await _seen_through(
+            await _finish(
                 asyncio.to_thread(
                     self._database.use, lambda connection: put_live(connection, claim, live)
                 )
             )
             self._known |= saved
 
-    def _known_of(self, member: Member) -> _Known:
+    def _fingerprint(self, member: Member) -> _Known:
         """Return what a save of a controller now would record."""
         engine, known = member.controller.engine, self._known.get(member.number)
         settings = engine.settings
@@ -132,7 +132,7 @@ class LiveSaver:
         return _Known(changes_of(engine), settings, digest, time.monotonic())
 
 
-async def _seen_through(write: Coroutine[Any, Any, None]) -> None:
+async def _finish(write: Coroutine[Any, Any, None]) -> None:
     """Wait for the end of a write even when cancelled: nothing is written after that."""
     writing = asyncio.ensure_future(write)
     try:

@@ -129,7 +129,7 @@ class ClusterMember(AskingNode):
         """Release everything in order and resign; other nodes take over immediately."""
         self._is_leaving = True
         beating, others = self._tasks[:1], self._tasks[1:]
-        await _ended(others)
+        await _end_tasks(others)
         try:
             if await self._is_certain():
                 with suppress(psycopg.Error, StoreUnavailable):
@@ -137,7 +137,7 @@ class ClusterMember(AskingNode):
                     await self._thread.run(lambda it: membership.resign(it, self._claim))
         finally:
             # Until then: to stop thousands of controllers takes longer than a lease.
-            await _ended(beating)
+            await _end_tasks(beating)
             self._heart.close()
             self._thread.close()
             self._saver.close()
@@ -371,7 +371,7 @@ class ClusterMember(AskingNode):
         """Read the changes, and take free controllers, in the thread."""
         pause = 0.0 if self._beats_until_all < 0 else BEAT_S
         is_told = any(True for _ in connection.notifies(timeout=pause, stop_after=1))
-        nodes = membership.seen_nodes(connection)
+        nodes = membership.read_nodes(connection)
         for dead in self._watch.look(nodes, self.lease.now()):
             if not self.lease.is_in_doubt and membership.declare_dead(connection, dead):
                 log.warning("node %s is dead; its controllers are free", dead.name)
@@ -385,12 +385,12 @@ class ClusterMember(AskingNode):
         is_soon_clear = is_in_doubt and self.lease.ended is None
         self._beats_until_all = 0 if is_soon_clear else LOOK_AT_ALL_BEATS
         if not (is_in_doubt or self._is_leaving):
-            nodes = membership.seen_nodes(connection)
+            nodes = membership.read_nodes(connection)
             self.figures.claims += len(membership.claim_free(connection, self._claim, nodes))
             membership.claim_jobs(connection, self._claim, nodes)
         self._database = membership.about_database(connection)
         # Read last: controllers that were taken have rows of no other jobs than these.
-        return ClusterView(nodes, membership.placed(connection), membership.jobs(connection))
+        return ClusterView(nodes, membership.read_places(connection), membership.jobs(connection))
 
     # --- reconciling ------------------------------------------------------------------------------
 
@@ -400,7 +400,7 @@ class ClusterMember(AskingNode):
             # It serves no one until it is restarted: to continue would hide what is lost.
             return
         if self._is_fenced:
-            await self._begin_anew()
+            await self._restart_life()
             return
         if self.lease.is_in_doubt:
             return
@@ -445,7 +445,7 @@ class ClusterMember(AskingNode):
         self.lease.ended = str(error)
         self._node.troubles[part] = str(error)
 
-    async def _begin_anew(self) -> None:
+    async def _restart_life(self) -> None:
         """Drop all controllers, which other nodes may have by now, and register again."""
         log.warning("this node was declared dead; it drops its controllers and restarts")
         # Before anything can be written in the next life.
@@ -463,7 +463,7 @@ class ClusterMember(AskingNode):
         self._is_fenced = False
 
 
-async def _ended(tasks: Collection[asyncio.Task[None]]) -> None:
+async def _end_tasks(tasks: Collection[asyncio.Task[None]]) -> None:
     """Cancel tasks, and wait for their end."""
     for task in tasks:
         task.cancel()

@@ -118,7 +118,7 @@ def life_of(connection: Connection, name: str) -> LifeRow | None:
     return None if row is None else LifeRow(*row)
 
 
-def seen_nodes(connection: Connection) -> list[SeenNode]:
+def read_nodes(connection: Connection) -> list[SeenNode]:
     """Read all nodes, and whether the database still has their sessions."""
     rows = connection.execute(
         "SELECT name, node.epoch, beat, is_alive,"
@@ -353,7 +353,7 @@ def resign(connection: Connection, claim: Claim) -> None:
             connection.execute("UPDATE node SET session = 0 WHERE name = %s", (claim.node,))
 
 
-def placed(connection: Connection) -> list[Placed]:
+def read_places(connection: Connection) -> list[Placed]:
     """Read which node has which controller."""
     rows = connection.execute(
         "SELECT number, name, node, wanted, coalesce(tenant, '') FROM controller ORDER BY number"

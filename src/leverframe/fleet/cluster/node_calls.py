@@ -90,7 +90,7 @@ def refusal_from(content: dict[str, Any]) -> Refusal:
     return refusal
 
 
-def framed(content: bytes, stamp: bytes) -> bytes:
+def frame_message(content: bytes, stamp: bytes) -> bytes:
     return _START.pack(len(content), stamp) + content
 
 
@@ -115,7 +115,7 @@ class NodeCaller:
             stamps = await self._shake_hands(owner, place)
             try:
                 async with asyncio.timeout(seconds):
-                    answer = await self._answered(owner, stamps, call)
+                    answer = await self._exchange(owner, stamps, call)
             except (OSError, TimeoutError, HandshakeFailed, msgspec.MsgspecError) as error:
                 self._warn_of(place, error)
                 raise CallUnanswered(node) from error
@@ -148,9 +148,9 @@ class NodeCaller:
             raise SilentNode(place.node) from error
         return stamps
 
-    async def _answered(self, owner: OwnerCall, stamps: Stamps, call: NodeCall) -> CallAnswer:
+    async def _exchange(self, owner: OwnerCall, stamps: Stamps, call: NodeCall) -> CallAnswer:
         said = msgspec.msgpack.encode(replace(call, protocol=PROTOCOL))
-        owner.transport.write(framed(said, stamps.of_question(said)))
+        owner.transport.write(frame_message(said, stamps.of_question(said)))
         length, stamp = _START.unpack(await owner.receive(_START.size))
         if length > MAX_CALL_BYTES:
             raise HandshakeFailed("its answer is too long")
@@ -211,9 +211,9 @@ class IncomingCall(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         # A call that was started is completed, even if the caller has left.
-        self._task = asyncio.get_running_loop().create_task(self._answered(content))
+        self._task = asyncio.get_running_loop().create_task(self._carry_out(content))
 
-    async def _answered(self, content: bytes) -> None:
+    async def _carry_out(self, content: bytes) -> None:
         try:
             answer = await self._answer(msgspec.msgpack.decode(content, type=NodeCall))
         except msgspec.MsgspecError as error:
@@ -225,5 +225,5 @@ class IncomingCall(asyncio.Protocol):
             return
         if not self._transport.is_closing():
             said = msgspec.msgpack.encode(replace(answer, protocol=PROTOCOL))
-            self._transport.write(framed(said, self._stamps.of_answer(said)))
+            self._transport.write(frame_message(said, self._stamps.of_answer(said)))
             self._transport.close()

@@ -60,7 +60,7 @@ class OwnControllers:
     @property
     def present(self) -> tuple[Member, ...]:
         """Return all controllers of this node, failed ones last: they move first."""
-        failed = (one for one in self._node.roster.failed() if isinstance(one.state, Failed))
+        failed = (one for one in self._node.roster.list_failed() if isinstance(one.state, Failed))
         return (*self.running, *(one for one in failed if one.is_stored))
 
     @property

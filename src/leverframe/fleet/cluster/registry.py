@@ -107,7 +107,7 @@ class ClusterRegistry(Registry):
         self._claim = claim
         self.jobs.clear()
 
-    def known_jobs(self) -> Collection[str]:
+    def job_ids_in_use(self) -> Collection[str]:
         return self._all_jobs | self._stepped | set(self.jobs.values())
 
     def note_step(self, job: str) -> None:
@@ -115,7 +115,7 @@ class ClusterRegistry(Registry):
             self._stepped.add(job)
 
     async def put_job(self, number: int, id: str) -> None:
-        given = self._fenced(number=number, id=id)
+        given = self._with_fence(number=number, id=id)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
@@ -130,7 +130,7 @@ class ClusterRegistry(Registry):
         self.jobs[number] = id
 
     async def remove_job(self, number: int) -> None:
-        given = self._fenced(number=number)
+        given = self._with_fence(number=number)
 
         def write(connection: Connection) -> None:
             if connection.execute(_REMOVE_JOB, given).rowcount:
@@ -198,7 +198,7 @@ class ClusterRegistry(Registry):
         texts = [_text(one) for one in records.values()]
         tenants = [one.tenant or None for one in records.values()]
         numbers = list(records)
-        given = self._fenced(numbers=numbers, names=names, records=texts, tenants=tenants)
+        given = self._with_fence(numbers=numbers, names=names, records=texts, tenants=tenants)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
@@ -219,7 +219,7 @@ class ClusterRegistry(Registry):
 
     async def remove(self, numbers: Collection[int]) -> list[int]:
         changed, parts = self.snapshots_without(numbers)
-        given = self._fenced(numbers=list(numbers))
+        given = self._with_fence(numbers=list(numbers))
 
         def write(connection: Connection) -> None:
             with connection.transaction():
@@ -237,7 +237,7 @@ class ClusterRegistry(Registry):
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
         new = record or SnapshotRecord(0.0)
         numbers, parts = list(new.parts), list(new.parts.values())
-        given = self._fenced(label=label, at=new.at, numbers=numbers, parts=parts)
+        given = self._with_fence(label=label, at=new.at, numbers=numbers, parts=parts)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
@@ -320,7 +320,7 @@ class ClusterRegistry(Registry):
         await self._ask(write)
         await self.load_accounts()
 
-    def _fenced(self, **values: Any) -> dict[str, Any]:
+    def _with_fence(self, **values: Any) -> dict[str, Any]:
         """Return parameters for a statement that does nothing if this life is over."""
         return {**msgspec.structs.asdict(self._claim), **values}
 

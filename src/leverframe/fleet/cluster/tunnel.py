@@ -130,7 +130,7 @@ class Tunnel:
         """Send the owner what the client has sent so far, and connect the two."""
         self._client.set_protocol(ClientEnd(self))
         if self._call.is_lost:
-            self.lost(None)
+            self.note_lost(None)
             return
         self._owner.set_protocol(OwnerEnd(self))
         self._owner.set_write_buffer_limits(high=self._server.limits.write_high_water)
@@ -176,7 +176,7 @@ class Tunnel:
         if self._client_was_told or self._client.get_extra_info("sslcontext") is not None:
             self._close()
             return False
-        self._tell_owner()
+        self._notify_owner()
         return True
 
     def owner_is_done(self) -> bool:
@@ -190,12 +190,12 @@ class Tunnel:
             self._client.write_eof()
         return True
 
-    def _tell_owner(self) -> None:
+    def _notify_owner(self) -> None:
         if not (self._owner_was_told or self._owner.is_closing()):
             self._owner_was_told = True
             self._owner.write_eof()
 
-    def lost(self, exc: Exception | None) -> None:
+    def note_lost(self, exc: Exception | None) -> None:
         """Record that an end is gone; the other end is closed in the same way."""
         self._open_ends -= 1
         if not self._open_ends:
@@ -234,7 +234,7 @@ class Tunnel:
 
     def stop(self) -> None:
         """Let the owner complete its current answer, and end the connection then."""
-        self._tell_owner()
+        self._notify_owner()
 
     def abort(self) -> None:
         self._client.abort()
@@ -262,7 +262,7 @@ class ClientEnd(asyncio.Protocol):
         return self._tunnel.client_is_done()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._tunnel.lost(exc)
+        self._tunnel.note_lost(exc)
 
 
 class OwnerEnd(asyncio.Protocol):
@@ -282,4 +282,4 @@ class OwnerEnd(asyncio.Protocol):
         return self._tunnel.owner_is_done()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._tunnel.lost(exc)
+        self._tunnel.note_lost(exc)

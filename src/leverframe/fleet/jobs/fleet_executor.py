@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.fleet.bulk import NOT_SAVED, MemberResult, refused
+from leverframe.fleet.bulk import NOT_SAVED, MemberResult, refusal_result
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
-from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
+from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone_result
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
@@ -89,7 +89,7 @@ class LocalExecutor:
     async def _send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
         member = self.member(number)
         if member is None:
-            return gone(str(number))
+            return gone_result(str(number))
         return await self._steps.carry_out(member, step, work.calls)
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
@@ -101,11 +101,11 @@ class LocalExecutor:
     async def _undo(self, number: int, label: str, step: JobStep) -> MemberResult:
         member = self.member(number)
         if member is None:
-            return gone(str(number))
+            return gone_result(str(number))
         try:
             settings = await self._snapshots.settings_of(member, label)
         except Refusal as refusal:
-            return refused(member, refusal)
+            return refusal_result(member, refusal)
         return await self._steps.carry_out(member, step, lambda _: [(TAKE_SETTINGS, settings)])
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
@@ -215,7 +215,11 @@ class FleetExecutor:
         if isinstance(result, MemberResult):
             return result
         name = self._node.name_of(number) or str(number)
-        return gone(name) if result is None else MemberResult(name, result.status, result.detail)
+        return (
+            gone_result(name)
+            if result is None
+            else MemberResult(name, result.status, result.detail)
+        )
 
     async def _ask_owners(
         self, numbers: Collection[int], ask: _Ask[Result]

@@ -88,7 +88,7 @@ class FleetJob:
         self._is_lost = False
 
     @classmethod
-    def stored(
+    def load(
         cls,
         number: int,
         store: Store,
@@ -149,7 +149,7 @@ class FleetJob:
     def can(self) -> list[JobAction]:
         status = self.state.status
         found: list[JobAction] = [one for one, among in ALLOWED.items() if status in among]
-        if "retry" in found and not self.outcomes.failed():
+        if "retry" in found and not self.outcomes.list_failed():
             found.remove("retry")
         if "undo" in found and not (self.plan.takes_snapshots and self.outcomes.to_undo()):
             found.remove("undo")
@@ -168,7 +168,7 @@ class FleetJob:
         except StoreUnavailable:
             # Nothing was changed: the work under way resumes.
             self.state = before
-            self.go_on()
+            self.resume_work()
             raise
 
     async def _operate(self, what: JobAction, by: str) -> None:
@@ -191,7 +191,7 @@ class FleetJob:
         else:
             state.status = "running"
             accepts = what == "resume"
-            state.accepted = len(self.outcomes.failed()) if accepts else 0
+            state.accepted = len(self.outcomes.list_failed()) if accepts else 0
             state.accepted_group = state.group if accepts else -1
         if what == "retry":
             state.group = 0
@@ -199,7 +199,7 @@ class FleetJob:
         # Controllers that follow from now on have a snapshot of their own.
         state.round += 1
         await self._note(again)
-        self.go_on()
+        self.resume_work()
 
     async def stop(self, why: str) -> None:
         """End the work after the present requests; without a reason only on this node."""
@@ -214,12 +214,12 @@ class FleetJob:
 
     # --- work -------------------------------------------------------------------------------------
 
-    def go_on(self) -> None:
+    def resume_work(self) -> None:
         """Do the remaining work, as a task of its own."""
         if self.state.status in UNDER_WAY and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._run())
 
-    async def ended(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Wait until it does nothing any more; raise a refusal if it is held up."""
         if self._task is None:
             return
@@ -396,7 +396,7 @@ class FleetJob:
             await self._note(worse)
 
     async def _has_too_many_errors(self) -> bool:
-        errors = len(self.outcomes.failed()) - self.state.accepted
+        errors = len(self.outcomes.list_failed()) - self.state.accepted
         if self.plan.max_errors is None or errors < self.plan.max_errors:
             return False
         await self._end(f"{errors} failed; the limit is {self.plan.max_errors}.")
@@ -417,7 +417,7 @@ class FleetJob:
             step = self._step(f"undo{self.state.round}")
             labels = {number: self.outcomes[number].snapshot for number in some}
             results = await self._executor.undo(labels, step)
-            await self._note_results(results, self.outcomes.gone_back)
+            await self._note_results(results, self.outcomes.mark_restored)
         count = len(self.outcomes.to_undo())
         self.state.status = "undone"
         self.state.why = f"{count} could not be restored." if count else None

@@ -23,7 +23,7 @@ class JobOutcomes(dict[int, JobOutcome]):
         outcome = self.get(number)
         return outcome is not None and outcome.status == DONE and not outcome.again
 
-    def failed(self) -> list[int]:
+    def list_failed(self) -> list[int]:
         return [number for number, one in self.items() if one.status != DONE and not one.again]
 
     def to_undo(self) -> list[int]:
@@ -36,7 +36,7 @@ class JobOutcomes(dict[int, JobOutcome]):
 
     def again(self) -> dict[int, JobOutcome]:
         """Plan another try for failed controllers, under a new id."""
-        return {number: replace(self[number], again=True) for number in self.failed()}
+        return {number: replace(self[number], again=True) for number in self.list_failed()}
 
     def after(self, number: int, result: MemberResult, snapshot: str) -> JobOutcome:
         before = self.get(number) or JobOutcome(0)
@@ -49,7 +49,7 @@ class JobOutcomes(dict[int, JobOutcome]):
             before.snapshot if before.changed else snapshot,
         )
 
-    def gone_back(self, number: int, result: MemberResult) -> JobOutcome:
+    def mark_restored(self, number: int, result: MemberResult) -> JobOutcome:
         return replace(
             self[number],
             status=result.status,

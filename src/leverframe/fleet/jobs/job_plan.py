@@ -51,7 +51,7 @@ class JobPlan(Struct, frozen=True, omit_defaults=True):
         return tenant_within(self.id)
 
 
-def grouped(numbers: Sequence[int], sizes: str) -> list[list[int]]:
+def form_groups(numbers: Sequence[int], sizes: str) -> list[list[int]]:
     """Share controllers out: percentages are of all of them, and at least one."""
     words = [word for one in sizes.split(",") if (word := one.strip())] or ["rest"]
     if words[-1] != "rest":

@@ -44,7 +44,7 @@ class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         if self.template is not None:
             count = len(template_paths(self.template))
             return f"{count} settings of a template" if count != 1 else "a setting of a template"
-        texts = [text for command in self.commands for text in _shown(command)]
+        texts = [text for command in self.commands for text in _without_secrets(command)]
         title = "; ".join(texts)
         return title if len(title) <= _MAX_LETTERS else f"{title[:_MAX_LETTERS]}..."
 
@@ -61,7 +61,7 @@ class TakesSettings(Call, frozen=True):
 TAKE_SETTINGS = TakesSettings(RESTORE_ROW, {}, "settings")
 
 
-def _shown(command: str) -> Iterable[str]:
+def _without_secrets(command: str) -> Iterable[str]:
     (written,) = written_commands(command)
     try:
         for call, _ in calls_of(written, Profile()):

@@ -15,7 +15,7 @@ from leverframe.fleet.bulk import BulkReport, report_of
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.fleet_executor import FleetExecutor, LocalExecutor
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, grouped
+from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, form_groups
 from leverframe.fleet.jobs.job_state import UNDER_WAY
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.steps import MemberSteps
@@ -107,7 +107,7 @@ class FleetJobs:
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
         node.calls["job.told"] = answering(TellCall, self._report_again_for)
-        node.calls["job.forget_tenant"] = self._asked_to_forget_tenant
+        node.calls["job.forget_tenant"] = self._on_forget_tenant
         node.jobs_taken, node.jobs_lost = self.start_stored, self.lose_all
 
     # --- life -------------------------------------------------------------------------------------
@@ -124,11 +124,11 @@ class FleetJobs:
                     # It was forgotten in between.
                     del registry.jobs[number]
                     continue
-                job = FleetJob.stored(
+                job = FleetJob.load(
                     number, lane.store(number), rows, self.executor, self._node.name_of
                 )
                 self._jobs[job.plan.id] = job
-                job.go_on()
+                job.resume_work()
 
     async def lose_all(self) -> None:
         """Leave all jobs to other nodes, without writing: this one was declared dead."""
@@ -158,7 +158,7 @@ class FleetJobs:
         job = self.find(id)
         if job.work != work:
             raise Conflict("This id belongs to another change.", field="id")
-        await job.ended()
+        await job.wait_until_ended()
         if job.state.status == "stopped":
             raise JobIncomplete(job)
         return report_of(job.results())
@@ -185,7 +185,7 @@ class FleetJobs:
             if kept_as is None or kept_as not in self._jobs:
                 job = await self._make("bulk", members, work, requester, None, id)
                 kept_as = job.plan.id
-                job.go_on()
+                job.resume_work()
         return await self.report_again(kept_as, work)
 
     async def plan(
@@ -255,7 +255,7 @@ class FleetJobs:
                 await others.ask(node, "job.forget_tenant", content, seconds)
         await self._forget_own_of(tenant)
 
-    async def _asked_to_forget_tenant(self, content: bytes) -> bytes:
+    async def _on_forget_tenant(self, content: bytes) -> bytes:
         await self._forget_own_of(msgspec.msgpack.decode(content, type=str))
         return b""
 
@@ -298,7 +298,7 @@ def plan_of(
         requester.account.name,
         requester.account.role,
         requester.source,
-        grouped(numbers, how.groups),
+        form_groups(numbers, how.groups),
         {member.number: member.name for member in members},
         how.success_percent,
         error_count(how.errors, len(numbers)),

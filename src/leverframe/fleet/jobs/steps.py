@@ -21,7 +21,7 @@ from leverframe.controller.hindrance import ControllerElsewhere
 from leverframe.controller.staging import Command, NeedsHashing
 from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.bulk import DONE, NOT_SAVED, MemberResult, check_that_it_runs, refused
+from leverframe.fleet.bulk import DONE, NOT_SAVED, MemberResult, check_that_it_runs, refusal_result
 from leverframe.fleet.member import Member, check_that_all_are_here
 from leverframe.fleet.records import Moved, Registry
 from leverframe.fleet.tenants import is_seen, tenant_within
@@ -70,17 +70,17 @@ class MemberSteps:
         """Carry out a step, or return its recorded result."""
         if not is_seen(tenant_within(step.job) or None, member.record.tenant):
             # It belongs to another tenant by now.
-            return gone(member.name)
+            return gone_result(member.name)
         self._registry.note_step(step.job)
         key = member.number, step.row
         under_way = self._under_way.get(key)
         if under_way is None:
             work = finished_within(member.entrance.logged, self._once(member, step, calls))
             under_way = self._under_way[key] = asyncio.ensure_future(work)
-            under_way.add_done_callback(partial(self._ended, key))
+            under_way.add_done_callback(partial(self._forget_outcome, key))
         return await asyncio.shield(under_way)
 
-    def _ended(self, key: tuple[int, str], _: asyncio.Future[MemberResult]) -> None:
+    def _forget_outcome(self, key: tuple[int, str], _: asyncio.Future[MemberResult]) -> None:
         del self._under_way[key]
 
     async def _once(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
@@ -98,12 +98,12 @@ class MemberSteps:
             except (ControllerElsewhere, Moved):
                 raise Moved(member.name) from None
             except Refusal as refusal:
-                result = refused(member, refusal)
+                result = refusal_result(member, refusal)
                 if result.status < UNDECIDED or row in persistent.values:
                     await persistent.persist({row: _row_of(result)})
                 return result
         except Moved as moved:
-            return refused(member, moved)
+            return refusal_result(member, moved)
         except StoreUnavailable as error:
             return MemberResult(member.name, NOT_SAVED, str(error))
         except ErrorForPeople as error:
@@ -113,7 +113,7 @@ class MemberSteps:
     async def _perform(self, member: Member, step: JobStep, calls: Calls) -> None:
         controller = member.controller
         hashes: dict[str, str] = {}
-        also = {**self._outlived(controller), step.row: {"status": DONE}}
+        also = {**self._find_forgotten_rows(controller), step.row: {"status": DONE}}
         while True:
             # Repeated requests may wait here; a template takes long to work out.
             await wait_for_turn()
@@ -130,9 +130,9 @@ class MemberSteps:
         assert outstanding is not None  # the row is on its way
         await outstanding.finish()
 
-    def _outlived(self, controller: Controller) -> Mapping[str, None]:
+    def _find_forgotten_rows(self, controller: Controller) -> Mapping[str, None]:
         """Return the rows of forgotten jobs, which go with the next change."""
-        known = self._registry.known_jobs()
+        known = self._registry.job_ids_in_use()
         return {
             name: None
             for name, value in controller.persistent.values.items()
@@ -140,7 +140,7 @@ class MemberSteps:
         }
 
 
-def gone(name: str) -> MemberResult:
+def gone_result(name: str) -> MemberResult:
     return MemberResult(name, GONE, "The controller is gone.")
 
 

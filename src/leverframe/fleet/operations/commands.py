@@ -112,7 +112,7 @@ async def send_command(context: FleetContext) -> BulkReport:
     """Carry out or try a command on the chosen controllers, with a result for each. Each controller
     applies the change exactly once; an interrupted change resumes when the node restarts."""
     given, command = context.given, _command_of(context)
-    members = await context.chosen()
+    members = await context.find_chosen()
     dry_run, all_or_none = given.get("dry_run", False), given.get("all_or_none", False)
     if dry_run or all_or_none:
         source = context.request.peer
@@ -130,7 +130,7 @@ async def send_command(context: FleetContext) -> BulkReport:
 
 
 def _command_of(context: FleetContext) -> str:
-    command = context.needed("command", "a command such as outs.cgi?out0=1")
+    command = context.require("command", "a command such as outs.cgi?out0=1")
     if body := context.request.body:
         return f"{command} {_body_of_command(body)}"
     return command
@@ -155,5 +155,5 @@ def _body_of_command(body: bytes) -> str:
 )
 async def set_faults(context: FleetContext) -> BulkReport:
     """Set a fault on the chosen controllers, each with a seed of its own."""
-    text = context.needed("fault", "a fault such as slow*delay:5s, or none")
-    return await set_fault(await context.chosen(), text, context.given.get("seed", 0))
+    text = context.require("fault", "a fault such as slow*delay:5s, or none")
+    return await set_fault(await context.find_chosen(), text, context.given.get("seed", 0))

@@ -14,11 +14,11 @@ from leverframe.fleet.jobs.job_work import with_template
 from leverframe.fleet.member import Member
 from leverframe.fleet.operation import operation
 from leverframe.fleet.operations.context import CHOSEN, FleetContext
-from leverframe.fleet.operations.controllers import counted
+from leverframe.fleet.operations.controllers import count_each
 from leverframe.fleet.operations.parameters import Name, ShortText, Template
 from leverframe.fleet.operations.rollouts import template_of
 from leverframe.fleet.other_nodes import LocatedController, SilentNode
-from leverframe.fleet.scopes import Parts, at_each, refused_for, rows_of, values_of
+from leverframe.fleet.scopes import Parts, at_each, refusal_for, rows_of, values_of
 from leverframe.moments import BadMoment, wall_of
 from leverframe.storage.audit import AuditEntry
 from leverframe.storage.backup import BackupFile
@@ -61,7 +61,7 @@ class FleetChange(Struct, frozen=True):
 
 
 def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
-    refused = refused_for(target, why)
+    refused = refusal_for(target, why)
     return MemberDrift(refused.name, refused.status, detail=refused.detail)
 
 
@@ -76,8 +76,8 @@ def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
 async def compare_controllers(context: FleetContext) -> list[MemberDrift]:
     """Show how the chosen controllers differ from a template; nothing is changed."""
     template = await template_of(context)
-    members = await context.chosen()
-    return [_drift(member, template) async for member in counted(members)]
+    members = await context.find_chosen()
+    return [_drift(member, template) async for member in count_each(members)]
 
 
 def _drift(member: Member, template: BackupFile) -> MemberDrift:
@@ -111,7 +111,7 @@ async def list_changes(context: FleetContext) -> list[FleetChange]:
     by, since, url_of = given.get("by"), _since(context), context.node.door.url_of
     count = given.get("count", USUAL_CHANGES)
     newest: list[FleetChange] = []
-    async for member in counted(await context.chosen()):
+    async for member in count_each(await context.find_chosen()):
         for raw in (await member.controller.audit_entries()).values():
             entry = msgspec.json.decode(raw, type=AuditEntry)
             if entry.time >= since and by in (None, entry.account):

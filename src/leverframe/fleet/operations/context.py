@@ -98,7 +98,7 @@ class FleetContext(Struct, frozen=True):
 
     @property
     def members(self) -> dict[str, Member]:
-        return self.node.seen_by(self.tenant)
+        return self.node.visible_to(self.tenant)
 
     def select(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Member]:
         return self.node.select(names, tags, self.tenant)
@@ -113,17 +113,17 @@ class FleetContext(Struct, frozen=True):
         """
         if self.texts("tag") or self.is_looked_for:
             return {}
-        found, names = self.node.roster.failed_numbers(self.tenant), self.texts("name")
+        found, names = self.node.roster.numbers_of_failed(self.tenant), self.texts("name")
         return {name: found[name] for name in names if name in found}
 
-    async def chosen(self) -> list[Member]:
+    async def find_chosen(self) -> list[Member]:
         """Find the controllers of this node that the request chooses."""
         if self.numbers is None:
             members = self.select(self.texts("name"), self.texts("tag"))
         else:
             members = self._by_number(self.numbers)
         if self.is_looked_for:
-            members = await self.index.chosen(self.wanted(), members)
+            members = await self.index.find(self.read_search(), members)
         expect(len(members))
         return members
 
@@ -132,7 +132,7 @@ class FleetContext(Struct, frozen=True):
         """Return whether the request searches, rather than choosing by name and tag alone."""
         return any(one.name in self.given for one in LOOKED_FOR)
 
-    def wanted(self) -> Wanted:
+    def read_search(self) -> Wanted:
         given = self.given
         return Wanted(
             given.get("search", ""),
@@ -163,10 +163,10 @@ class FleetContext(Struct, frozen=True):
                     raise self.node.roster.refusal_of(name, self.tenant)
                 raise Moved(name)
             return here[0]
-        (member,) = self.select([self.needed("name", "the name of a controller")])
+        (member,) = self.select([self.require("name", "the name of a controller")])
         return member
 
-    def needed(self, name: str, allowed: str) -> str:
+    def require(self, name: str, allowed: str) -> str:
         text: str = self.given.get(name, "")
         if not text:
             raise Malformed(f"{name} is missing.", field=name, allowed=allowed)

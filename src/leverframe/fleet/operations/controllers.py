@@ -28,7 +28,7 @@ from leverframe.fleet.operations.reports import (
 )
 from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.progress import count_done
-from leverframe.fleet.records import MemberRecord, checked_address, checked_tags
+from leverframe.fleet.records import MemberRecord, check_address, check_tags
 from leverframe.fleet.scopes import Parts, at_each, at_owner, in_order, rows_of, values_of
 from leverframe.fleet.start_again import place_and_start
 from leverframe.loop_shares import in_turns
@@ -48,7 +48,7 @@ NEW_PLACE = (
 NAME = QueryParameter("name", Name, "The name of a controller.")
 
 
-async def counted(members: list[Member]) -> AsyncIterator[Member]:
+async def count_each(members: list[Member]) -> AsyncIterator[Member]:
     """Yield to other requests from time to time, and report the progress of this one."""
     async for member in in_turns(members):
         yield member
@@ -70,7 +70,8 @@ def _merge_lists(context: FleetContext, found: Parts) -> list[MemberReport]:
 async def list_controllers(context: FleetContext) -> list[MemberReport]:
     """List the chosen controllers with version, tags, health, time and URL."""
     return [
-        report_of_member(context.node, member) async for member in counted(await context.chosen())
+        report_of_member(context.node, member)
+        async for member in count_each(await context.find_chosen())
     ]
 
 
@@ -120,11 +121,11 @@ def show_controller(context: FleetContext) -> MemberDetails:
         member.built.mac,
         controller.board.kind,
         controller.engine.uptime(controller.clock.read()),
-        changed_settings_of(member),
+        own_settings_of(member),
     )
 
 
-def changed_settings_of(member: Member) -> dict[str, Any]:
+def own_settings_of(member: Member) -> dict[str, Any]:
     """Return settings that differ from the factory settings, without secrets."""
     controller = member.controller
     leaves = difference(defaults(controller.profile), controller.engine.settings)
@@ -144,16 +145,16 @@ def _merge_exports(_: FleetContext, found: Parts) -> list[ExportedController]:
 @operation("export", *CHOSEN, scope=at_each, merge=_merge_exports)
 async def export_controllers(context: FleetContext) -> list[ExportedController]:
     """Export the chosen controllers for a fleet file and settings files, without secrets."""
-    members = await context.chosen()
+    members = await context.find_chosen()
     with refusing_long_work("fewer controllers, by `name` or `tag`"):
         # One export of a tenant is under way at a time.
         async with context.node.services.streams.place(("export", context.tenant)):
             return [
                 ExportedController(
                     msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
-                    BackupFile.written_now(profile, changed_settings_of(member)),
+                    BackupFile.written_now(profile, own_settings_of(member)),
                 )
-                async for member in counted(members)
+                async for member in count_each(members)
                 if (profile := member.controller.profile)
             ]
 
@@ -181,7 +182,7 @@ async def remove_controllers(context: FleetContext) -> BulkReport:
     members: list[Member] = []
     if running or not not_running:
         given = {**context.given, "name": ",".join(running)}
-        members = await msgspec.structs.replace(context, given=given).chosen()
+        members = await msgspec.structs.replace(context, given=given).find_chosen()
     await context.node.remove(members, list(not_running.values()))
     return all_done([*(member.name for member in members), *not_running])
 
@@ -193,7 +194,7 @@ async def rename_controller(context: FleetContext) -> RenamedReport:
     """Rename a controller. From then on it is available at the new name."""
     member = context.one()
     is_made_anew = member.name in context.node.in_file
-    await context.node.rename(member, context.needed("to", "the new name"))
+    await context.node.rename(member, context.require("to", "the new name"))
     report = report_of_member(context.node, member)
     return RenamedReport(**msgspec.structs.asdict(report), is_made_anew=is_made_anew)
 
@@ -214,7 +215,7 @@ async def place_controller(context: FleetContext) -> MemberReport:
     if not given.keys() & {one.name for one in NEW_PLACE}:
         raise Malformed("No address or port is set.", allowed="an address, a port, or both")
     node = context.node
-    number = node.roster.failed_numbers(context.tenant).get(given.get("name", ""))
+    number = node.roster.numbers_of_failed(context.tenant).get(given.get("name", ""))
     if number is None:
         member = context.one()
         await node.place(member, *_new_place(given, member.record))
@@ -229,7 +230,7 @@ def _new_place(given: dict[str, Any], before: MemberRecord) -> tuple[str | None,
     address, port = given.get("address", before.address), before.port
     if "port" in given:
         port = given["port"] or None
-    return None if address == NONE else checked_address(address), port
+    return None if address == NONE else check_address(address), port
 
 
 @operation(
@@ -242,10 +243,10 @@ def _new_place(given: dict[str, Any], before: MemberRecord) -> tuple[str | None,
 )
 async def tag_controllers(context: FleetContext) -> BulkReport:
     """Add tags to the chosen controllers, and remove tags from them."""
-    add, remove = checked_tags(context.texts("add")), checked_tags(context.texts("remove"))
+    add, remove = check_tags(context.texts("add")), check_tags(context.texts("remove"))
     if not (add or remove):
         raise Malformed("No tag is set.", allowed="add=TAG, remove=TAG")
-    members = await context.chosen()
+    members = await context.find_chosen()
     await context.node.tag(members, add, remove)
     return all_done([member.name for member in members])
 

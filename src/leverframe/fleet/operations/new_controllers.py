@@ -21,8 +21,8 @@ from leverframe.fleet.operation import Operation, operation
 from leverframe.fleet.operations.context import FleetContext
 from leverframe.fleet.operations.controllers import (
     NAME,
-    changed_settings_of,
     export_controllers,
+    own_settings_of,
 )
 from leverframe.fleet.operations.nodes import show_overview
 from leverframe.fleet.operations.parameters import DRY_RUN, Name, Names, ShortText, Tags, Template
@@ -34,10 +34,10 @@ from leverframe.fleet.records import (
     MemberRecord,
     Moved,
     NotRunning,
-    checked_address,
-    checked_tags,
+    check_address,
+    check_tags,
     names_from,
-    numbered,
+    number_places,
 )
 from leverframe.fleet.scopes import ask_every_node, ask_node_for, at_owner, others_of
 from leverframe.fleet.start_again import make_new
@@ -165,12 +165,12 @@ def _new_records(
     given = context.given
     if context.tenant is not None and ("address" in given or "port" in given):
         raise NotAllowed("Only the operator assigns addresses and ports of the machine.")
-    tags = checked_tags(context.texts("tags"))
-    address = checked_address(given.get("address"))
+    tags = check_tags(context.texts("tags"))
+    address = check_address(given.get("address"))
     field = "name" if "to" not in given else "to"
-    pattern = context.needed(field, "a name, such as gh-{n}")
+    pattern = context.require(field, "a name, such as gh-{n}")
     names = names_from(pattern, given.get("first", 1), given.get("count", 1), field)
-    return numbered(
+    return number_places(
         [
             MemberRecord(name, tags, hw, sw, address, given.get("port"), _tenant(context))
             for name in names
@@ -197,7 +197,7 @@ async def _template(context: FleetContext) -> BackupFile | None:
         )
     (member,) = context.select([like])
     profile = member.controller.profile
-    return BackupFile.written_now(profile, changed_settings_of(member))
+    return BackupFile.written_now(profile, own_settings_of(member))
 
 
 @operation(
@@ -212,7 +212,7 @@ async def fork_controller(context: FleetContext) -> MadeReport:
     """Create copies of a controller. On virtual time they resume from its present state; on real
     time they start with its settings."""
     member = context.one()
-    context.needed("to", "a name, such as copy-{n}")
+    context.require("to", "a name, such as copy-{n}")
     made = await fork(context.node, member, _new_records(context), context.own_record)
     return MadeReport([one.name for one in made], dry_run=False)
 
@@ -273,8 +273,8 @@ async def start_controllers(context: FleetContext) -> BulkReport:
     that of the new administrator. Nodes that share a database retry stored controllers
     automatically every few seconds; this makes them retry immediately."""
     node, roster = context.node, context.node.roster
-    failed, stored = {one.name for one in roster.failed()}, roster.failed_numbers()
-    names = list(dict.fromkeys(context.texts("name"))) or [one.name for one in roster.failed()]
+    failed, stored = {one.name for one in roster.list_failed()}, roster.numbers_of_failed()
+    names = list(dict.fromkeys(context.texts("name"))) or [one.name for one in roster.list_failed()]
     for name in names:
         if name not in failed and name not in node.members:
             raise roster.refusal_of(name, context.tenant)

@@ -98,7 +98,7 @@ async def show_metrics(context: FleetContext) -> Reply:
 def show_progress(context: FleetContext) -> ProgressReport:
     """Show the progress of a running request, as a number of controllers; 404 for any other
     request."""
-    return context.under_way.report(context.tenant, context.needed("id", "the id of a request"))
+    return context.under_way.report(context.tenant, context.require("id", "the id of a request"))
 
 
 # --- all nodes together ---------------------------------------------------------------------------
@@ -115,9 +115,9 @@ def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> N
         own,
         controllers=sum(one.controllers for one in reports.values()),
         degraded=sum(one.degraded for one in reports.values()),
-        tags=_added(one.tags for one in reports.values()),
-        versions=_added(one.versions for one in reports.values()),
-        tenants=_added(one.tenants for one in reports.values()),
+        tags=_add_counts(one.tags for one in reports.values()),
+        versions=_add_counts(one.versions for one in reports.values()),
+        tenants=_add_counts(one.tenants for one in reports.values()),
         snapshots=list(dict.fromkeys(label for one in reports.values() for label in one.snapshots)),
         troubles=troubles,
         not_started=not_started,
@@ -125,7 +125,7 @@ def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> N
     )
 
 
-def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+def _add_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     sums = Counter[str]()
     for one in counts:
         sums.update(one)
@@ -162,7 +162,7 @@ def show_overview(context: FleetContext) -> NodeReport:
         dict(sorted(tenants.items())),
         str(node.options.timezone),
         node.roster.reasons() if of_operator else [],
-        [one.name for one in node.roster.failed()] if of_operator else [],
+        [one.name for one in node.roster.list_failed()] if of_operator else [],
         node.roster.progress(context.tenant),
     )
 
@@ -205,7 +205,7 @@ async def drain_node(context: FleetContext) -> ClusterReport:
     """Drain a node: the other nodes take over its controllers, one after the other. It stays empty,
     also across restarts, until this is undone."""
     others = _others(context)
-    name = context.needed("node", "the name of a node")
+    name = context.require("node", "the name of a node")
     await others.drain(name, undo=context.given.get("undo", False))
     return others.report()
 
@@ -214,7 +214,7 @@ async def drain_node(context: FleetContext) -> ClusterReport:
 async def forget_node(context: FleetContext) -> ClusterReport:
     """Remove a stopped node from the list. If it starts again, it is listed as new."""
     others = _others(context)
-    await others.forget(context.needed("node", "the name of a node"))
+    await others.forget(context.require("node", "the name of a node"))
     return others.report()
 
 
@@ -228,7 +228,7 @@ async def forget_node(context: FleetContext) -> ClusterReport:
 async def move_controllers(context: FleetContext) -> ClusterReport:
     """Pin controllers to a node while that node is alive."""
     others = _others(context)
-    context.needed("name", "the name of a controller")
+    context.require("name", "the name of a controller")
     await others.move(context.texts("name"), context.given.get("node"))
     return others.report()
 

@@ -113,7 +113,7 @@ def _value(name: str, text: str, hint: Any) -> Any:
         return msgspec.convert(value, hint, strict=False)
     except msgspec.ValidationError:
         raise BadValue(
-            f"{text[:40]!r} is not allowed.", field=name, allowed=_allowed(hint)
+            f"{text[:40]!r} is not allowed.", field=name, allowed=_describe_type(hint)
         ) from None
 
 
@@ -142,7 +142,7 @@ def check_body(body: bytes, hint: Any) -> None:
             )
 
 
-def _allowed(hint: Any) -> str:
+def _describe_type(hint: Any) -> str:
     """Describe in words what a parameter accepts, instead of a pattern."""
     _, metas = taken_apart(hint)
     in_words = (meta.description for meta in metas if meta.pattern is not None)

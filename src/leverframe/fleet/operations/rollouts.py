@@ -106,7 +106,7 @@ def report_for(context: FleetContext, job: FleetJob, *, with_results: bool = Fal
 
 
 def _job(context: FleetContext) -> FleetJob:
-    return context.jobs.find(context.needed("id", "the id of a job"), context.tenant)
+    return context.jobs.find(context.require("id", "the id of a job"), context.tenant)
 
 
 async def _plan_everywhere(
@@ -140,7 +140,7 @@ async def plan_rollout(context: FleetContext) -> RolloutPlanned:
     """Plan a roll-out in groups for the chosen controllers, and show the expected result of each.
     Nothing is changed until it is started."""
     work = await _work_of(context)
-    members = await context.chosen()
+    members = await context.find_chosen()
     tried = await try_out(members, partial(_perform, work))
     return await _plan_for(context, members, work, tried)
 

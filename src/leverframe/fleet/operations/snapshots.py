@@ -40,17 +40,17 @@ async def take_snapshot(context: FleetContext) -> BulkReport:
     """Take a snapshot of the chosen controllers: settings and remembered state, on virtual time
     also their live state while the process runs; up to 20 labels."""
     # Every node replaces what it has under this label, also a node that has nothing to add.
-    label = context.needed("label", "a name for it")
-    report = await context.snapshots.take(await context.chosen(), label, context.tenant)
+    label = context.require("label", "a name for it")
+    report = await context.snapshots.take(await context.find_chosen(), label, context.tenant)
     context.notify_pages()
     return report
 
 
 def _merge_lists(_: FleetContext, reports: dict[str, list[KeptSnapshot]]) -> list[KeptSnapshot]:
-    return _joined(one for found in reports.values() for one in found)
+    return _merge_snapshots(one for found in reports.values() for one in found)
 
 
-def _joined(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
+def _merge_snapshots(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
     """Merge the nodes' parts of snapshots, the oldest snapshot first."""
     whole: dict[str, KeptSnapshot] = {}
     for part in parts:
@@ -63,7 +63,7 @@ def _joined(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
 @operation("snapshots", scope=at_every_node, merge=_merge_lists)
 def list_snapshots(context: FleetContext) -> list[KeptSnapshot]:
     """List snapshots with label, time and number of controllers, oldest first."""
-    return sorted(context.snapshots.kept(context.tenant), key=lambda one: one.at)
+    return sorted(context.snapshots.list_kept(context.tenant), key=lambda one: one.at)
 
 
 async def _remove_everywhere(
@@ -79,9 +79,9 @@ async def _remove_everywhere(
     for node in sorted(silent):
         raise SilentNode(node)
     if not removed:
-        known = _joined(one for found in reports.values() for one in found)
+        known = _merge_snapshots(one for found in reports.values() for one in found)
         raise no_such_snapshot(label, [one.label for one in known])
-    return _joined(removed)[0]
+    return _merge_snapshots(removed)[0]
 
 
 @operation("snapshot/remove", KEPT_LABEL, changes=True, scope=_remove_everywhere)
@@ -96,8 +96,8 @@ async def remove_snapshot(context: FleetContext) -> KeptSnapshot:
 async def restore_controllers(context: FleetContext) -> BulkReport:
     """Restore the chosen controllers from a snapshot."""
     label = _label_of(context)
-    return await context.snapshots.restore(await context.chosen(), label, context.tenant)
+    return await context.snapshots.restore(await context.find_chosen(), label, context.tenant)
 
 
 def _label_of(context: FleetContext) -> str:
-    return context.needed("label", "the name of a snapshot")
+    return context.require("label", "the name of a snapshot")

@@ -57,7 +57,7 @@ def _stream_everywhere(context: FleetContext, _: Operation[StreamReply]) -> Stre
         jobs = await list_rollouts.run_everywhere(context)
         # Nodes are for the operator; the mere passing of seconds is no change.
         report = replace(others.report(), lease_s=0.0) if context.tenant is None else None
-        return replace(view, rollouts=_shown(jobs), cluster=report)
+        return replace(view, rollouts=_choose_jobs(jobs), cluster=report)
 
     return _stream(context, fleet_stream(look, context.accounts.watch(context.asking)))
 
@@ -89,7 +89,7 @@ def stream_view(context: FleetContext) -> StreamReply:
 
 def _place(context: FleetContext) -> ViewPlace:
     given = context.given
-    return ViewPlace(context.wanted(), given.get("first", 0), given.get("count", USUAL_ROWS))
+    return ViewPlace(context.read_search(), given.get("first", 0), given.get("count", USUAL_ROWS))
 
 
 def _stream(context: FleetContext, views: AsyncGenerator[bytes, None]) -> StreamReply:
@@ -103,8 +103,8 @@ def _is_admin(context: FleetContext) -> bool:
 
 def _node_summary(context: FleetContext) -> NodeSummary:
     jobs = list_rollouts.run(context) if _is_admin(context) else []
-    return NodeSummary(show_overview.run(context), _shown(jobs))
+    return NodeSummary(show_overview.run(context), _choose_jobs(jobs))
 
 
-def _shown(jobs: list[JobReport]) -> list[JobReport]:
+def _choose_jobs(jobs: list[JobReport]) -> list[JobReport]:
     return [one for one in jobs if one.kind == "rollout"][:SHOWN_ROLLOUTS]

@@ -28,8 +28,8 @@ from leverframe.fleet.tenants import (
     NoSuchFleetAccount,
     Role,
     TenantRecord,
-    checked_account,
-    checked_tenant,
+    check_account_name,
+    check_tenant_name,
     no_such_tenant,
 )
 from leverframe.process.administrator import random_password
@@ -117,7 +117,7 @@ async def list_tenants(context: FleetContext) -> list[TenantReport]:
 async def add_tenant(context: FleetContext) -> TenantAdded:
     """Create a tenant, or change its limit of controllers. The first tenant gives each controller
     that is open to every user of the machine an administrator, unless `open` is set."""
-    name = checked_tenant(context.needed("tenant", NAME))
+    name = check_tenant_name(context.require("tenant", NAME))
     closes = _closes_open(context)
     record = TenantRecord(name, context.given.get("max", USUAL_MAX))
     if name not in context.node.registry.tenants:
@@ -144,7 +144,7 @@ async def remove_tenant(context: FleetContext) -> TenantReport:
 
 
 def _tenant(context: FleetContext) -> TenantRecord:
-    name = context.needed("tenant", "the name of a tenant")
+    name = context.require("tenant", "the name of a tenant")
     record = context.node.registry.tenants.get(name)
     if record is None:
         raise no_such_tenant(name)
@@ -156,7 +156,7 @@ async def give_controllers(context: FleetContext) -> BulkReport:
     """Assign the chosen controllers to a tenant, with all that they hold, or to the operator alone.
     They leave their snapshots."""
     check_chosen(context)
-    members = await context.chosen()
+    members = await context.find_chosen()
     await context.node.give(members, context.given.get("tenant", OPERATOR))
     return all_done([member.name for member in members])
 
@@ -193,7 +193,7 @@ async def protect_controllers(context: FleetContext) -> BulkReport:
     """Require sign-in at those chosen controllers that are open to every user of the machine. A
     controller without a password gets an administrator; `password` is shown this once. The first
     account or tenant of a node does this for all."""
-    members = await context.chosen()
+    members = await context.find_chosen()
     return await close_open(
         members, context.passwords, context.request.peer, context.at_controllers
     )
@@ -220,7 +220,7 @@ async def add_account(context: FleetContext) -> AccountMade:
     users have to sign in, and controllers that are open to every user of the machine get an
     administrator each, unless `open` is set."""
     registry, given = context.node.registry, context.given
-    name = checked_account(context.needed("name", "a name for the account"))
+    name = check_account_name(context.require("name", "a name for the account"))
     tenant = given.get("tenant", OPERATOR)
     if tenant and tenant not in registry.tenants:
         raise no_such_tenant(tenant)
@@ -249,7 +249,7 @@ async def add_account(context: FleetContext) -> AccountMade:
 @_operator("account/remove", ACCOUNT_NAME, changes=True, while_starting=True)
 async def remove_account(context: FleetContext) -> FleetAccountReport:
     """Remove an account, and sign out its users."""
-    name = context.needed("name", "the name of an account")
+    name = context.require("name", "the name of an account")
     async with context.node.changing:
         account = _account(context, name)
         await context.node.registry.remove_account(name)

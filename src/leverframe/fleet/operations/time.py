@@ -48,7 +48,7 @@ async def _merge_moves(context: FleetContext, found: Parts) -> AdvanceReport:
 async def advance_time(context: FleetContext) -> AdvanceReport:
     """Move virtual time of the chosen controllers together, or each to one moment; due tasks run on
     the way."""
-    given, members = context.given, await context.chosen()
+    given, members = context.given, await context.find_chosen()
     asked = [name for name in ("for", "to", "step", "rate") if name in given]
     if len(asked) != 1:
         raise Malformed(
