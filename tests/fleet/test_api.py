@@ -181,9 +181,9 @@ async def test_a_certificate_that_ends_soon_is_told_with_the_days_left(tmp_path:
         assert await told(node, 5) == ([], None, counted(0, 0))
         node.node.certificate = certificate
         assert await told(node, 30.5) == ([], None, counted(0, 0) | {days: 30})
-        soon = "The certificate of this node ends soon. Days left: 5."
+        soon = "The certificate of this node expires soon. Days left: 5."
         assert await told(node, 5.5) == ([soon], 1, counted(0, 1) | {days: 5})
-        ended = "The certificate of this node has ended: browsers refuse it."
+        ended = "The certificate of this node has expired: browsers reject it."
         assert await told(node, -0.5) == ([ended], 1, counted(1, 0) | {days: -1})
 
 

@@ -101,7 +101,7 @@ async def test_asked_again_with_the_same_id_nothing_is_done_and_the_results_are_
         assert await node.post("send", command=command, id="a") == first
         assert set((await changes_by_fleet(node)).values()) == {0, 1}
         refused = await node.refused(409, "send", command=TOGGLE, id="a")
-        assert refused == "Field id: This id is that of another change."
+        assert refused == "Field id: This id belongs to another change."
         assert await node.post("send", command=command, id="b") == first
 
 
@@ -132,7 +132,7 @@ async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
         # The job is stored, then nothing is for a while.
         lane._left = 3
         told = await node.refused(507, "send", command=NAME, id="a")
-        assert "The node is dead. It goes on by itself; ask again with id=a." in told
+        assert "The node is dead. It resumes automatically; ask again with id=a." in told
         lane._left = 10**6
         (job,) = node.web.jobs.all()
         await until(lambda: job.state.status == "finished")
@@ -156,7 +156,7 @@ async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_don
         monkeypatch.setattr(node.web.jobs.executor, "send", done_at_one)
         for _ in range(2):
             told = await node.refused(504, "send", command=NAME, id="a")
-            assert "The program failed; its log says more. Of 2 controllers, 0 have" in told
+            assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in told
             assert "any other one may have done it or not. /api/fleet/rollout?id=a tells" in told
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
         monkeypatch.undo()

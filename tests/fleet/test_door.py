@@ -167,14 +167,14 @@ async def test_an_address_by_which_nobody_would_come_is_refused() -> None:
     async with loop_node() as node:
         await listening(node)
         told = await node.refused(409, "add", name="a", address="10.7.0.1")
-        assert "listens on 127.0.0.1, so nobody would come by 10.7.0.1" in told
+        assert "listens on 127.0.0.1, so 10.7.0.1 would not reach this controller" in told
 
 
 @pytest.mark.parametrize("host", [HOME, "0.0.0.0"])
 async def test_an_address_at_which_the_node_is_asked_is_refused(host: str) -> None:
     async with loop_node(host=host) as node:
         await listening(node, host)
-        with pytest.raises(Conflict, match="a: the node itself answers at 127.0.0.1."):
+        with pytest.raises(Conflict, match="a: the node itself is available at 127.0.0.1."):
             await node.node.add([NewController(MemberRecord("a", address=HOME), Profile())])
         assert not node.node.members
 
@@ -200,7 +200,9 @@ async def test_without_the_right_to_an_interface_the_door_takes_its_own_address_
         monkeypatch.undo()
         await node.post("add", name="a")
         assert (await ask_once(HOME, port, "/outs.cgi", "a.localhost")).status == 200
-        assert "nobody would come" in await node.refused(409, "add", name="b", address="127.0.0.5")
+        assert "would not reach this controller" in await node.refused(
+            409, "add", name="b", address="127.0.0.5"
+        )
 
 
 async def test_no_other_machine_can_reach_a_node_on_loopback() -> None:

@@ -92,8 +92,8 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     template = tmp_path / "pump.toml"
     template.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n"outputs.0.name" = "Pump"\n')
     asked = ("add", "--name", "gh-{n}", "--count", "5", "--template", str(template))
-    assert "would be made: 5 (gh-1 to gh-5)" in fleet(*asked, "--dry-run")
-    assert "made: 5 (gh-1 to gh-5)" in fleet(*asked, "--tag", "north", "--address", "127.0.1.1")
+    assert "would be created: 5 (gh-1 to gh-5)" in fleet(*asked, "--dry-run")
+    assert "created: 5 (gh-1 to gh-5)" in fleet(*asked, "--tag", "north", "--address", "127.0.1.1")
     assert "There is a controller gh-1 already" in fleet(*asked, ends_with=2)
     listed = fleet("list", "--tag", "north")
     assert "gh-5" in listed
@@ -101,7 +101,9 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert "/, 127.0.1.5 " in listed
     assert len(fleet.json("list")) == 5
     assert fleet.json("list", "gh-5")[0]["address"] == "127.0.1.5"
-    assert "made: 2 (x-0 to x-1)" in fleet("add", "--name", "x-{n}", "--count", "2", "--first", "0")
+    assert "created: 2 (x-0 to x-1)" in fleet(
+        "add", "--name", "x-{n}", "--count", "2", "--first", "0"
+    )
     assert "done: 2" in fleet("remove", "x-0", "x-1")
     assert "leverframe: --count: " in fleet(*asked[:2], "x-{n}", "--count", "0", ends_with=2)
     assert "leverframe: --count: " in fleet("fork", "gh-1", "x-{n}", "--count", "0", ends_with=2)
@@ -121,7 +123,7 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert "done: 4" in fleet("remove", "--tag", "north")
     assert "There is no controller 'gh-2'" in fleet("remove", "gh-2", ends_with=2)
     port = str(free_port())
-    assert "made: 1 (one)" in fleet("add", "--name", "one", "--port", port)
+    assert "created: 1 (one)" in fleet("add", "--name", "one", "--port", port)
     assert f"/, port {port} " in fleet("list", "one")
 
 
@@ -129,7 +131,7 @@ def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) 
     fleet("add", "--name", "gh-1")
     port = free_ports(2)[0]
     places = ("--first", "4", "--address", "127.0.1.1", "--port", str(port))
-    assert "made: 2 (x-4 to x-5)" in fleet("fork", "gh-1", "x-{n}", "--count", "2", *places)
+    assert "created: 2 (x-4 to x-5)" in fleet("fork", "gh-1", "x-{n}", "--count", "2", *places)
     (last,) = fleet.json("list", "x-5")
     assert (last["address"], last["port"]) == ("127.0.1.2", port + 1)
 
@@ -138,7 +140,7 @@ def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Termin
     fleet("add", "--name", "gh-1")
     port = str(free_port())
     told = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
-    assert told.startswith("gh-1 answers at http://gh-1.localhost:")
+    assert told.startswith("gh-1 is available at http://gh-1.localhost:")
     assert told.endswith(f"/, 127.0.1.1, port {port}\n")
     assert fleet("place", "gh-1", "--port", "0").endswith("/, 127.0.1.1\n")
     assert fleet.json("place", "gh-1", "--address", "none")[0]["address"] is None
@@ -149,7 +151,7 @@ def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Ter
     port = free_ports(2)[0]
     told = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
     first, second = told.splitlines()
-    assert first.startswith("gh-1 answers at ")
+    assert first.startswith("gh-1 is available at ")
     assert first.endswith(f"/, 127.0.1.9, port {port}")
     assert second.endswith(f"/, 127.0.1.10, port {port + 1}")
     # Where one is refused its place, that ends it.
@@ -169,9 +171,9 @@ def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
     fleet.node.roster.note_mistake("table 2", "line 5: b.hwx is unknown.")
     fleet.node.roster.note_mistake("table 2", "line 6: b.tags must be a list of texts.")
     one = "  line 5: b.hwx is unknown. line 6: b.tags must be a list of texts.\n"
-    assert fleet("list").endswith("leverframe: 1 controller did not start:\n" + one)
-    fail(fleet.node, MemberRecord("c"), UNMADE, "c does not start: its port is taken.")
-    assert "leverframe: 2 controllers did not start:\n" in fleet("list")
+    assert fleet("list").endswith("leverframe: 1 controller failed to start:\n" + one)
+    fail(fleet.node, MemberRecord("c"), UNMADE, "c failed to start: its port is taken.")
+    assert "leverframe: 2 controllers failed to start:\n" in fleet("list")
     assert "did not start" not in fleet("list", "gh-1")
     # A script reads objects from the output; this is beside it.
     carry_out(["fleet", "list", "--json", "--node", f"127.0.0.1:{fleet.node.door.port}"])
@@ -204,7 +206,7 @@ def test_those_that_were_added_are_told_where_the_rest_is_refused_meanwhile(
     taken = free_ports(3)[2]
     with socket.create_server(("127.0.0.1", taken)):
         told = fleet(*asked, str(taken - 2), ends_with=2)
-    assert "made: 2 (gh-1 to gh-2)" in told
+    assert "created: 2 (gh-1 to gh-2)" in told
     assert "gh-3: port " in told
 
 
@@ -217,7 +219,7 @@ def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
     fleet("add", "--name", "gh-{n}", "--count", "2")
     monkeypatch.setattr(FleetExecutor, "send", fail)
     told = fleet("send", "outs.cgi?out0=1", ends_with=2)
-    assert "The program failed; its log says more. Of 2 controllers, 0 have done it" in told
+    assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in told
 
 
 def test_a_command_that_some_refuse_is_told_by_name_and_by_the_exit_code(fleet: Terminal) -> None:
@@ -322,7 +324,7 @@ def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.Mo
     monkeypatch.setattr("leverframe.fleet.commands.is_watched", lambda: True)
     fleet("advance", "1m")
     assert "done: 2" in fleet("restore", "before")
-    assert "made: 2 (c-1 to c-2)" in fleet("fork", "gh-1", "c-{n}", "--count", "2", "--tag", "c")
+    assert "created: 2 (c-1 to c-2)" in fleet("fork", "gh-1", "c-{n}", "--count", "2", "--tag", "c")
     assert "done: 2" in fleet("fault", "slow*delay:1s", "--tag", "c")
     assert "done: 4" in fleet("fault", "none")
 
@@ -370,7 +372,7 @@ def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: P
     fleet("rollout", "remove", "r", ends_with=1)
     assert "There is no job 'r'" in fleet("rollout", "show", "r", ends_with=2)
     assert "start needs the ID" in fleet("rollout", "start", ends_with=2)
-    assert "either --command, or --template" in fleet("rollout", "plan", ends_with=2)
+    assert "either --command or --template" in fleet("rollout", "plan", ends_with=2)
     template = tmp_path / "pump.toml"
     template.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n"outputs.0.name" = "Pump"\n')
     planned = fleet("rollout", "plan", "--template", str(template), "--name", "gh-1")
@@ -392,13 +394,13 @@ def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: P
     assert "gh-1: differs in 1 setting\n" in told
     assert 'gh-2: differs in 2 settings\n  outputs.1.name = "Fan", not ""' in told
     assert "old: cannot be compared: The template sets outputs.2.remember" in told
-    assert "as the template says: 0, otherwise: 4" in told
+    assert "same: 0, different: 4" in told
     assert fleet("rollout", "plan", "r", "--template", str(template), "--tag", "all")
     fleet("rollout", "start", "r")
     for _ in range(1000):
         if fleet.json("rollout", "show", "r")[0]["status"] == "finished":
             break
-    assert "as the template says: 3, otherwise: 0" in fleet(*compare, "--tag", "all")
+    assert "same: 3, different: 0" in fleet(*compare, "--tag", "all")
     assert [one["status"] for one in fleet.json(*compare, "gh-1")] == [200]
 
     changed = fleet("changes")
@@ -411,13 +413,13 @@ def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: P
     assert fleet.json("changes", "--by", "anna") == []
     assert len(fleet.json("changes", "--since", "1h")) == 6
     assert fleet.json("changes", "--since", "2099-01-01T00:00") == []
-    assert "'soon' is no time" in fleet("changes", "--since", "soon", ends_with=2)
+    assert "'soon' is not a time" in fleet("changes", "--since", "soon", ends_with=2)
 
 
 def exported(fleet: Terminal, folder: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north", "--hw", "3.5")
     fleet("send", "stm.cgi?oname=0Pump", "gh-2")
-    assert "2 controllers are in" in fleet("export", str(folder))
+    assert "2 controllers written to" in fleet("export", str(folder))
 
 
 def test_an_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path) -> None:
@@ -539,16 +541,12 @@ def test_what_is_for_nobody_is_told_and_ends_with_an_error(
     north_and_south: Terminal, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     told = north_and_south(*words, "--tag", "south", ends_with=2)
-    assert told == (
-        "leverframe: Nobody is chosen: no controller has these names and all of these tags.\n"
-    )
+    assert told == ("leverframe: No controller matches these names and tags.\n")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_command_to_a_node_without_controllers_is_for_nobody(fleet: Terminal) -> None:
-    assert "Nobody is chosen: no controller is there." in fleet(
-        "send", "outs.cgi?out0=1", ends_with=2
-    )
+    assert "No controller exists." in fleet("send", "outs.cgi?out0=1", ends_with=2)
 
 
 @pytest.mark.thorough
@@ -581,7 +579,7 @@ def test_a_node_of_a_file_runs_as_a_process_until_it_is_told_to_stop(
         node.send_signal(signal.SIGTERM)
         _, errors = node.communicate(timeout=PATIENCE_S)
         assert node.returncode == 0
-        assert "'WRONG' cannot be a name" in errors
+        assert "'WRONG' is not a valid name" in errors
     finally:
         node.kill()
 
@@ -591,8 +589,8 @@ def test_a_node_that_cannot_be_asked_is_told(
 ) -> None:
     for node, told in (
         (f"127.0.0.1:{free_port()}", "does not answer: Connection refused"),
-        ("ftp://x", "is no address of a node"),
-        ("http://x:y", "is no address of a node"),
+        ("ftp://x", "is not the address of a node"),
+        ("http://x:y", "is not the address of a node"),
     ):
         assert carry_out(["fleet", "list", "--node", node]) == 2
         assert told in capsys.readouterr().err
@@ -601,7 +599,7 @@ def test_a_node_that_cannot_be_asked_is_told(
 
 
 def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
-    assert fleet("start").startswith("There is nothing to start")
+    assert fleet("start").startswith("Nothing to start")
     port = free_port()
     fleet("add", "--name", "gh-{n}", "--count", "2")
     fleet("place", "gh-1", "--port", str(port))
@@ -609,11 +607,11 @@ def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
     LOOP_THREAD.run(node.drop([member]))
     with socket.create_server(("127.0.0.1", port)):
         LOOP_THREAD.run(node.start_stored())
-        assert f"gh-1 does not start: port {port} of" in fleet("start", "gh-1", ends_with=1)
-        assert fleet("list").endswith("\n`leverframe fleet start` tries again.\n")
-        told = "This controller did not start. gh-1 does not start: "
+        assert f"gh-1 failed to start: port {port} of" in fleet("start", "gh-1", ends_with=1)
+        assert fleet("list").endswith("\n`leverframe fleet start` retries them.\n")
+        told = "This controller failed to start. gh-1 failed to start: "
         assert told in fleet("show", "gh-1", ends_with=2)
-    assert fleet("start", "gh-2", "gh-1") == "gh-2 runs already.\ngh-1 runs now.\n"
+    assert fleet("start", "gh-2", "gh-1") == "gh-2 is already running.\ngh-1 is running now.\n"
     assert fleet.json("start", "gh-1")[0]["status"] == 200
     assert "There is no controller 'gh-9'" in fleet("start", "gh-9", ends_with=2)
 
@@ -623,10 +621,10 @@ def test_who_starts_one_is_told_the_first_password_of_its_administrator(fleet: T
     node = fleet.node
     member = node.members["cellar"]
     LOOP_THREAD.run(node.drop([member]))
-    fail(node, member.record, member.number, "cellar does not start: no.")
+    fail(node, member.record, member.number, "cellar failed to start: no.")
     node.options = replace(node.options, must_sign_in=True)
     runs, password = fleet("start").splitlines()
-    assert runs == "cellar runs now."
+    assert runs == "cellar is running now."
     assert re.fullmatch(
         r"Its administrator has the password [\w-]+, which is shown this once\.", password
     )
@@ -636,7 +634,7 @@ def test_who_renames_one_of_the_file_is_told_what_the_next_start_does(fleet: Ter
     fleet("add", "--name", "cellar")
     profile = fleet.node.members["cellar"].controller.profile
     fleet.node.in_file = {"cellar": NewController(MemberRecord("cellar"), profile)}
-    told = "The file of the node names cellar: take it out there, or the next start makes another"
+    told = "The file of the node still names cellar. Remove it there, or the next start creates an empty"
     assert told in fleet("rename", "cellar", "depot")
     assert "take it out" not in fleet("rename", "depot", "store")
 
@@ -676,8 +674,8 @@ def test_the_password_of_new_administrators_is_told(capsys: pytest.CaptureFixtur
 def test_tenants_and_accounts_are_made_used_and_removed(
     fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "made: acme" in fleet("tenant", "add", "acme", "--max", "2")
-    assert "made: zulu" in fleet("tenant", "add", "zulu")
+    assert "created: acme" in fleet("tenant", "add", "acme", "--max", "2")
+    assert "created: zulu" in fleet("tenant", "add", "zulu")
     fleet("add", "--name", "acme-1", "--tenant", "acme")
     fleet("add", "--name", "house")
     assert "done: 1" in fleet("tenant", "give", "zulu", "house")
@@ -698,7 +696,7 @@ def test_tenants_and_accounts_are_made_used_and_removed(
         monkeypatch.setattr("leverframe.fleet.node_client.asked_secret", lambda _: password)
 
     types(anna)
-    unsigned = "This node asks for a user name and password. Sign in with --user NAME."
+    unsigned = "This node requires a user name and a password. Sign in with --user NAME."
     assert unsigned in fleet("list", ends_with=2)
     assert [one["name"] for one in fleet.json("list", "--user", "anna")] == ["acme-1"]
     assert "There is no controller 'house'" in fleet("list", "house", "--user", "anna", ends_with=2)
@@ -726,7 +724,7 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
     told = fleet("tenant", "add", "acme", "--open")
-    assert "made: acme\n2 controllers are open to every user of the machine of the node." in told
+    assert "created: acme\n2 controllers are open to every user of the machine of the node." in told
     told = fleet("protect", "gh-1")
     assert "The administrator of gh-1 has the password " in told
     assert "shown only this once" in told

@@ -96,18 +96,18 @@ async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_an
         ('name = "b"\ntags = "north"', 6, "b.tags must be a list of texts, not 'north'."),
         ('name = "b"\nhw = "4.0"', 6, "b: Hardware '4.0' is unknown"),
         ('name = "b"\nhw = "3.5"\nsw = "9.9"', 7, "b: "),
-        ('name = "b"\ntags = ["no tag"]', 6, "'no tag' cannot be a tag"),
-        ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is no port"),
+        ('name = "b"\ntags = ["no tag"]', 6, "'no tag' is not a valid tag"),
+        ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is not a valid port"),
         ('name = "b"\nsettings = "none.toml"', 6, "none.toml cannot be read"),
         ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
-        ('name = "B"', 5, "'B' cannot be a name"),
+        ('name = "B"', 5, "'B' is not a valid name"),
         ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
-        ('name = "b"\naddress = "no"', 6, "is no address for a controller"),
+        ('name = "b"\naddress = "no"', 6, "is not a valid address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
         (
             'name = "b"\nhw = "3.0"\nsw = "1.18"\nsettings = "new.toml"',
             8,
-            "b: The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold. ",
+            "b: The template sets ui.user_read_only, which HW 3.0 SW 1.18 does not support. ",
         ),
     ],
 )
@@ -166,7 +166,7 @@ async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> Non
         fleet = read(tmp_path, text)
         (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
         assert "fleet.toml, line 3: " in told
-        assert f": a does not start: port {taken} of 127.0.0.1 cannot be used" in told
+        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in told
         assert [one["name"] for one in await node.get("list")] == ["b"]
         assert (await node.get(""))["not_started"] == [told]
 
@@ -187,7 +187,7 @@ async def test_those_beside_one_that_cannot_be_are_made_together(
 
         monkeypatch.setattr(node.node, "add", counted)
         (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 6: a does not start: port " in told
+        assert "fleet.toml, line 6: a failed to start: port " in told
         assert batches == [20]
 
 
@@ -203,7 +203,7 @@ async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_pat
             await again.node.door.listen("127.0.0.1", 0)
             (told,) = await start_controllers(again.web, fleet.controllers, as_json=False)
             assert "fleet.toml, line 3: " in told
-            assert f": a does not start: port {port} of 127.0.0.1 cannot be used" in told
+            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in told
             assert [one["name"] for one in await again.get("list")] == ["b"]
             overview = await again.get("")
             assert overview["not_started"] == overview["troubles"] == [told]
@@ -218,7 +218,7 @@ async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_pa
     async with loop_node(lane) as again:
         after = read(tmp_path, text.format(3)).controllers
         (told,) = await start_controllers(again.web, after, as_json=False)
-        sentence = "a starts without it: a cannot have 127.0.0.3: added has it."
+        sentence = "a runs without its own address and port: a cannot have 127.0.0.3: added has it."
         assert told.endswith(f"fleet.toml, line 3: {sentence}")
         assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
         overview = await again.get("")
@@ -229,8 +229,8 @@ async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_pa
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('name = "x"\n', "fleet.toml, line 1: name is no key of a node; known are host, port"),
-        ("controllers = 3\n", "fleet.toml, line 1: controllers is written as [[controllers]]"),
+        ('name = "x"\n', "fleet.toml, line 1: unknown key name for a node. Known keys: host, port"),
+        ("controllers = 3\n", "fleet.toml, line 1: write controllers as [[controllers]]"),
         ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
         ("at = 3\n", "fleet.toml, line 1: at is unknown"),
     ],
@@ -250,7 +250,7 @@ def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
 def test_who_runs_a_scenario_is_told_what_lives_through_it(
     controllers: str, command: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(BadConfiguration, match="this is a scenario") as refused:
+    with pytest.raises(BadConfiguration, match="make this a scenario") as refused:
         read(tmp_path, f'{controllers}[[at]]\ntime = "06:00"\n')
     assert command.format(file=tmp_path / "fleet.toml") in str(refused.value)
 

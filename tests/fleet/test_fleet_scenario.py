@@ -53,7 +53,7 @@ def test_what_happens_is_told_in_order_with_those_that_refuse(
     assert lines[3] == "1h: /stm.cgi?eventname=1Frost: done 3, refused 1"
     assert lines[4].startswith("  old: ")
     assert "HW 3.0 SW 1.18" in lines[4]
-    assert lines[5].startswith("4 controllers lived 2h; ")
+    assert lines[5].startswith("simulated 2h for 4 controllers; ")
 
 
 def test_the_same_scenario_has_the_same_digest_and_another_one_another(
@@ -71,18 +71,18 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
-        ('time = "06:00"', 'time = "dawn"', 15, "this is no time of the run"),
-        ('time = "+10s"', 'time = "2020-01-01T00:00"', 19, "this is no time of the run"),
+        ('time = "06:00"', 'time = "dawn"', 15, "this is not a time of the run"),
+        ('time = "+10s"', 'time = "2020-01-01T00:00"', 19, "this is not a time of the run"),
         ('tag = ["north"]\nsim', 'tag = ["nroth"]\nsim', 19, "No controller has the tag 'nroth'"),
-        ('tag = ["north"]\nsim', 'tag = "north"\nsim', 19, "tag must be a list of texts"),
+        ('tag = ["north"]\nsim', 'tag = "north"\nsim', 19, "tag must be a list of strings"),
         ("DS1=4.5&INPD1=1", "DS99=1", 19, "The simulated board has no 'DS99'"),
-        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance and until are not for scenarios"),
-        ('sim = "DS1=4.5&INPD1=1"', "sim = 3", 19, "sim must be a text"),
-        ('sim = "DS1', 'smi = "DS1', 22, "smi is unknown"),
+        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance and until do not work in scenarios"),
+        ('sim = "DS1=4.5&INPD1=1"', "sim = 3", 19, "sim must be a string"),
+        ('sim = "DS1', 'smi = "DS1', 22, "unknown key smi"),
         ("eventname", "eventnmae", 15, "has no command 'eventnmae'"),
         ("/outs.cgi?ortime=05", "/outs.cgi?ortime=x", 19, "'x' is not a whole number"),
         ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is no command"),
-        ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "are several commands"),
+        ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "holds several commands"),
         ('name = "old"', 'name = "gh-1"', 11, "There is a controller gh-1 already"),
     ],
 )
@@ -147,7 +147,7 @@ def test_what_is_no_list_of_moments_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, "at = 3\n") == 2
-    assert "at is written as [[at]] tables" in capsys.readouterr().err
+    assert "write at as [[at]] tables" in capsys.readouterr().err
 
 
 def test_the_example_is_lived_through(capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,7 +122,7 @@ async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_pl
         late = {"label": "late", "at": taken + 3600, "controllers": 1}
         assert await node.get("snapshots") == [noon, late]
         why = await node.refused(409, "snapshot", label="third")
-        assert "or with leverframe fleet remove-snapshot." in why
+        assert "or with `leverframe fleet remove-snapshot`." in why
         before = [*node.node.registry.snapshots["noon"].parts.values()]
         assert await node.post("snapshot/remove", label="noon") == noon
         assert await node.get("snapshots") == [late]

@@ -48,7 +48,7 @@ from tests.patience import PATIENCE_S
 STATES: tuple[type[MemberState], ...] = get_args(MemberState)
 PARTS: Any = object()
 RUNNING = Running(PARTS, PARTS, PARTS)
-FAILED = Failed("a does not start: no.", 2, 7.0)
+FAILED = Failed("a failed to start: no.", 2, 7.0)
 #: Each state as a member may have it.
 EXAMPLES: dict[type[MemberState], MemberState] = {
     Waiting: Waiting(),
@@ -136,7 +136,7 @@ def test_only_stored_controllers_are_retried_automatically() -> None:
     roster.retry_s = 1000.0
     fail(roster, MemberRecord("a"), 1, "no")
     fail(roster, MemberRecord("b"), UNMADE, "no")
-    assert "It is tried again every few seconds." in (roster.sentence("a", with_cause=True) or "")
+    assert "The node retries it every few seconds." in (roster.sentence("a", with_cause=True) or "")
     assert "`leverframe fleet start b`" in (roster.sentence("b", with_cause=True) or "")
     assert (roster.any_due(), roster.may_start(1)) == (False, False)
     roster.retry_now([2])
@@ -210,7 +210,7 @@ async def test_interrupted_start_is_a_failure_that_can_be_tried_again() -> None:
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
-        assert state_of(node, "a") == Failed("a does not start: Its start was interrupted.")
+        assert state_of(node, "a") == Failed("a failed to start: Its start was interrupted.")
         lane.reads_left = inf
         assert (await node.post("start"))["done"] == 1
 

@@ -152,7 +152,7 @@ async def test_the_common_time_goes_back_with_all_and_stays_where_only_some_do()
 async def test_on_real_time_nothing_is_moved_and_a_snapshot_is_of_what_is_remembered() -> None:
     async with loop_node(real_time=True) as node:
         await node.post("add", name="a")
-        assert "Time runs by itself" in await node.refused(409, "advance", for_="1h")
+        assert "This node runs in real time" in await node.refused(409, "advance", for_="1h")
         await node.post("send", command="stm.cgi?oname=0Pump")
         assert (await node.post("snapshot", label="before"))["done"] == 1
         await node.post("send", command="stm.cgi?oname=0Fan")

@@ -229,7 +229,7 @@ def test_a_key_that_cannot_be_is_reported_at_its_line_and_the_others_are_read(
 def test_a_device_has_one_owner(tmp_path: Path) -> None:
     text = table("a", serial_port="/dev/x") + table("b", serial_modbus="/dev/x")
     (mistake,) = read(tmp_path, text).mistakes
-    assert "b cannot have /dev/x, which a has" in mistake.sentence
+    assert "b cannot use /dev/x, because a does" in mistake.sentence
     (mistake,) = read(tmp_path, table("a-{n}", count=2, serial_port="/dev/x")).mistakes
     assert "a-2 cannot have /dev/x, which a-1 has" in mistake.sentence
 
@@ -244,7 +244,7 @@ async def test_a_tenant_gets_parts_of_the_machine_only_where_the_file_names_it(
         await node.post("add", name="a", tenant="acme")
     async with loop_node(lane) as node:
         (refusal,) = await start(node, read(tmp_path, 'tenants = ["acme"]\n' + table("a", **keys)))
-        assert "fleet.toml, line 2: a does not start" in refusal
+        assert "fleet.toml, line 2: a failed to start" in refusal
         assert 'Write tenant = "acme" there' in refusal
     async with loop_node(lane) as node:
         named = 'tenants = ["acme"]\n' + table("a", tenant="acme", **keys)

@@ -81,7 +81,7 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
     data.mkdir()
     untouched = {file.name: file.read_bytes() for file in own.iterdir()}
     await adopt_folder(data, own, "cellar", ["north"])
-    assert "same unit twice" in capsys.readouterr().out
+    assert "same unit would exist twice" in capsys.readouterr().out
     assert {file.name: file.read_bytes() for file in own.iterdir()} == untouched
     shutil.rmtree(own)
 
@@ -133,7 +133,7 @@ async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Pat
     data.mkdir()
     with pytest.raises(NoStore, match="name the data folder of a controller"):
         await adopt_folder(data, tmp_path / "nowhere", None, [])
-    with pytest.raises(CannotMove, match="cannot be a name"):
+    with pytest.raises(CannotMove, match="is not a valid name"):
         await adopt_folder(data, own, "Big Name", [])
     with DataFolder(own), pytest.raises(FolderInUse):
         await adopt_folder(data, own, "a", [])

@@ -104,13 +104,13 @@ async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
 @for_each(
     ("given", "told"),
     [
-        ({"name": "Big"}, "'Big' cannot be a name"),
-        ({"name": "localhost"}, "cannot be a name"),
+        ({"name": "Big"}, "'Big' is not a valid name"),
+        ({"name": "localhost"}, "is not a valid name"),
         ({"name": "a", "count": 2}, "2 controllers cannot all be called 'a'"),
-        ({"name": "a", "tags": "no tag"}, "'no tag' cannot be a tag"),
-        ({"name": "a", "address": "::1"}, "is no address for a controller"),
-        ({"name": "a", "address": "elsewhere"}, "is no address for a controller"),
-        ({"name": "{n}", "count": 2, "port": 65535}, "65536 is no port"),
+        ({"name": "a", "tags": "no tag"}, "'no tag' is not a valid tag"),
+        ({"name": "a", "address": "::1"}, "is not a valid address for a controller"),
+        ({"name": "a", "address": "elsewhere"}, "is not a valid address for a controller"),
+        ({"name": "{n}", "count": 2, "port": 65535}, "65536 is not a valid port"),
         ({"name": "{n}", "count": 0}, "Field count"),
         ({"name": "a", "hw": "4.0"}, "Choose one of 3.0"),
         ({"name": "a", "colour": "red"}, "There is no such parameter"),
@@ -129,8 +129,8 @@ async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
     page = BackupFile("3.9", "1.75", {"ui.user_read_only": True})
     async with loop_node() as node:
         told = await node.refused(409, "add", template(page), name="a", hw="3.0", sw="1.18")
-        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in told
-        assert "no backup" in await node.refused(400, "add", b"{", name="a")
+        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 does not support." in told
+        assert "not a backup" in await node.refused(400, "add", b"{", name="a")
         unknown = template(BackupFile("9.9", "1.0", {}))
         assert "version" in await node.refused(400, "add", unknown, name="a", hw="3.9")
         assert await names(node) == []
@@ -168,7 +168,7 @@ async def test_a_controller_gets_another_name_and_other_tags() -> None:
         assert renamed["url"] == "http://cellar.localhost/"
         assert await names(node) == ["gh-1", "cellar", "gh-3"]
         assert "gh-1 already" in await node.refused(409, "rename", name="cellar", to="gh-1")
-        assert "cannot be a name" in await node.refused(400, "rename", name="cellar", to="-")
+        assert "is not a valid name" in await node.refused(400, "rename", name="cellar", to="-")
         await node.post("tag", name="cellar,gh-3", add="south", remove="north")
         assert await names(node, tag="south") == ["cellar", "gh-3"]
         assert await names(node, tag="north") == ["gh-1"]
@@ -178,7 +178,7 @@ async def test_a_controller_gets_another_name_and_other_tags() -> None:
 async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, tags="north")
-        assert "Nothing is chosen" in await node.refused(400, "remove")
+        assert "No controllers are chosen" in await node.refused(400, "remove")
         assert (await node.post("remove", name="gh-1,gh-3"))["done"] == 2
         assert await names(node) == ["gh-2"]
         await node.post("add", name="gh-1")
@@ -316,8 +316,8 @@ async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> Non
     async with loop_node(lane) as again:
         told = await again.node.start_stored()
         assert [one.partition(":")[0] for one in told.values()] == [
-            "gh-1 does not start",
-            "gh-2 does not start",
+            "gh-1 failed to start",
+            "gh-2 failed to start",
         ]
         assert await names(again) == ["gh-3"]
 

@@ -99,7 +99,7 @@ async def test_passwd_changes_the_password_that_the_first_start_of_a_node_told(
         with pytest.raises(FolderInUse):
             await passwd(data)
     await passwd(data)
-    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     assert not (data / "store.db").exists()
     async with running(tmp_path, capsys, EVERYWHERE) as node:
         assert "password" not in node.printed
@@ -136,7 +136,7 @@ async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
     (tmp_path / "store.db").touch()
     before = (tmp_path / "store.db").read_bytes()
     await passwd(tmp_path)
-    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     assert (tmp_path / "store.db").read_bytes() == before
     # Whoever ran a controller in the same folder still gets at it.
     DataFolder(tmp_path).close()
@@ -178,7 +178,7 @@ async def test_a_short_password_is_refused_for_every_account_of_a_node(
 
 
 async def test_a_controller_is_named_only_in_the_folder_of_a_node(tmp_path: Path) -> None:
-    with pytest.raises(PasswordRefused, match="is not the folder of a node; leave --controller"):
+    with pytest.raises(PasswordRefused, match="is not the folder of a node. Omit --controller"):
         await passwd(tmp_path, of="cellar")
     assert files_in(tmp_path) == []
 
@@ -190,7 +190,7 @@ async def test_the_file_of_a_node_says_which_folder_is_meant(
         old = node.password("Sign in as admin")
     file = tmp_path / "fleet.toml"
     await change_password(Sources(file, {}, {}), None, False, None)
-    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
         assert await node.asked(old) == 401
         assert await node.asked(NEW) == 200

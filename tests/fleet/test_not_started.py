@@ -81,9 +81,9 @@ async def test_by_its_name_and_its_address_the_cause_is_told(folder: Path, is_st
         for answer in (await asked(node, "a.localhost"), await asked(node, ADDRESS, ADDRESS)):
             assert answer.status == 503
             told = detail(answer)
-            assert told.startswith("This controller did not start. ")
-            assert "fleet.toml, line 4: a does not start: port " in told
-            assert told.endswith("`leverframe fleet start a` tries it again.")
+            assert told.startswith("This controller failed to start. ")
+            assert "fleet.toml, line 4: a failed to start: port " in told
+            assert told.endswith("Retry it with `leverframe fleet start a`.")
             # Nothing retries it, so there is nothing to wait for.
             assert "retry-after" not in answer.head.lower()
         assert named((await asked(node, "b.localhost")).body) == "b"
@@ -102,7 +102,7 @@ async def test_a_roll_out_says_why_a_controller_failed_to_start(folder: Path) ->
             await node.web.jobs.find("r").wait_until_ended()
             done, failed = (await node.get("rollout", id="r"))["results"]
             assert (failed["name"], failed["status"], done["status"]) == ("a", 503, 200)
-            assert "a does not start: port " in failed["detail"]
+            assert "a failed to start: port " in failed["detail"]
 
 
 async def test_all_that_a_mistaken_table_would_have_made_are_told_of_it(folder: Path) -> None:

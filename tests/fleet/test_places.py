@@ -124,7 +124,7 @@ async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None
             told,
             (
                 *("No place is named", "There is no controller 'gh-9'", "is no address for a"),
-                *("the node itself answers", "nobody would come by", "gh-2 has it"),
+                *("the node itself answers", "would not reach this controller by", "gh-2 has it"),
                 f"port {taken} of {HOME} cannot be used",
             ),
             strict=True,
@@ -171,7 +171,7 @@ async def test_of_controllers_in_the_fleet_file_the_file_decides(
         await listening(node)
         await start_controllers(node.web, fleet.controllers, as_json=False)
         told = await node.refused(409, "place", name="cellar", address=FIRST)
-        assert "cellar is in the fleet file" in told
+        assert "cellar The fleet file sets the place" in told
         assert "write address or port there" in told
         # By another name it is a controller of the node alone.
         await node.post("rename", name="cellar", to="attic")

@@ -69,7 +69,7 @@ def test_errors_are_a_count_or_a_percentage_of_all() -> None:
     assert error_count("5%", 10) == 1
     assert error_count("10%", 100) == 10
     assert error_count("none", 100) is None
-    with pytest.raises(BadValue, match="is no number of errors"):
+    with pytest.raises(BadValue, match="is not a number of errors"):
         error_count("few", 10)
 
 
@@ -204,7 +204,7 @@ async def test_between_groups_it_waits_and_somebody_can_stop_it_or_go_on() -> No
         assert told["go_on_at"] > told["made"] + 3000
         assert told["at"] == node.node.clock.wall() < told["made"]
         told = await operate(node, job, "stop")
-        assert (told["status"], told["why"]) == ("stopped", "It was stopped by hand.")
+        assert (told["status"], told["why"]) == ("stopped", "Stopped by hand.")
         await node.post("rollout/resume", id=job.plan.id)
         await waiting(job)
         assert names(node) == ["Pump", "Pump", ""]
@@ -235,7 +235,7 @@ async def test_a_pause_goes_on_after_the_node_was_stopped() -> None:
 
 async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
     async with loop_node() as node:
-        assert "No controller is chosen" in await node.refused(409, "rollout/plan", command=NAME)
+        assert "No controller matches" in await node.refused(409, "rollout/plan", command=NAME)
         await node.post("add", name="a")
 
         async def refused(status: int, **given: object) -> str:
@@ -243,8 +243,8 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
 
         assert "It is not said what to do" in await refused(400)
         assert "is no command" in await refused(404, command="nothing")
-        assert "is no size of a group" in await refused(400, command=NAME, groups="few")
-        assert "is no number of errors" in await refused(400, command=NAME, errors="few")
+        assert "is not a group size" in await refused(400, command=NAME, groups="few")
+        assert "is not a number of errors" in await refused(400, command=NAME, errors="few")
         assert "pause" in await refused(400, command=NAME, pause="long")
         both = await node.refused(400, "rollout/plan", b"x", command=NAME)
         assert "There is a command and a body" in both
@@ -253,7 +253,7 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
         assert "There is no job 'x'" in await node.refused(404, "rollout/start", id="x")
         assert "id is missing" in await node.refused(400, "rollout/start")
         job = await plan(node)
-        assert "is planned and cannot be told to undo" in await node.refused(
+        assert "is planned, so undo is not possible" in await node.refused(
             409, "rollout/undo", id=job.plan.id
         )
         await node.post("rollout/remove", id=job.plan.id)
@@ -278,7 +278,7 @@ async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None
         job = node.web.jobs.find(told["job"]["id"])
         told = await operate(node, job, "start")
         assert [one["status"] for one in told["results"]] == [200, 200, 409]
-        why = "The template sets outputs.2.remember, which HW 3.0 SW 1.18 cannot hold."
+        why = "The template sets outputs.2.remember, which HW 3.0 SW 1.18 does not support."
         assert why in told["results"][2]["detail"]
         outputs = node.member("gh-1").controller.engine.settings.outputs
         assert [one.name for one in outputs[:4]] == ["Pump", "", "", "Lamp"]
@@ -313,7 +313,7 @@ async def test_a_controller_that_was_removed_or_renamed_meanwhile_is_told() -> N
         ]
         await node.post("remove", name="cellar")
         told = await operate(node, job, "undo")
-        assert (told["why"], told["undone"]) == ("1 could not go back.", 1)
+        assert (told["why"], told["undone"]) == ("1 could not be restored.", 1)
 
 
 async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_begins(
@@ -331,7 +331,7 @@ async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_b
         monkeypatch.setattr(node.node.lane, "fetch", fails)
         told = await operate(node, job, "start")
         assert (told["status"], told["done"]) == ("stopped", 0)
-        assert told["why"] == "The program failed; its log says more."
+        assert told["why"] == "An internal error stopped it; see the log."
 
 
 # --- storage that takes nothing for a while -------------------------------------------------------

@@ -218,7 +218,7 @@ async def test_a_discovery_port_that_cannot_be_shared_is_a_trouble() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("", 0))
         discovery.start("127.0.0.1", taken.getsockname()[1])
-    assert "not found by discovery" in troubles["discovery"]
+    assert "so discovery is off" in troubles["discovery"]
     await discovery.close()
 
 

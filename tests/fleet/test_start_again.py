@@ -79,8 +79,8 @@ async def test_one_whose_port_is_free_by_now_starts_and_is_no_longer_told_of() -
         assert (told["done"], told["refused"]) == (1, 1)
         a, b = told["results"]
         assert a["status"] == 503
-        assert a["detail"].startswith(f"a does not start: port {blocked.port} of {HOME} cannot be")
-        assert b == {"name": "b", "status": 200, "detail": "b runs already."}
+        assert a["detail"].startswith(f"a failed to start: port {blocked.port} of {HOME} cannot be")
+        assert b == {"name": "b", "status": 200, "detail": "b is already running."}
         seen = []
         node.node.watchers.add(lambda: seen.append(node.node.roster.problems()))
         blocked.free_port()
@@ -120,7 +120,7 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
             await listening(node)
             await start_controllers(node.web, wired, as_json=False)
             (one,) = (await node.post("start"))["results"]
-            assert "fleet.toml, line 3: a does not start: port" in one["detail"]
+            assert "fleet.toml, line 3: a failed to start: port" in one["detail"]
             other.close()
             monkeypatch.setattr(member_start, "build", noted)
             assert (await node.post("start"))["done"] == 1
@@ -159,7 +159,7 @@ async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that
         with monkeypatch.context() as broken:
             broken.setattr(ports, "connect_snmp", fail)
             told = await node.refused(503, "place", name="a", port=port)
-        assert told == "Its place is set. a does not start: The agent is broken."
+        assert told == "Its place is set. a failed to start: The agent is broken."
         # What it had opened by then is free again.
         assert (await node.post("start"))["done"] == 1
         assert await who_answers(HOME, port) == "a"
@@ -206,8 +206,8 @@ async def test_whatever_else_is_asked_of_it_by_name_is_refused_with_the_cause(
 ) -> None:
     async with blocked_node() as blocked:
         told = await blocked.node.refused(503, what, name="a", **given)
-        assert told.startswith("This controller did not start. a does not start: port ")
-        assert told.endswith(" `leverframe fleet start a` tries it again.")
+        assert told.startswith("This controller failed to start. a failed to start: port ")
+        assert told.endswith(" Retry it with `leverframe fleet start a`.")
 
 
 @for_each("what", ["show", "list", "export"])
@@ -221,9 +221,9 @@ async def test_who_looks_at_it_is_told_the_cause(what: str) -> None:
 
 async def test_one_whose_table_has_a_mistake_is_told_of_and_not_started() -> None:
     async with blocked_node() as blocked:
-        blocked.node.node.roster.note_mistake("c", "c does not start: no.", "c")
+        blocked.node.node.roster.note_mistake("c", "c failed to start: no.", "c")
         told = await blocked.node.refused(503, "start", name="c")
-        assert told.endswith("c does not start: no. It is tried again when the node is started.")
+        assert told.endswith("c failed to start: no. The node retries it when it restarts.")
 
 
 class NeverMade:
@@ -252,7 +252,7 @@ async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Pat
         assert (await node.get(""))["can_start"] == ["a"]
         (one,) = (await node.post("start", name="a"))["results"]
         assert one["status"] == 503
-        assert "fleet.toml, line 3: a does not start: port" in one["detail"]
+        assert "fleet.toml, line 3: a failed to start: port" in one["detail"]
         assert await not_started_figure(node) == b"1"
         never.free_port()
         told = await node.post("start")
@@ -317,7 +317,7 @@ async def test_one_that_was_added_meanwhile_loses_its_old_trouble(tmp_path: Path
         assert (await node.get(""))["troubles"] == []
         assert await not_started_figure(node) == b"0"
         assert (await node.post("start", name="a"))["results"] == [
-            {"name": "a", "status": 200, "detail": "a runs already."}
+            {"name": "a", "status": 200, "detail": "a is already running."}
         ]
 
 

@@ -86,7 +86,7 @@ def test_text_that_is_no_template_is_refused_with_the_reason(text: str, said: st
 
 
 def test_text_that_is_no_utf_8_is_refused() -> None:
-    with pytest.raises(BadValue, match="no UTF-8 text"):
+    with pytest.raises(BadValue, match="not UTF-8 text"):
         asyncio.run(TemplateReader().read(b"hw = '\xff'"))
 
 

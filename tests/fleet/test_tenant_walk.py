@@ -168,7 +168,7 @@ async def busy(fleet: TenantFleet) -> None:
         OPERATOR, "rollout/plan?command=outs.cgi?out1=1&id=operators&name=zeta-1,house"
     )
     fleet.member("zeta-1").controller.troubles["email"] = "The zulu server refuses it."
-    fail(fleet.node.node, MemberRecord("zeta-7", tenant="zulu"), 700, "zeta-7 does not start.")
+    fail(fleet.node.node, MemberRecord("zeta-7", tenant="zulu"), 700, "zeta-7 failed to start.")
 
 
 async def walked(fleet: TenantFleet, who: str) -> dict[str, tuple[int, str]]:

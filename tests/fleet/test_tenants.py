@@ -120,7 +120,9 @@ async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> N
         assert told["results"][0]["status"] == 409
         await fleet.done(OPERATOR, "tenant/give?name=renamed")
         assert await fleet.names("acme-chief") == ["acme-1"]
-        assert "Nothing is chosen" in await refused(fleet, OPERATOR, "tenant/give?tenant=zulu", 400)
+        assert "No controllers are chosen" in await refused(
+            fleet, OPERATOR, "tenant/give?tenant=zulu", 400
+        )
         told = await refused(fleet, OPERATOR, "tenant/give?tenant=gone&name=zeta-1", 404)
         assert told.endswith("There is no tenant 'gone'.")
 
@@ -241,9 +243,9 @@ async def test_a_job_under_way_ends_with_its_tenant() -> None:
 @for_each(
     ("what", "status", "told"),
     [
-        ("tenant/add?tenant=Upper", 400, "'Upper' cannot be a tenant"),
+        ("tenant/add?tenant=Upper", 400, "'Upper' is not a valid name for a tenant"),
         ("tenant/add", 400, "tenant is missing"),
-        ("account/add?name=a:b", 400, "'a:b' cannot be an account"),
+        ("account/add?name=a:b", 400, "'a:b' is not a valid name for an account"),
         ("account/add?name=eve&tenant=gone", 404, "There is no tenant 'gone'"),
         ("account/add?name=acme-chief", 409, "There is an account acme-chief already"),
         ("account/add?name=admin", 409, "There is an account admin already"),

@@ -165,14 +165,11 @@ def rename_controller(client: CommandLineClient, as_json: bool, name: str, to: s
         print(f"Renamed {name} to {to}, at {answer['url']}")
         # Nodes of older versions do not report it.
         if answer.get("is_made_anew"):
-            print(name_warning("The file of the node", name))
+            print(name_warning("the file of the node", name))
 
 
 def name_warning(file: str, name: str) -> str:
-    return (
-        f"{file} still names {name}. Remove it there, or the next start creates an empty"
-        " controller of that name."
-    )
+    return f"Remove {name} from {file}, or the next start creates an empty controller of that name."
 
 
 def place_controllers(
@@ -256,7 +253,7 @@ def _step_result(answer: JsonObject) -> str:
     if due is None:
         return ""
     if due == 0:
-        return "Nothing was due."
+        return "Nothing was due. "
     of = "1 controller" if answer["moved"] == 1 else f"{answer['moved']} controllers"
     after = text_from_seconds(answer["moved_s"])
     return f"{due} of {of} had tasks due within {after}. "

@@ -30,7 +30,7 @@ async def release(sources: Sources, name: str, to: Path) -> None:
     if any(one.record.name == name for one in fleet.controllers):
         print(name_warning(str(sources.file), name))
     elif sources.file is None:
-        print(name_warning("Where a fleet file", name))
+        print(name_warning("any fleet file", name))
 
 
 async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: list[str]) -> None:

@@ -85,8 +85,8 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     told = await a.refused(404, "tag", tag="none", add="x")
     assert "No controller has the tag 'none'. Allowed: all." in told
     assert "There is no controller 'five'" in await a.refused(404, "rename", name="five", to="six")
-    assert "Nothing is chosen" in await a.refused(400, "remove")
-    assert "no backup" in await a.refused(400, "drift", b"{")
+    assert "No controllers are chosen" in await a.refused(400, "remove")
+    assert "not a backup" in await a.refused(400, "drift", b"{")
     assert "There is no snapshot" in await a.refused(400, "restore", label="none")
     assert (await a.post("send", command=NAME, search=other))["done"] == 1
     assert (await a.post("send", command=NAME, search="nobody"))["done"] == 0
@@ -194,7 +194,7 @@ async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_whereve
     await b.drop([b.members[other]])
     cluster.members["b"]._changed.set()
     await until(lambda: b.roster.knows(other))
-    cause = f"{other} does not start: Its port is in use. It is tried again every few seconds."
+    cause = f"{other} failed to start: Its port is in use. The node retries it every few seconds."
     for asked in cluster.asked.values():
         rows = {one["name"]: one for one in await asked.get("list")}
         assert (rows[other]["status"], len(rows)) == ("unknown", len(NAMES))
@@ -229,8 +229,8 @@ async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_
         reasons[0] = "It is still broken."
         told = await a.post("start", name=f"{here},{other}")
         assert told["results"] == [
-            {"name": here, "status": 200, "detail": f"{here} runs already."},
-            {"name": other, "status": 503, "detail": f"{other} does not start: {reasons[0]}"},
+            {"name": here, "status": 200, "detail": f"{here} is already running."},
+            {"name": other, "status": 503, "detail": f"{other} failed to start: {reasons[0]}"},
         ]
     assert "There is no controller 'five'" in await a.refused(404, "start", name="five")
     told = await a.post("start")
@@ -255,7 +255,7 @@ async def test_who_starts_one_whose_node_is_silent_is_told_and_the_others_are_tr
 
 async def test_one_that_another_node_has_made_is_no_longer_told_as_failed(cluster: Cluster) -> None:
     roster = cluster.nodes["b"].roster
-    fail(roster, MemberRecord("five"), UNMADE, "five does not start: Its port is in use.")
+    fail(roster, MemberRecord("five"), UNMADE, "five failed to start: Its port is in use.")
     assert (await cluster.asked["a"].get(""))["can_start"] == ["five"]
     await cluster.asked["a"].post("add", name="five")
     await until(lambda: not roster.list_failed())
@@ -299,7 +299,7 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     await until(lambda: sum(cluster.counts()) == 5)
     assert (await a.post("remove", name="other,copy"))["done"] == 2
     assert len(await cluster.asked["b"].get("list")) == 3
-    assert "Time runs by itself" in await a.refused(409, "advance", for_="1h")
+    assert "This node runs in real time" in await a.refused(409, "advance", for_="1h")
 
 
 async def test_a_snapshot_is_not_told_to_be_removed_where_a_silent_node_has_a_part(
@@ -570,7 +570,7 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
         assert "b takes its share again" in await said(drain_node, "b", undo=True)
         await cluster.settled(2, 2)
         assert "one goes to b." in await said(move_controller, "one", "b")
-        assert "one may be anywhere." in await said(move_controller, "one", None)
+        assert "one may run on any node." in await said(move_controller, "one", None)
         assert '"is_drained":false' in await said(list_nodes, True)
         with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
             await said(forget_node, "b")

@@ -59,7 +59,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
     async with running(other, capsys, f"{keys}'south'\n") as south:
         assert await south.asked(first) == 200
         await change_password(Sources(tmp_path / "fleet.toml", {}, {}), None, False, None)
-        assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+        assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
         async with asyncio.timeout(PATIENCE_S):
             status = 200
             while status == 200:

@@ -64,13 +64,13 @@ async def test_why_a_controller_did_not_start_is_told_by_any_node_at_once() -> N
     async with joined_nodes(hold_s=1000.0) as nodes:
         roster = nodes["b"].door.roster
         roster.retry_s = 1000.0
-        fail(roster, MemberRecord("gh-1"), 7, "gh-1 does not start: no.")
+        fail(roster, MemberRecord("gh-1"), 7, "gh-1 failed to start: no.")
         nodes.owners["gh-1"] = "b"
         nodes.tell()
         for node in nodes.nodes.values():
             answer = await ask_once(HOME, node.port, "/", GH)
             assert answer.status == 503
-            assert "gh-1 does not start: no. It is tried again every few seconds." in answer.body
+            assert "gh-1 failed to start: no. The node retries it every few seconds." in answer.body
         # Of what another node has by now the owner tells nothing any more.
         nodes.owners["gh-1"] = "a"
         await nodes.put("gh-1", "a")

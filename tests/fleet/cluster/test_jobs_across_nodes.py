@@ -281,7 +281,7 @@ async def test_a_node_that_is_declared_dead_by_mistake_leaves_its_jobs_to_others
         member = cluster.members["a"]
 
         await cluster.declare_dead("a")
-        assert "Another node goes on with it; ask again with id=once." in await sending
+        assert "Another node resumes it; ask again with id=once." in await sending
         go_on.set()
         await until(lambda: member._claim.epoch == 3 and not member.lease.is_in_doubt)
         told = await a.post("send", command=TOGGLE, id="once")
@@ -289,5 +289,5 @@ async def test_a_node_that_is_declared_dead_by_mistake_leaves_its_jobs_to_others
         assert a.web.jobs.all() == []
         assert await changes_by_fleet(b) == dict.fromkeys(NAMES, 1)
         refused = await a.refused(409, "send", command=NAME, id="once")
-        assert refused == "Field id: This id is that of another change."
+        assert refused == "Field id: This id belongs to another change."
         await cluster.settled(2, 2, 2)

@@ -254,7 +254,7 @@ async def test_what_does_not_start_is_told_once_and_tried_again(
     await cluster.members["a"].move(["one"], "b")
     await cluster.settled(0, 1)
     assert [one.message for one in caplog.records if "does not start" in one.message] == [
-        "one does not start: The database is away."
+        "one failed to start: The database is away."
     ]
     # It is listed as running a moment before it is noted as such.
     await until(lambda: not node.roster.problems())
@@ -276,7 +276,7 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
     monkeypatch.setattr(node, "_start_stored", fail)
     await cluster.members["a"].move(["one"], "b")
     await until(lambda: [one.name for one in node.roster.list_failed()] == ["one"])
-    with pytest.raises(NotRunning, match="one does not start: The database is away. It is tried"):
+    with pytest.raises(NotRunning, match="one failed to start: The database is away. It is tried"):
         node.select(["one"])
     monkeypatch.setattr(node, "_start_stored", go_on)
     for one in cluster.members.values():
