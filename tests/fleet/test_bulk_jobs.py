@@ -157,7 +157,7 @@ async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_don
         for _ in range(2):
             told = await node.refused(504, "send", command=NAME, id="a")
             assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in told
-            assert "any other one may have done it or not. /api/fleet/rollout?id=a tells" in told
+            assert "the rest is not known. /api/fleet/rollout?id=a shows" in told
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
         monkeypatch.undo()
         await node.post("rollout/resume", id="a")

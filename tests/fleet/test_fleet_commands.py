@@ -634,9 +634,9 @@ def test_who_renames_one_of_the_file_is_told_what_the_next_start_does(fleet: Ter
     fleet("add", "--name", "cellar")
     profile = fleet.node.members["cellar"].controller.profile
     fleet.node.in_file = {"cellar": NewController(MemberRecord("cellar"), profile)}
-    told = "The file of the node still names cellar. Remove it there, or the next start creates an empty"
+    told = "Remove cellar from the file of the node, or the next start creates an empty"
     assert told in fleet("rename", "cellar", "depot")
-    assert "take it out" not in fleet("rename", "depot", "store")
+    assert "Remove" not in fleet("rename", "depot", "store")
 
 
 def test_a_password_is_typed_or_read_from_standard_input(

@@ -157,4 +157,6 @@ async def test_what_is_removed_while_controllers_go_back_is_told_for_each() -> N
         await node.node.lane.forget(parts(node.node))
         told = await node.post("restore", label="noon")
         details = [one["detail"] for one in told["results"]]
-        assert details == [f"There is no snapshot of gh-{number} from before." for number in (1, 2)]
+        assert details == [
+            f"There is no snapshot of gh-{number} from before the change." for number in (1, 2)
+        ]

@@ -200,9 +200,9 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
 @pytest.mark.parametrize(
     ("controllers", "told"),
     [
-        ('[[controllers]]\nname = "cellar"\n', "fleet.toml names cellar: take it out there, or"),
+        ('[[controllers]]\nname = "cellar"\n', "fleet.toml, or"),
         ('[[controllers]]\nname = "attic"\n', None),
-        (None, "Where a fleet file names cellar: take it out there, or"),
+        (None, "Remove cellar from any fleet file, or"),
     ],
 )
 def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
@@ -218,7 +218,7 @@ def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", *where]) == 0
     assert carry_out(["fleet", "release", "cellar", "--to", str(tmp_path / "out"), *where]) == 0
     said = capsys.readouterr().out
-    assert (" names cellar: " in said) is (told is not None)
+    assert ("Remove cellar from " in said) is (told is not None)
     assert told is None or told in said
 
 

@@ -104,7 +104,7 @@ async def test_too_few_that_have_done_it_stop_it_before_the_next_group() -> None
         job = await plan(node, command=NEWER, groups="2", errors="none")
         told = await operate(node, job, "start")
         assert (told["status"], told["group"]) == ("stopped", 0)
-        assert told["why"] == "1 of 2 in group 1 have done it, and 100 % must."
+        assert told["why"] == "1 of 2 controllers in group 1 succeeded; 100 % are required."
         assert [one["status"] for one in told["results"]] == [404, 200]
         assert told["can"] == ["resume", "retry", "undo"]
         # Who lets it go on has accepted this failure.
@@ -122,7 +122,7 @@ async def test_so_many_errors_stop_it_at_once(monkeypatch: pytest.MonkeyPatch) -
         job = await plan(node, command=NEWER, errors="2", success=0)
         told = await operate(node, job, "start")
         assert (told["status"], told["failed"], told["done"]) == ("stopped", 2, 0)
-        assert told["why"] == "Failed: 2. It stops at 2."
+        assert told["why"] == "2 failed; the limit is 2."
         # Two more that fail stop it again.
         told = await operate(node, job, "resume")
         assert (told["status"], told["failed"], told["done"]) == ("stopped", 4, 0)
@@ -171,7 +171,7 @@ async def test_a_new_finding_counts_as_a_failure_and_one_from_before_does_not() 
         second.settings_watchers.append(break_it)  # type: ignore[arg-type]
         job = await plan(node, groups="2", errors="1")
         told = await operate(node, job, "start")
-        assert (told["status"], told["why"]) == ("stopped", "Failed: 1. It stops at 1.")
+        assert (told["status"], told["why"]) == ("stopped", "1 failed; the limit is 1.")
         assert told["results"][0]["status"] == 200
         assert told["results"][1]["status"] == 409
         assert "It has a new finding" in told["results"][1]["detail"]

@@ -85,7 +85,7 @@ async def test_one_whose_port_is_free_by_now_starts_and_is_no_longer_told_of() -
         node.node.watchers.add(lambda: seen.append(node.node.roster.problems()))
         blocked.free_port()
         told = await node.post("start")
-        assert told["results"] == [{"name": "a", "status": 200, "detail": "a runs now."}]
+        assert told["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         assert await who_answers(HOME, blocked.port) == "a"
         assert node.member("a").controller.engine.settings.outputs[0].name == "Pump"
         overview = await node.get("")
@@ -256,7 +256,7 @@ async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Pat
         assert await not_started_figure(node) == b"1"
         never.free_port()
         told = await node.post("start")
-        assert told["results"] == [{"name": "a", "status": 200, "detail": "a runs now."}]
+        assert told["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         overview = await node.get("")
         assert [overview[key] for key in ("troubles", "not_started", "can_start")] == [[], [], []]
         assert node.node.registry.records.keys() == {node.member("a").number}
@@ -287,7 +287,7 @@ async def test_the_answer_tells_the_first_password_of_an_administrator_once_and_
         found.free_port()
         capsys.readouterr()
         (one,) = (await found.node.post("start", name="a"))["results"]
-        assert (one["status"], one["detail"]) == (200, "a runs now.")
+        assert (one["status"], one["detail"]) == (200, "a is running now.")
         assert await is_password_of(found.node, "a", one["password"])
         (again,) = (await found.node.post("start", name="a"))["results"]
         assert "password" not in again

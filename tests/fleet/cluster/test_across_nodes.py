@@ -234,7 +234,7 @@ async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_
         ]
     assert "There is no controller 'five'" in await a.refused(404, "start", name="five")
     told = await a.post("start")
-    assert told["results"] == [{"name": other, "status": 200, "detail": f"{other} runs now."}]
+    assert told["results"] == [{"name": other, "status": 200, "detail": f"{other} is running now."}]
     assert other in cluster.names("b")
     assert (await a.post("start"))["results"] == []
 

@@ -207,7 +207,7 @@ async def test_a_threshold_holds_over_all_nodes_and_those_that_failed_are_tried_
         assert planned["tried"]["refused"] == 3
         await b.post("rollout/start", id=id)
         told = await _came_to(b, id, "stopped")
-        assert told["why"] == "Failed: 1. It stops at 1."
+        assert told["why"] == "1 failed; the limit is 1."
         assert (told["done"], told["failed"], told["group"]) == (3, 1, 0)
         await cluster.kill("a")
         await b.post("rollout/retry", id=id)
