@@ -98,7 +98,7 @@ def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes()
         ("/api/fleet/snapshot?label=a%2Fb", "POST", 400, "Allowed: 1 to 40 letters, digits, spac"),
     ],
 )
-async def test_what_the_api_does_not_take_is_told(
+async def test_invalid_api_requests_are_refused_with_the_reason(
     target: str, method: str, status: int, told: str
 ) -> None:
     async with loop_node() as node:
@@ -125,7 +125,7 @@ async def test_the_api_is_described_as_openapi_with_every_path_and_parameter() -
     assert add["requestBody"]["required"] is False
 
 
-async def test_a_store_that_cannot_be_written_is_told_and_nothing_is_made(
+async def test_unwritable_store_is_reported_and_nothing_is_created(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def fail(rows: object) -> None:
@@ -140,7 +140,7 @@ async def test_a_store_that_cannot_be_written_is_told_and_nothing_is_made(
         await node.post("add", name="a")
 
 
-async def test_health_tells_of_the_node_and_counts_those_in_trouble() -> None:
+async def test_health_reports_the_node_and_counts_controllers_with_problems() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         assert msgspec.json.decode((await node.ask("/health", b"", "GET")).body) == {
@@ -158,7 +158,7 @@ async def test_health_tells_of_the_node_and_counts_those_in_trouble() -> None:
         assert (await node.get(""))["degraded"] == 1
 
 
-async def test_a_certificate_that_ends_soon_is_told_with_the_days_left(tmp_path: Path) -> None:
+async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "node", ())
 
     async def told(node: LoopNode, days_left: float) -> tuple[list[str], Any, dict[str, float]]:
@@ -233,7 +233,7 @@ async def test_the_names_of_thousands_go_in_a_form_where_a_query_has_no_room_for
         assert {"name", "tag", "add"} <= set(fields["schema"]["properties"])
 
 
-async def test_of_several_changes_at_one_moment_the_last_one_is_told_first() -> None:
+async def test_last_of_simultaneous_changes_is_listed_first() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-1")
         for name in ("Fan", "Pump"):

@@ -43,7 +43,7 @@ def without_effects(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "effects"}
 
 
-async def test_three_that_refuse_a_command_are_told_and_the_others_do_it() -> None:
+async def test_refusing_controllers_are_listed_and_the_others_carry_out() -> None:
     async with loop_node() as node:
         old = await mixed(node)
         before = [member.controller.engine.settings for member in members(node)]
@@ -73,7 +73,7 @@ async def test_all_or_none_changes_nothing_where_one_refuses() -> None:
         assert (told["done"], on(node)) == (COUNT, COUNT)
 
 
-async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
+async def test_dry_run_returns_the_same_refusals_and_changes_nothing() -> None:
     async with loop_node() as node:
         await mixed(node)
         tried = await node.post("send", command=NEWER, dry_run=1)
@@ -94,7 +94,7 @@ async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
         ("", 400, "command is missing"),
     ],
 )
-async def test_what_is_no_command_is_refused_at_once(command: str, status: int, told: str) -> None:
+async def test_invalid_command_is_refused_immediately(command: str, status: int, told: str) -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         assert told in await node.refused(status, "send", command=command)
@@ -134,7 +134,7 @@ def request(path: str, query: str) -> Request:
     return Request("GET", path, query, {}, b"", "127.0.0.1")
 
 
-async def test_a_dry_run_tells_what_would_change() -> None:
+async def test_dry_run_lists_the_changes() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("send", command="stm.cgi?oname=0Pump")

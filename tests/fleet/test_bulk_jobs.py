@@ -121,7 +121,7 @@ async def test_the_rows_of_forgotten_changes_go_with_the_next_one(
         assert len(node.node.registry.jobs) == 2
 
 
-async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
+async def test_unsaved_change_is_reported_and_resumes_automatically(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
@@ -140,7 +140,7 @@ async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
         assert set((await changes_by_fleet(node)).values()) == {1}
 
 
-async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_done(
+async def test_change_with_an_internal_error_is_never_reported_as_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     disk = await prepared()
@@ -165,7 +165,7 @@ async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_don
         assert set((await changes_by_fleet(node)).values()) == {1}
 
 
-async def test_who_waits_for_a_change_that_is_stopped_is_told_so(
+async def test_waiter_for_a_stopped_change_gets_a_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)

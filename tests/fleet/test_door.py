@@ -70,7 +70,7 @@ async def test_beyond_loopback_the_machines_own_name_is_the_nodes() -> None:
             assert '"board":"simulated"' in answer.body
 
 
-async def test_an_unknown_name_gets_a_clear_404_and_reaches_nobody() -> None:
+async def test_unknown_name_gets_404_and_reaches_no_controller() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1", address="127.0.0.5")
@@ -154,7 +154,7 @@ async def test_a_node_that_stops_ends_those_that_have_a_port_and_all_others(
     assert not caplog.records
 
 
-async def test_a_port_in_use_is_told_and_nothing_is_made() -> None:
+async def test_port_in_use_is_reported_and_nothing_is_created() -> None:
     async with loop_node() as node:
         port = await listening(node)
         told = await node.refused(409, "add", name="a", port=port)
@@ -163,7 +163,7 @@ async def test_a_port_in_use_is_told_and_nothing_is_made() -> None:
         assert await node.refused(409, "add", name="a", port=port, dry_run=1) == told
 
 
-async def test_an_address_by_which_nobody_would_come_is_refused() -> None:
+async def test_unreachable_address_is_refused() -> None:
     async with loop_node() as node:
         await listening(node)
         told = await node.refused(409, "add", name="a", address="10.7.0.1")
@@ -215,7 +215,7 @@ async def test_no_other_machine_can_reach_a_node_on_loopback() -> None:
         assert device.rstrip(b"\0") == b"lo"
 
 
-async def test_another_name_holds_at_once_and_the_old_one_no_longer() -> None:
+async def test_new_name_is_valid_immediately_and_the_old_one_is_not() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")

@@ -163,7 +163,7 @@ def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Ter
     assert "'no' is no address" in fleet("place", "gh-1", "gh-2", "--address", "no", ends_with=2)
 
 
-def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
+def test_list_ends_with_the_failed_controllers(
     fleet: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet("add", "--name", "gh-1")
@@ -194,7 +194,7 @@ def test_a_port_in_use_refuses_all_that_are_to_be_added(
         assert fleet.json("list") == []
 
 
-def test_those_that_were_added_are_told_where_the_rest_is_refused_meanwhile(
+def test_added_controllers_are_printed_although_the_rest_is_refused(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def there_was_room(*given: object) -> None:
@@ -222,7 +222,7 @@ def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
     assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in told
 
 
-def test_a_command_that_some_refuse_is_told_by_name_and_by_the_exit_code(fleet: Terminal) -> None:
+def test_refused_command_is_reported_by_name_and_exit_status(fleet: Terminal) -> None:
     many = 997 if effort.THOROUGH else 6
     fleet("add", "--name", "gh-{n}", "--count", str(many), "--tag", "all")
     old = ("--hw", "3.0", "--sw", "1.18", "--tag", "all")
@@ -245,7 +245,7 @@ def test_a_command_that_some_refuse_is_told_by_name_and_by_the_exit_code(fleet: 
     assert "No controller has the tag 'x'" in fleet(*command, "--tag", "x", ends_with=2)
 
 
-def test_times_are_told_in_the_zone_of_the_node_in_which_they_are_taken(
+def test_times_are_printed_and_read_in_the_zone_of_the_node(
     in_warsaw: Terminal,
 ) -> None:
     fleet = in_warsaw
@@ -273,7 +273,7 @@ def test_times_are_told_in_the_zone_of_the_node_in_which_they_are_taken(
     assert "02:30:00 CET (Europe/Warsaw)" in fleet("advance", "1h")
 
 
-def test_a_step_tells_whether_something_was_due(fleet: Terminal) -> None:
+def test_step_reports_whether_something_was_due(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
     now = "It is 2026-01-05 00:00:00 UTC\n"
     assert fleet("advance", "--step") == f"Nothing was due. {now}"
@@ -287,7 +287,7 @@ def test_a_step_tells_whether_something_was_due(fleet: Terminal) -> None:
 
 
 @for_each("name", ("", "Nowhere/Land", "../etc"))
-def test_a_zone_that_this_machine_does_not_know_is_told_as_utc(name: str) -> None:
+def test_unknown_time_zone_falls_back_to_utc(name: str) -> None:
     zone = zone_named(name)
     assert with_zone(moment_words(0.0, zone), zone) == "1970-01-01 00:00:00 UTC"
 
@@ -329,7 +329,7 @@ def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.Mo
     assert "done: 4" in fleet("fault", "none")
 
 
-def test_a_moment_is_reached_by_each_and_the_time_told_is_of_those_that_moved(
+def test_advance_until_prints_the_time_of_the_moved_controllers(
     fleet: Terminal,
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north")
@@ -471,7 +471,7 @@ def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
     return shown
 
 
-def test_whoever_watches_sees_how_far_the_node_is(
+def test_progress_is_shown_on_a_terminal(
     fleet: Terminal, bar: Bar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
@@ -490,7 +490,7 @@ def test_whoever_watches_sees_how_far_the_node_is(
     assert (1, 2) in bar.shown
 
 
-def test_whoever_watches_an_export_sees_files_being_written(
+def test_export_shows_progress_of_files_on_a_terminal(
     fleet: Terminal, bar: Bar, tmp_path: Path
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
@@ -499,11 +499,11 @@ def test_whoever_watches_an_export_sees_files_being_written(
     assert bar.shown[-2:] == [(1, None), (1, None)]
 
 
-def test_a_refusal_is_told_also_where_somebody_watches(fleet: Terminal, bar: Bar) -> None:
+def test_refusal_is_printed_also_on_a_terminal(fleet: Terminal, bar: Bar) -> None:
     assert "No controller has the tag 'x'" in fleet("send", "a.cgi", "--tag", "x", ends_with=2)
 
 
-def test_an_export_tells_scripts_what_was_written_where(fleet: Terminal, tmp_path: Path) -> None:
+def test_export_lists_written_files_as_json(fleet: Terminal, tmp_path: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
     folder = tmp_path / "out"
     assert fleet.json("export", str(folder), "gh-2") == [
@@ -537,7 +537,7 @@ def north_and_south(fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("advance", "1h", "--tag", "north"),
     ],
 )
-def test_what_is_for_nobody_is_told_and_ends_with_an_error(
+def test_command_that_matches_no_controller_fails(
     north_and_south: Terminal, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     told = north_and_south(*words, "--tag", "south", ends_with=2)
@@ -545,14 +545,12 @@ def test_what_is_for_nobody_is_told_and_ends_with_an_error(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_command_to_a_node_without_controllers_is_for_nobody(fleet: Terminal) -> None:
+def test_command_to_a_node_without_controllers_fails(fleet: Terminal) -> None:
     assert "No controller exists." in fleet("send", "outs.cgi?out0=1", ends_with=2)
 
 
 @pytest.mark.thorough
-def test_a_node_of_a_file_runs_as_a_process_until_it_is_told_to_stop(
-    fleet: Terminal, tmp_path: Path
-) -> None:
+def test_node_of_a_file_runs_as_a_process_until_stopped(fleet: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     exported(fleet, folder)
     with (folder / "fleet.toml").open("a") as file:
@@ -584,7 +582,7 @@ def test_a_node_of_a_file_runs_as_a_process_until_it_is_told_to_stop(
         node.kill()
 
 
-def test_a_node_that_cannot_be_asked_is_told(
+def test_unreachable_node_is_reported(
     fleet: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for node, told in (
@@ -598,7 +596,7 @@ def test_a_node_that_cannot_be_asked_is_told(
     assert fleet("list", "--user", "admin")
 
 
-def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
+def test_failed_controllers_are_retried(fleet: Terminal) -> None:
     assert fleet("start").startswith("Nothing to start")
     port = free_port()
     fleet("add", "--name", "gh-{n}", "--count", "2")
@@ -616,7 +614,7 @@ def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
     assert "There is no controller 'gh-9'" in fleet("start", "gh-9", ends_with=2)
 
 
-def test_who_starts_one_is_told_the_first_password_of_its_administrator(fleet: Terminal) -> None:
+def test_start_prints_the_first_administrator_password(fleet: Terminal) -> None:
     fleet("add", "--name", "cellar")
     node = fleet.node
     member = node.members["cellar"]
@@ -630,7 +628,7 @@ def test_who_starts_one_is_told_the_first_password_of_its_administrator(fleet: T
     )
 
 
-def test_who_renames_one_of_the_file_is_told_what_the_next_start_does(fleet: Terminal) -> None:
+def test_rename_of_a_controller_in_the_file_warns_of_the_next_start(fleet: Terminal) -> None:
     fleet("add", "--name", "cellar")
     profile = fleet.node.members["cellar"].controller.profile
     fleet.node.in_file = {"cellar": NewController(MemberRecord("cellar"), profile)}
@@ -658,13 +656,13 @@ def test_a_password_is_typed_or_read_from_standard_input(
     assert not recwarn.list
 
 
-def test_what_is_no_node_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_address_that_is_not_a_node_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with Twin() as twin:
         assert carry_out(["fleet", "list", "--node", twin.url]) == 2
         assert "There is nothing at this path" in capsys.readouterr().err
 
 
-def test_the_password_of_new_administrators_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_password_of_new_administrators_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     made = {"names": ["gh-1", "gh-2"], "dry_run": False, "password": "abc-def"}
     _print_made([made], as_json=False)
     told = capsys.readouterr().out

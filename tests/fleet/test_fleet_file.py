@@ -67,7 +67,7 @@ async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
         assert again.member("cellar").controller.engine.settings.outputs[0].name == "Fan"
 
 
-async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_and_told_so(
+async def test_renamed_controller_of_the_file_is_created_again_with_a_warning(
     tmp_path: Path,
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
@@ -111,7 +111,7 @@ async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_an
         ),
     ],
 )
-async def test_a_mistake_in_one_is_told_by_name_and_line_and_the_others_start(
+async def test_mistake_in_a_controller_is_reported_and_the_others_start(
     table: str, line: int, told: str, tmp_path: Path
 ) -> None:
     text = (
@@ -127,7 +127,7 @@ async def test_a_mistake_in_one_is_told_by_name_and_line_and_the_others_start(
     assert [one.record.name for one in fleet.controllers] == ["cellar", "last"]
 
 
-def test_a_mistake_in_one_of_a_thousand_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+def test_mistake_in_one_of_a_thousand_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
     tables = [f'[[controllers]]\nname = "gh-{number}"\n' for number in range(1000)]
     tables[700] = '[[controllers]]\nname = "gh-699"\n'
     fleet = read(tmp_path, "".join(tables))
@@ -137,14 +137,14 @@ def test_a_mistake_in_one_of_a_thousand_is_told_and_the_others_are_read(tmp_path
     assert len(fleet.controllers) == 999
 
 
-def test_a_port_that_another_has_is_told_at_its_line(tmp_path: Path) -> None:
+def test_duplicate_port_is_reported_with_its_line(tmp_path: Path) -> None:
     table = '[[controllers]]\nname = "{}"\nport = 8091\n'
     fleet = read(tmp_path, table.format("a") + table.format("b"))
     (mistake,) = (one.sentence for one in fleet.mistakes)
     assert mistake.endswith("fleet.toml, line 6: b: b cannot have 8091: a has it.")
 
 
-def test_one_of_a_count_that_another_contradicts_is_told_and_the_others_are_read(
+def test_conflict_within_a_count_is_reported_and_the_others_are_read(
     tmp_path: Path,
 ) -> None:
     text = (
@@ -158,7 +158,7 @@ def test_one_of_a_count_that_another_contradicts_is_told_and_the_others_are_read
     assert [one.record.name for one in fleet.controllers] == ["gh-3", "gh-1", "gh-4"]
 
 
-async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> None:
+async def test_port_in_use_is_reported_and_the_others_start(tmp_path: Path) -> None:
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", 0)
         taken = node.node.door.port
@@ -191,7 +191,7 @@ async def test_those_beside_one_that_cannot_be_are_made_together(
         assert batches == [20]
 
 
-async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_path: Path) -> None:
+async def test_port_taken_since_then_is_reported_at_the_next_start(tmp_path: Path) -> None:
     lane, port = MemoryLane(), free_port()
     text = f'[[controllers]]\nname = "a"\nport = {port}\n[[controllers]]\nname = "b"\n'
     fleet = read(tmp_path, text)
@@ -209,7 +209,7 @@ async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_pat
             assert overview["not_started"] == overview["troubles"] == [told]
 
 
-async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_path: Path) -> None:
+async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_path: Path) -> None:
     lane, text = MemoryLane(), '[[controllers]]\nname = "a"\naddress = "127.0.0.{}"\n'
     async with loop_node(lane) as node:
         before = read(tmp_path, text.format(2)).controllers
@@ -247,7 +247,7 @@ def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
     ("controllers", "command"),
     [(GOOD, "leverframe fleet simulate --config {file}`"), ("", "leverframe simulate {file}`")],
 )
-def test_who_runs_a_scenario_is_told_what_lives_through_it(
+def test_running_a_scenario_names_the_simulate_command(
     controllers: str, command: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadConfiguration, match="make this a scenario") as refused:
@@ -278,7 +278,7 @@ def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:
     assert read(tmp_path, '[cluster]\ndatabase = "dbname=fleet"\n').cluster is not None
 
 
-def test_each_controller_that_cannot_be_is_told_apart_however_many_mistakes_it_has(
+def test_each_invalid_controller_counts_once_with_all_its_mistakes(
     tmp_path: Path,
 ) -> None:
     cellar = '[[controllers]]\nname = "cellar"\n'

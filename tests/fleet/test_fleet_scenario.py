@@ -43,7 +43,7 @@ def simulate(folder: Path, text: str, *more: str) -> int:
     return carry_out(["fleet", "simulate", "--config", str(folder / "fleet.toml"), *more])
 
 
-def test_what_happens_is_told_in_order_with_those_that_refuse(
+def test_scenario_prints_events_in_order_with_refusals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, SCENARIO, "--for", "2h") == 1
@@ -86,7 +86,7 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
         ('name = "old"', 'name = "gh-1"', 11, "There is a controller gh-1 already"),
     ],
 )
-def test_a_mistake_is_told_with_its_line_and_nothing_is_run(
+def test_scenario_mistake_is_reported_with_its_line_and_nothing_runs(
     old: str, new: str, line: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, SCENARIO.replace(old, new, 1)) == 2
@@ -134,7 +134,7 @@ tag = ["nroth"]
         (TWO_MOMENTS_FOR_NOBODY, [4, 4, 4, 9]),
     ],
 )
-def test_all_mistakes_are_told_at_once(
+def test_all_mistakes_are_reported_together(
     text: str, lines: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, text) == 2
@@ -143,9 +143,7 @@ def test_all_mistakes_are_told_at_once(
     assert [int(line.split("line ")[1].split(":")[0]) for line in said.err.splitlines()] == lines
 
 
-def test_what_is_no_list_of_moments_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_at_must_be_a_list_of_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(tmp_path, "at = 3\n") == 2
     assert "write at as [[at]] tables" in capsys.readouterr().err
 

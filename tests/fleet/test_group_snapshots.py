@@ -151,7 +151,7 @@ async def test_snapshots_of_jobs_are_neither_listed_nor_removed() -> None:
         assert len(node.node.registry.snapshots) == 1
 
 
-async def test_what_is_removed_while_controllers_go_back_is_told_for_each() -> None:
+async def test_controllers_removed_during_a_restore_are_reported() -> None:
     async with loop_node(real_time=True) as node:
         await begin(node)
         await node.node.lane.forget(parts(node.node))

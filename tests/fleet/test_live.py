@@ -127,7 +127,7 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
         ({"for_": "1h", "step": "1"}, "It is not clear how time is to move"),
     ],
 )
-async def test_time_that_cannot_be_moved_so_is_told(given: dict[str, str], told: str) -> None:
+async def test_invalid_move_of_time_is_refused(given: dict[str, str], told: str) -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         assert told in await node.refused(400, "advance", **given)
@@ -193,7 +193,7 @@ async def test_a_node_has_a_bounded_number_of_snapshots(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("real_time", [False, True])
-async def test_a_fork_goes_on_from_where_the_other_is(real_time: bool) -> None:
+async def test_fork_resumes_from_the_present_state(real_time: bool) -> None:
     async with loop_node(real_time=real_time) as node:
         await node.post("add", name="a", hw="3.5", sw="1.49", tags="north")
         await node.post("send", command="stm.cgi?oname=0Pump")
@@ -278,7 +278,7 @@ async def test_an_export_has_the_settings_that_a_backup_would_have() -> None:
         (BadDuration("No such duration."), 400),
     ],
 )
-async def test_what_fails_for_one_is_told_and_the_others_go_on(
+async def test_failure_of_one_controller_is_reported_and_the_others_continue(
     error: Exception, status: int
 ) -> None:
     async with loop_node() as node:

@@ -73,7 +73,7 @@ async def run_there(path: Path) -> tuple[dict[str, Any], list[str]]:
     return told, labels
 
 
-async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
+async def test_controller_is_the_same_in_a_node_and_on_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
@@ -113,7 +113,7 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
     assert b"canary" not in (data / "fleet.db").read_bytes()
 
 
-async def test_a_name_that_somebody_has_given_goes_along(tmp_path: Path) -> None:
+async def test_custom_name_moves_along(tmp_path: Path) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
     before = await lived_in(own, "stm.cgi?sname=Boiler")
     assert before["called"] == "Boiler"
@@ -123,7 +123,7 @@ async def test_a_name_that_somebody_has_given_goes_along(tmp_path: Path) -> None
     assert (await run_there(out))[0] == before
 
 
-async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Path) -> None:
+async def test_failed_move_is_reported_and_changes_nothing(tmp_path: Path) -> None:
     own, data = tmp_path / "own", tmp_path / "node"
     await lived_in(own)
     with pytest.raises(NoFolder):

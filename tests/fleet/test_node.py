@@ -117,7 +117,7 @@ async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
         ({}, "name is missing"),
     ],
 )
-async def test_what_cannot_be_made_is_told_and_nothing_is_made(
+async def test_invalid_controller_is_refused_and_nothing_is_created(
     given: dict[str, object], told: str
 ) -> None:
     async with loop_node() as node:
@@ -153,7 +153,7 @@ async def test_one_that_cannot_be_made_undoes_those_made_with_it() -> None:
         assert node.node.registry.records == {}
 
 
-async def test_an_unknown_tag_or_name_is_told_with_those_that_there_are() -> None:
+async def test_unknown_tag_or_name_is_refused_with_the_known_ones() -> None:
     async with loop_node() as node:
         await node.post("add", name="a", tags="north,south")
         told = await node.refused(404, "send", command="outs.cgi?out0=1", tag="nroth")
@@ -306,7 +306,7 @@ async def test_rules_that_an_update_reverses_are_reported_once_with_their_contro
     assert [line[: len(REVERSED) + 6] for _, line in warnings.lines] == [f"gh-1: {REVERSED}"]
 
 
-async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> None:
+async def test_failed_restart_is_reported_and_the_others_start() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         await node.post("add", name="gh-{n}", count=3)

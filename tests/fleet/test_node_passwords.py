@@ -88,7 +88,7 @@ async def passwd(
     await change_password(sources, account, generate, of)
 
 
-async def test_passwd_changes_the_password_that_the_first_start_of_a_node_told(
+async def test_passwd_changes_the_password_of_the_first_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / "data"
@@ -150,7 +150,7 @@ async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
         (None, "attic", "There is no controller attic in "),
     ],
 )
-async def test_what_passwd_does_not_find_in_a_node_is_told_and_nothing_is_changed(
+async def test_passwd_reports_unknown_accounts_and_changes_nothing(
     account: str | None,
     of: str | None,
     sentence: str,
@@ -260,7 +260,7 @@ async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(
         assert await node.asked(None, "attic") == 401
 
 
-async def test_scripts_are_told_whose_first_password_it_is(
+async def test_first_password_names_its_controllers_in_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await lived_in(tmp_path / "own")

@@ -121,7 +121,7 @@ async def test_health_says_that_a_node_is_starting_until_it_has_all_controllers(
         assert msgspec.json.decode(answer.body) == {"status": "ok", "controllers": 5}
 
 
-async def test_health_of_a_start_tells_strangers_nothing_of_tenants_controllers(
+async def test_health_during_a_start_hides_controllers_of_tenants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch, "acme") as node:
@@ -210,7 +210,7 @@ async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() ->
     }
 
 
-async def test_the_page_is_told_how_far_the_start_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_stream_shows_the_progress_of_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     async with starting_node(monkeypatch) as node:
         assert (await node.node.get(""))["starting"] == {"done": STARTED, "of": 5}
         await node.started()

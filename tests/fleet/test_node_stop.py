@@ -70,7 +70,7 @@ async def test_one_that_fails_to_stop_keeps_no_other_from_its_end(
         assert "what is left to be ended goes on ending" in caplog.text
 
 
-async def test_how_far_a_stop_has_come_is_told(
+async def test_progress_of_a_stop_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(serve, "PROGRESS_EVERY_S", 0.01)

@@ -77,7 +77,7 @@ def names(told: Told) -> list[str]:
     return [row["name"] for row in told.view["rows"]]
 
 
-async def test_rows_tell_of_health_levers_and_the_last_hour_and_change_live() -> None:
+async def test_rows_show_health_levers_and_the_last_hour_live() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, hw="3.5", sw="1.49", tags="north")
         async with page(node) as told:
@@ -104,7 +104,7 @@ async def test_rows_tell_of_health_levers_and_the_last_hour_and_change_live() ->
             assert names(told) == ["gh-3", "gh-2", "gh-1"]
 
 
-async def test_whoever_looks_is_told_that_somebody_changed_something() -> None:
+async def test_page_is_notified_of_changes_by_users() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         # Of which only the first is in view.
@@ -118,7 +118,7 @@ async def test_whoever_looks_is_told_that_somebody_changed_something() -> None:
                 assert newest["name"] == "gh-3"
 
 
-async def test_a_snapshot_that_was_taken_can_be_restored_at_once() -> None:
+async def test_new_snapshot_is_offered_for_restore_immediately() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-1")
         async with page(node) as told:
@@ -127,7 +127,7 @@ async def test_a_snapshot_that_was_taken_can_be_restored_at_once() -> None:
                 assert (await told.next())["node"]["snapshots"] == ["noon"]
 
 
-async def test_names_tags_and_time_show_at_once() -> None:
+async def test_names_tags_and_time_are_shown_immediately() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         async with page(node, "order=name") as told:
@@ -182,7 +182,7 @@ async def test_controllers_are_found_and_commanded_by_what_is_known_of_them(
             assert sorted(one["name"] for one in results) == found
 
 
-async def test_nothing_is_kept_and_nobody_is_watched_long_after_the_last_page(
+async def test_index_is_dropped_after_the_last_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.health_index.KEPT_S", 0.0)
@@ -227,7 +227,7 @@ def test_names_are_sorted_by_their_numbers() -> None:
     assert sorted(names, key=natural) == in_order
 
 
-async def test_roll_outs_and_other_nodes_are_told_as_they_change(
+async def test_stream_shows_changes_of_roll_outs_and_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_stream, "FLEET_LOOK_S", 0.01)

@@ -62,7 +62,7 @@ async def test_a_controller_answers_at_the_port_it_is_given_until_it_is_taken_aw
                 await who_answers(HOME, port)
 
 
-async def test_what_a_controller_does_goes_on_and_its_connections_end() -> None:
+async def test_moved_controller_keeps_running_and_its_connections_end() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1", address=FIRST)

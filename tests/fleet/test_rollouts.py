@@ -50,9 +50,7 @@ def names(node: LoopNode) -> list[str]:
         (4, "100%", [4]),
     ],
 )
-def test_groups_follow_each_other_and_hold_everybody_once(
-    count: int, sizes: str, groups: list[int]
-) -> None:
+def test_groups_hold_every_controller_once(count: int, sizes: str, groups: list[int]) -> None:
     found = form_groups(range(count), sizes)
     assert [len(group) for group in found] == groups
     assert [number for group in found for number in group] == list(range(count))
@@ -114,7 +112,7 @@ async def test_too_few_that_have_done_it_stop_it_before_the_next_group() -> None
         assert (await operate(node, half, "start"))["status"] == "finished"
 
 
-async def test_so_many_errors_stop_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_limit_stops_a_roll_out_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
     async with loop_node() as node:
         await node.post("add", name="old-{n}", count=4, **OLD)
@@ -193,7 +191,7 @@ async def test_one_that_does_not_answer_any_more_counts_as_a_failure() -> None:
         assert told["results"] == [{"name": "gh-1", "status": 409, "detail": "It does not answer."}]
 
 
-async def test_between_groups_it_waits_and_somebody_can_stop_it_or_go_on() -> None:
+async def test_pause_between_groups_can_be_stopped_or_resumed() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         job = await plan(node, groups="1,1", pause="1h")
@@ -218,7 +216,7 @@ async def waiting(job: FleetJob) -> None:
     await until(lambda: job.state.status == "waiting")
 
 
-async def test_a_pause_goes_on_after_the_node_was_stopped() -> None:
+async def test_pause_continues_after_a_restart_of_the_node() -> None:
     disk = Disk()
     async with loop_node(disk) as node:
         await node.post("add", name="gh-{n}", count=2)
@@ -299,7 +297,7 @@ async def test_several_commands_are_one_change_of_each_controller() -> None:
         assert await changes_by_fleet(node) == {"a": 1}
 
 
-async def test_a_controller_that_was_removed_or_renamed_meanwhile_is_told() -> None:
+async def test_removed_or_renamed_controller_is_reported() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         job = await plan(node, success=0, errors="none")

@@ -70,7 +70,7 @@ async def not_started_figure(node: LoopNode) -> bytes:
     return line.removeprefix(NOT_STARTED)
 
 
-async def test_one_whose_port_is_free_by_now_starts_and_is_no_longer_told_of() -> None:
+async def test_controller_with_a_freed_port_starts_and_is_no_longer_reported() -> None:
     async with blocked_node() as blocked:
         node = blocked.node
         assert (await node.get(""))["can_start"] == ["a"]
@@ -147,7 +147,7 @@ async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_
         assert node.node.registry.records[number].address is None
 
 
-async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that_is_told(
+async def test_place_is_kept_and_reported_if_the_start_fails_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with blocked_node() as blocked:
@@ -201,7 +201,7 @@ async def test_tags_and_searches_remove_only_what_runs() -> None:
         ("remove", {"tag": "north"}),
     ],
 )
-async def test_whatever_else_is_asked_of_it_by_name_is_refused_with_the_cause(
+async def test_other_requests_for_a_failed_controller_are_refused_with_the_cause(
     what: str, given: dict[str, str]
 ) -> None:
     async with blocked_node() as blocked:
@@ -211,7 +211,7 @@ async def test_whatever_else_is_asked_of_it_by_name_is_refused_with_the_cause(
 
 
 @for_each("what", ["show", "list", "export"])
-async def test_who_looks_at_it_is_told_the_cause(what: str) -> None:
+async def test_failed_controller_shows_the_cause_to_visitors(what: str) -> None:
     async with blocked_node() as blocked:
         reply = await blocked.node.ask(f"/api/fleet/{what}?name=a", method="GET")
         assert reply.status == 503
@@ -219,7 +219,7 @@ async def test_who_looks_at_it_is_told_the_cause(what: str) -> None:
         await blocked.node.refused(404, "start", name="c")
 
 
-async def test_one_whose_table_has_a_mistake_is_told_of_and_not_started() -> None:
+async def test_controller_with_an_invalid_table_is_reported_and_not_started() -> None:
     async with blocked_node() as blocked:
         blocked.node.node.roster.note_mistake("c", "c failed to start: no.", "c")
         told = await blocked.node.refused(503, "start", name="c")
@@ -273,7 +273,7 @@ async def is_password_of(node: LoopNode, name: str, password: str) -> bool:
 
 
 @for_each("is_stored", [True, False])
-async def test_the_answer_tells_the_first_password_of_an_administrator_once_and_nobody_else_does(
+async def test_first_password_is_shown_once_in_the_answer_only(
     is_stored: bool,
     tmp_path_factory: pytest.TempPathFactory,
     capsys: pytest.CaptureFixture[str],
@@ -294,7 +294,7 @@ async def test_the_answer_tells_the_first_password_of_an_administrator_once_and_
         assert one["password"] not in capsys.readouterr().out + caplog.text
 
 
-async def test_a_first_password_that_no_answer_can_tell_is_told_by_the_node(
+async def test_first_password_without_an_answer_is_printed_by_the_node(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
@@ -310,7 +310,7 @@ async def test_a_first_password_that_no_answer_can_tell_is_told_by_the_node(
         assert await is_password_of(blocked.node, "a", told.split("password ")[1].split()[0])
 
 
-async def test_one_that_was_added_meanwhile_loses_its_old_trouble(tmp_path: Path) -> None:
+async def test_added_controller_loses_its_old_failure(tmp_path: Path) -> None:
     async with never_made(tmp_path) as never:
         node = never.node
         await node.post("add", name="a")

@@ -220,7 +220,7 @@ def test_every_endpoint_has_a_rule_and_is_asked_for_something() -> None:
     assert all(requests for _, requests in RULES.values())
 
 
-async def test_a_tenant_is_told_the_same_whether_there_is_another_one_or_not() -> None:
+async def test_tenant_answers_do_not_depend_on_other_tenants() -> None:
     for who in ("acme-chief", "acme-guest"):
         async with tenant_fleet([ACME]) as alone, tenant_fleet([ACME, ZULU]) as shared:
             await busy(shared)

@@ -127,7 +127,7 @@ async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> N
         assert told.endswith("There is no tenant 'gone'.")
 
 
-async def test_health_of_a_controller_that_was_given_away_is_not_told_to_a_roll_out() -> None:
+async def test_roll_out_does_not_see_health_of_reassigned_controllers() -> None:
     async with tenant_fleet(BOTH) as fleet:
         plan = "rollout/plan?command=stm.cgi?oname=0Pump&id=names&groups=1,rest&pause=1h"
         await fleet.done("acme-chief", plan)
@@ -199,7 +199,7 @@ async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(
         assert ids == ["zulu:second", "acme:second"]
 
 
-async def test_time_of_a_tenant_moves_by_itself_and_that_of_all_for_the_operator() -> None:
+async def test_tenant_moves_its_own_time_and_the_operator_that_of_all() -> None:
     async with tenant_fleet([BOTH[0]]) as fleet:
         start = fleet.node.node.clock.wall()
         told = await fleet.done("acme-chief", "advance?for=1h")
@@ -264,7 +264,7 @@ async def test_what_makes_no_sense_is_refused_in_a_sentence(
         assert (await fleet.ask(OPERATOR, "accounts")).text == before
 
 
-async def test_from_the_first_account_on_everybody_signs_in_and_nobody_is_locked_out() -> None:
+async def test_first_account_requires_sign_in_and_locks_no_user_out() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         fleet = TenantFleet(node)
@@ -283,7 +283,7 @@ async def test_from_the_first_account_on_everybody_signs_in_and_nobody_is_locked
             assert (await fleet.ask(name, "list")).status == 200
 
 
-async def test_whoever_has_an_account_gets_another_password_and_the_old_one_ends() -> None:
+async def test_account_gets_a_new_password_and_the_old_one_ends() -> None:
     async with tenant_fleet(BOTH[:1]) as fleet:
         made = await fleet.done("acme-guest", "account/password")
         assert (made["name"], made["tenant"]) == ("acme-guest", "acme")
@@ -305,7 +305,7 @@ async def test_an_account_that_is_removed_while_its_password_is_checked_is_refus
         assert (await asked).status == 401
 
 
-async def test_there_are_only_so_many_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_number_of_accounts_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.operations.tenants.MAX_ACCOUNTS", 1)
     async with tenant_fleet() as fleet:
         assert "at most 1 accounts" in await refused(fleet, OPERATOR, "account/add?name=eve", 409)
@@ -400,7 +400,7 @@ async def test_a_file_names_tenants_and_whose_controllers_are(tmp_path: Path) ->
             assert [one["name"] for one in await node.get("tenants")] == ["acme", "zulu"]
 
 
-async def test_a_mistake_about_tenants_in_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+async def test_mistake_about_tenants_in_a_file_is_reported_with_its_line(tmp_path: Path) -> None:
     fleet = read(tmp_path, FILE.replace('tenant = "acme"', 'tenant = "gone"'))
     (mistake,) = (one.sentence for one in fleet.mistakes)
     assert "line 6: acme-{n}: There is no tenant 'gone'" in mistake

@@ -96,7 +96,7 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert answer.refusal["detail"] == "The node a was declared dead."
 
 
-async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
+async def test_call_refused_by_another_node_keeps_its_reason(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = cluster.asked["a"], cluster.members["b"]
@@ -120,7 +120,7 @@ async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
     cluster.members["a"].lease.ended = None
 
 
-async def test_what_the_database_refuses_of_the_node_that_is_asked_is_told_beside_what_others_did(
+async def test_database_refusal_of_one_node_stands_beside_results_of_the_others(
     cluster: Cluster,
 ) -> None:
     registry = cluster._registries["a"]
@@ -131,7 +131,7 @@ async def test_what_the_database_refuses_of_the_node_that_is_asked_is_told_besid
     assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
 
 
-async def test_what_another_node_tells_while_it_is_in_doubt_is_marked_as_stale(
+async def test_answer_of_another_node_in_doubt_is_marked_stale(
     cluster: Cluster,
 ) -> None:
     async def is_marked(name: str) -> bool:
@@ -182,7 +182,7 @@ async def test_a_controller_of_another_node_is_placed_there_and_who_lost_it_does
         await b.place(member, None, None)
 
 
-async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_wherever_it_is_asked_for(
+async def test_failed_controller_is_reported_with_its_cause_by_every_node(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     b, other = cluster.nodes["b"], there(cluster)
@@ -208,7 +208,7 @@ async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_whereve
         assert (reply.status, cause in reply.body.decode()) == (503, True)
 
 
-async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_asked(
+async def test_failed_controller_is_retried_by_its_node_from_any_node(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
@@ -239,7 +239,7 @@ async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_
     assert (await a.post("start"))["results"] == []
 
 
-async def test_who_starts_one_whose_node_is_silent_is_told_and_the_others_are_tried(
+async def test_start_reports_silent_node_and_retries_the_rest(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, other, here = cluster.asked["a"], there(cluster), min(cluster.names("a"))
@@ -253,7 +253,9 @@ async def test_who_starts_one_whose_node_is_silent_is_told_and_the_others_are_tr
     assert "The node b does not answer." in told["results"][1]["detail"]
 
 
-async def test_one_that_another_node_has_made_is_no_longer_told_as_failed(cluster: Cluster) -> None:
+async def test_controller_created_by_another_node_is_no_longer_reported_as_failed(
+    cluster: Cluster,
+) -> None:
     roster = cluster.nodes["b"].roster
     fail(roster, MemberRecord("five"), UNMADE, "five failed to start: Its port is in use.")
     assert (await cluster.asked["a"].get(""))["can_start"] == ["five"]
@@ -262,7 +264,7 @@ async def test_one_that_another_node_has_made_is_no_longer_told_as_failed(cluste
     assert (await cluster.asked["a"].get(""))["not_started"] == []
 
 
-async def test_whom_a_node_could_not_start_is_told_with_the_node(cluster: Cluster) -> None:
+async def test_failed_controllers_are_reported_with_their_node(cluster: Cluster) -> None:
     cluster.nodes["b"].roster.note_mistake("table 2", "line 5: x.hwx is unknown.")
     told = (await cluster.asked["a"].get(""))["not_started"]
     assert told == ["b: line 5: x.hwx is unknown."]
@@ -302,7 +304,7 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     assert "This node runs in real time" in await a.refused(409, "advance", for_="1h")
 
 
-async def test_a_snapshot_is_not_told_to_be_removed_where_a_silent_node_has_a_part(
+async def test_snapshot_with_a_part_on_a_silent_node_is_not_reported_as_removed(
     cluster: Cluster,
 ) -> None:
     a = cluster.asked["a"]
@@ -314,7 +316,7 @@ async def test_a_snapshot_is_not_told_to_be_removed_where_a_silent_node_has_a_pa
     assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
 
 
-async def test_the_controllers_of_all_nodes_count_for_whoever_waits(cluster: Cluster) -> None:
+async def test_progress_counts_controllers_of_all_nodes(cluster: Cluster) -> None:
     a = cluster.asked["a"]
     under_way = RequestsUnderWay()
     for what, given in (("send", {"command": NAME}), ("snapshot", {"label": "x"})):
@@ -415,7 +417,7 @@ async def _answer_of_another_program(call: NodeCall) -> CallAnswer:
 
 
 @pytest.mark.thorough
-async def test_what_a_node_does_not_know_is_told_as_of_another_program(cluster: Cluster) -> None:
+async def test_unknown_call_is_reported_as_version_mismatch(cluster: Cluster) -> None:
     b = cluster.members["b"]
     packed = msgspec.msgpack.encode(ApiCall("/api/fleet/later", {}, b"", THE_OPERATOR, HOME))
     calls = [("later", b""), ("api", b"\x90"), ("api", packed)]
@@ -546,7 +548,7 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
 
 
 @pytest.mark.thorough
-async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
+async def test_commands_list_all_nodes_and_name_silent_ones(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for purpose in ("read", "change"):

@@ -76,7 +76,7 @@ async def asked(member: Member, target: str) -> Reply:
     return reply
 
 
-async def test_changes_are_507_switching_503_and_it_goes_on_without_a_restart(
+async def test_changes_are_507_and_switching_503_until_the_database_returns(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = away
@@ -140,7 +140,7 @@ async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
 
 
 @pytest.mark.thorough
-async def test_what_only_the_database_knows_is_told_as_not_to_be_read_now(
+async def test_data_only_in_the_database_is_reported_as_unreadable_now(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
     _, cluster = away
@@ -163,7 +163,7 @@ async def test_what_only_the_database_knows_is_told_as_not_to_be_read_now(
         )
 
 
-async def test_what_a_node_tells_of_controllers_that_it_may_not_have_is_marked_as_stale(
+async def test_answers_about_controllers_in_doubt_are_marked_stale(
     there: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = there
@@ -182,7 +182,7 @@ async def test_what_a_node_tells_of_controllers_that_it_may_not_have_is_marked_a
     assert await are_marked() == [False] * 3
 
 
-async def test_who_looks_at_a_controller_is_told_at_once_that_it_may_be_elsewhere(
+async def test_watcher_of_a_controller_is_notified_of_doubt_immediately(
     there: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = there

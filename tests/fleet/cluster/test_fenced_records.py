@@ -90,7 +90,7 @@ async def test_a_life_that_is_over_writes_no_records(lives: TwoLives) -> None:
         assert lives.rows() == before, name
 
 
-async def test_the_life_that_goes_on_writes_them(lives: TwoLives) -> None:
+async def test_present_life_writes_records(lives: TwoLives) -> None:
     lives.registry.renew(lives.begin_again())
     assert set(await lives.registry.take_live([ONE])) == {ONE}
     for name in ("snapshot", "forget a snapshot", "begin a job", "forget a job", "rename"):

@@ -79,7 +79,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
         assert await node.asked(NEW) == 200
 
 
-async def test_what_passwd_cannot_do_in_a_database_is_told(
+async def test_passwd_reports_what_it_cannot_do_in_a_database(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     database = postgres.new_fleet()

@@ -150,7 +150,7 @@ async def test_a_change_is_made_once_when_the_node_that_was_asked_is_killed(
     assert await killed_at(postgres, tmp_path, moment, is_last_done=is_last_done)
 
 
-async def test_a_roll_out_goes_on_stops_and_goes_back_when_its_nodes_are_killed(
+async def test_roll_out_survives_killed_nodes_while_running_stopping_and_undoing(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with three_nodes(postgres, tmp_path) as cluster:

@@ -50,7 +50,7 @@ async def test_controllers_are_shared_out_and_go_where_there_is_room(cluster: Cl
         await cluster.join("b")
 
 
-async def test_a_node_whose_database_stumbles_at_its_start_goes_on_when_it_answers(
+async def test_node_start_survives_a_short_database_outage(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")
@@ -140,7 +140,7 @@ async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
     assert cluster.members["b"]._claim.epoch > 1
 
 
-async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
+async def test_request_with_a_broken_connection_is_reported_as_unknown(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")
@@ -152,7 +152,7 @@ async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
         await cluster.members["a"].move(["one"], "a")
 
 
-async def test_a_wish_while_the_database_is_away_is_refused_without_telling_where_it_is(
+async def test_request_without_database_is_refused_without_its_address(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")
@@ -167,7 +167,7 @@ async def test_a_wish_while_the_database_is_away_is_refused_without_telling_wher
     monkeypatch.undo()
 
 
-async def test_a_wish_that_the_database_refuses_is_told_as_not_done(cluster: Cluster) -> None:
+async def test_request_that_the_database_refuses_is_reported_as_not_done(cluster: Cluster) -> None:
     await cluster.join("a")
     with connect(cluster.database) as connection:
         name = connection.info.dbname
@@ -235,7 +235,7 @@ async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
-async def test_what_does_not_start_is_told_once_and_tried_again(
+async def test_failed_start_is_logged_once_and_retried(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.join("a")

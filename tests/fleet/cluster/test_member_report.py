@@ -23,7 +23,7 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
         yield cluster
 
 
-async def test_a_node_tells_of_all_nodes_of_the_database_and_of_what_it_has_done(
+async def test_node_reports_all_nodes_the_database_and_its_own_counters(
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
@@ -73,7 +73,7 @@ def queried() -> Iterator[tuple[str, str | None, str]]:
                         yield from ((name, label, value) for value in values.split("|"))
 
 
-async def test_a_node_tells_all_that_the_dashboard_and_the_alarms_ask_for(cluster: Cluster) -> None:
+async def test_node_reports_every_metric_of_the_dashboard_and_alarms(cluster: Cluster) -> None:
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
     node = cluster.asked["a"]
@@ -96,7 +96,7 @@ async def test_a_node_tells_all_that_the_dashboard_and_the_alarms_ask_for(cluste
     assert missing == []
 
 
-async def test_a_database_that_hangs_is_told_as_one_that_is_away(
+async def test_hanging_database_is_reported_as_unreachable(
     cluster: Cluster, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(member_module, "LEASE_S", 0.2)

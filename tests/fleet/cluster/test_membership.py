@@ -98,7 +98,7 @@ def test_what_a_node_takes_in_the_moment_of_its_death_is_free_for_others(
     assert len(membership.claim_free(database, b, membership.read_nodes(database))) == 2
 
 
-def test_who_has_beaten_meanwhile_is_not_declared_dead(database: psycopg.Connection[Any]) -> None:
+def test_node_with_a_new_beat_is_not_declared_dead(database: psycopg.Connection[Any]) -> None:
     (a,) = live(database, "a")
     seen = membership.read_nodes(database)[0]
     assert membership.beat(database, a)
@@ -127,7 +127,7 @@ def test_a_released_controller_goes_where_it_is_wanted(database: psycopg.Connect
     assert membership.claim_free(database, b, nodes) == [moved.number]
 
 
-def test_who_resigns_leaves_everything_free_at_once(database: psycopg.Connection[Any]) -> None:
+def test_resigning_node_frees_everything_immediately(database: psycopg.Connection[Any]) -> None:
     (a,) = live(database, "a")
     add(database, 2)
     membership.claim_free(database, a, membership.read_nodes(database))
@@ -136,7 +136,7 @@ def test_who_resigns_leaves_everything_free_at_once(database: psycopg.Connection
     assert not membership.beat(database, a)
 
 
-def test_who_resigned_is_told_from_who_was_declared_dead(database: psycopg.Connection[Any]) -> None:
+def test_resigned_node_differs_from_one_declared_dead(database: psycopg.Connection[Any]) -> None:
     a, b, c = live(database, "a", "b", "c")
     for claim in (a, b, c):
         membership.beat(database, claim)
@@ -168,7 +168,7 @@ def test_who_dies_before_the_first_beat_is_dead_and_not_stopped(
     assert told_lives(database) == {"a": (False, True), "b": (False, False)}
 
 
-def test_who_asks_is_told_of_the_database_and_the_programs(
+def test_report_shows_the_database_and_the_versions(
     database: psycopg.Connection[Any],
 ) -> None:
     (claim,) = live(database, "a")

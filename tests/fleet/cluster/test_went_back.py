@@ -63,7 +63,7 @@ def epochs(cluster: Cluster) -> dict[str, int]:
         return {one.name: one.epoch for one in membership.read_nodes(connection)}
 
 
-async def test_a_backup_from_before_the_present_life_is_noticed_and_told(
+async def test_restored_backup_from_before_the_present_life_is_reported(
     cluster: Cluster, postgres: PostgresServer
 ) -> None:
     await cluster.join("a")
@@ -84,7 +84,7 @@ async def test_a_backup_from_before_the_present_life_is_noticed_and_told(
 
 
 @pytest.mark.thorough
-async def test_a_backup_of_an_earlier_life_is_noticed_and_told(
+async def test_restored_backup_of_an_earlier_life_is_reported(
     cluster: Cluster, postgres: PostgresServer
 ) -> None:
     await cluster.join("a")
@@ -105,7 +105,7 @@ async def beat(heart: Heartbeat, claim: membership.Claim, batch: int = 0) -> Bea
     return await heart.beat(claim, lambda: batch, 0.0)
 
 
-async def test_what_only_counts_up_tells_a_death_from_a_database_that_went_back(
+async def test_counters_distinguish_a_death_from_a_restored_database(
     postgres: PostgresServer,
 ) -> None:
     address = postgres.new_fleet()
@@ -137,7 +137,7 @@ async def test_what_only_counts_up_tells_a_death_from_a_database_that_went_back(
     heart.close()
 
 
-async def test_a_lane_tells_a_death_from_a_database_that_went_back(
+async def test_lane_distinguishes_a_death_from_a_restored_database(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address = postgres.new_fleet()
