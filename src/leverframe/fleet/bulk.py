@@ -122,23 +122,25 @@ async def send(
     *,
     dry_run: bool,
     all_or_none: bool,
-    by: Account = BY_FLEET,
+    requester: Account = BY_FLEET,
 ) -> BulkReport:
     """Carry out or try a command on every controller; `&` joins several commands."""
     (command,) = written_commands(text)
     if all_or_none and not dry_run:
-        return await _all_or_none(members, command, source, by)
+        return await _all_or_none(members, command, source, requester)
     if dry_run:
-        return await try_out(members, partial(_perform, command, by))
-    answers = [_ask(member, command, source, by) async for member in in_turns(members)]
+        return await try_out(members, partial(_perform, command, requester))
+    answers = [_ask(member, command, source, requester) async for member in in_turns(members)]
     return await _collect_results(members, answers)
 
 
-def _perform(command: WrittenCommand, by: Account, controller: Controller, stage: Stage) -> None:
+def _perform(
+    command: WrittenCommand, requester: Account, controller: Controller, stage: Stage
+) -> None:
     """Perform a command on a stage, with the permissions of an account."""
-    if by.role != ADMIN:
+    if requester.role != ADMIN:
         calls = [call for call, _ in calls_of(command, controller.profile)]
-        check_calls(by, calls, controller.pending)
+        check_calls(requester, calls, controller.pending)
     perform_one(command, stage)
 
 
@@ -154,7 +156,7 @@ async def try_out(
 
 
 async def _all_or_none(
-    members: Sequence[Member], command: WrittenCommand, source: str, by: Account
+    members: Sequence[Member], command: WrittenCommand, source: str, requester: Account
 ) -> BulkReport:
     """Carry out a command on all controllers within one round of the event loop, or on none.
 
@@ -167,7 +169,7 @@ async def _all_or_none(
     passwords = Passwords()
     while True:
         needed: set[str] = set()
-        tried = await _try_on_all(members, command, by, hashes, needed)
+        tried = await _try_on_all(members, command, requester, hashes, needed)
         if any(result.status != DONE for result in tried):
             return report_of(not_done(tried))
         if not needed:
@@ -176,24 +178,24 @@ async def _all_or_none(
             hashes[password] = await passwords.hash(password)
     if hashes:
         return await _collect_results(
-            members, [_submit(member, command, source, by, hashes) for member in members]
+            members, [_submit(member, command, source, requester, hashes) for member in members]
         )
     return await _collect_results(
-        members, [_ask(member, command, source, by) for member in members]
+        members, [_ask(member, command, source, requester) for member in members]
     )
 
 
 async def _try_on_all(
     members: Sequence[Member],
     command: WrittenCommand,
-    by: Account,
+    requester: Account,
     hashes: Mapping[str, str],
     needed: set[str],
 ) -> list[MemberResult]:
     """Try a command on all controllers; the results are valid in the round of the return."""
 
     def attempt(member: Member) -> MemberResult:
-        perform = partial(_perform, command, by, member.controller)
+        perform = partial(_perform, command, requester, member.controller)
         return _try_on(member, perform, hashes, needed)
 
     tried: dict[int, MemberResult] = {}
@@ -306,7 +308,7 @@ def not_done(tried: list[MemberResult]) -> list[MemberResult]:
 
 
 def _ask(
-    member: Member, command: WrittenCommand, source: str, by: Account
+    member: Member, command: WrittenCommand, source: str, requester: Account
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
     try:
         check_that_all_are_here([member])
@@ -315,7 +317,7 @@ def _ask(
         return reply_to_refusal(refusal)
     method = "POST" if command.body else "GET"
     request = Request(method, command.path, command.query, {}, command.body, source)
-    answer = within(member.entrance.logged, member.built.web.handle)(request, requester=by)
+    answer = within(member.entrance.logged, member.built.web.handle)(request, requester=requester)
     if isinstance(answer, AnyReply):
         return answer
     return finished_within(member.entrance.logged, answer)
@@ -325,14 +327,14 @@ async def submit_all(
     members: Sequence[Member],
     command: Callable[[Member], str],
     source: str,
-    by: Account,
+    requester: Account,
     hashes: Mapping[str, str],
 ) -> BulkReport:
     """Carry out a separate command on each controller; passwords are hashed already."""
     answers = []
     for member in members:
         (written,) = written_commands(command(member))
-        answers.append(_submit(member, written, source, by, hashes))
+        answers.append(_submit(member, written, source, requester, hashes))
     return await _collect_results(members, answers)
 
 
@@ -340,15 +342,15 @@ def _submit(
     member: Member,
     command: WrittenCommand,
     source: str,
-    by: Account,
+    requester: Account,
     hashes: Mapping[str, str],
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
     """Carry out a command whose passwords are hashed already."""
     controller = member.controller
-    cause = Cause("command", f"{by.name} {source}", by.name, source)
+    cause = Cause("command", f"{requester.name} {source}", requester.name, source)
     try:
         calls = list(calls_of(command, controller.profile))
-        outstanding = controller.submit(calls, cause, hashes, account=by)
+        outstanding = controller.submit(calls, cause, hashes, account=requester)
     except Refusal as refusal:
         return reply_to_refusal(refusal)
     return _NOTHING if outstanding is None else reply_when_done(outstanding, lambda: _NOTHING)

@@ -42,16 +42,16 @@ _DOING = {
 JsonObject = dict[str, Any]
 
 
-def list_controllers(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
+def list_controllers(client: CommandLineClient, as_json: bool, options: JsonObject) -> None:
     """Print the chosen controllers as a table, or one JSON object a line."""
-    found = client.get("list", given)
+    found = client.get("list", options)
     about = client.get("", {})
     if as_json:
         print_json(found)
     else:
         _print_table(found, zone_of(about))
     # A list by name needs no warning about other controllers.
-    if not given["name"]:
+    if not options["name"]:
         _print_not_started(about)
 
 
@@ -94,10 +94,13 @@ def _print_not_started(about: JsonObject) -> None:
         print("`leverframe fleet start` retries them.", file=sys.stderr)
 
 
-def _places(one: JsonObject) -> str:
+def _places(controller: JsonObject) -> str:
     """Return the addresses of a controller: its name, and any address or port of its own."""
-    own = [one["address"] or "", "" if one["port"] is None else f"port {one['port']}"]
-    return ", ".join([one["url"], *filter(None, own)])
+    own = [
+        controller["address"] or "",
+        "" if controller["port"] is None else f"port {controller['port']}",
+    ]
+    return ", ".join([controller["url"], *filter(None, own)])
 
 
 def show_controller(client: CommandLineClient, as_json: bool, name: str) -> None:
@@ -126,11 +129,11 @@ def add_controllers(
     address: str | None,
     port: int | None,
     dry_run: bool,
-    given: JsonObject,
+    options: JsonObject,
 ) -> None:
     """Create controllers in batches; all are checked before the first is created."""
     body = None if template is None else _template(template)
-    whole = {**given, "count": count, "first": first, "address": address, "port": port}
+    whole = {**options, "count": count, "first": first, "address": address, "port": port}
     answer = client.post("add", {**whole, "dry_run": True}, body)
     if dry_run:
         _print_made([answer], as_json)
@@ -145,7 +148,7 @@ def add_controllers(
                     places["address"] = _later(address, begin)
                 if port is not None:
                     places["port"] = port + begin
-                made.append(client.post("add", {**given, **places}, body))
+                made.append(client.post("add", {**options, **places}, body))
                 advance(part)
     finally:
         # Also if the next batch is refused: no one else knows their password.
@@ -211,9 +214,11 @@ def start_controllers_again(client: CommandLineClient, as_json: bool, names: lis
     return NO if answer["refused"] else DONE
 
 
-def send_command(client: CommandLineClient, as_json: bool, command: str, given: JsonObject) -> int:
+def send_command(
+    client: CommandLineClient, as_json: bool, command: str, options: JsonObject
+) -> int:
     target, _, body = command.strip().partition(" ")
-    asked = {**given, "command": target}
+    asked = {**options, "command": target}
     return _do_for_chosen("send", client, as_json, asked, body.encode() or None)
 
 
@@ -223,23 +228,23 @@ def advance_time(
     duration: str | None,
     rate: float | None,
     freeze: bool,
-    given: JsonObject,
+    options: JsonObject,
 ) -> None:
     """Move the time of controllers together; in steps if progress is shown."""
     if freeze or rate is not None:
-        answer = client.post("advance", {**given, "rate": 0 if freeze else rate})
+        answer = client.post("advance", {**options, "rate": 0 if freeze else rate})
     elif duration is None:
-        answer = client.post("advance", given)
+        answer = client.post("advance", options)
     else:
         seconds = seconds_from_text(duration)
         steps = STEPS if is_watched() else 1
-        answer = client.post("advance", {**given, "for": "0s"})
+        answer = client.post("advance", {**options, "for": "0s"})
         with progress_bar("advancing", steps) as advance:
             for _ in range(steps):
-                answer = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
+                answer = client.post("advance", {**options, "for": f"{seconds / steps:.9f}"})
                 advance(1)
-    if given["tag"] and answer.get("earliest") is None:
-        _check_chosen((), given)
+    if options["tag"] and answer.get("earliest") is None:
+        _check_chosen((), options)
     if as_json:
         print_json([answer])
     else:
@@ -268,13 +273,13 @@ def _time_of_moved(answer: JsonObject) -> str:
     return with_zone(earliest if earliest == latest else f"{earliest} to {latest}", zone)
 
 
-def fork_controller(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
-    answer = client.post("fork", given)
+def fork_controller(client: CommandLineClient, as_json: bool, options: JsonObject) -> None:
+    answer = client.post("fork", options)
     _print_made([answer], as_json)
 
 
 def export_controllers(
-    client: CommandLineClient, as_json: bool, folder: Path, given: JsonObject
+    client: CommandLineClient, as_json: bool, folder: Path, options: JsonObject
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
     # Imported here, as below: loading a whole controller would double the time of most commands.
@@ -282,8 +287,8 @@ def export_controllers(
     from leverframe.fleet.operations.reports import ExportedController
 
     with _show_progress(client, "collecting"):
-        answer = client.get("export", given)
-    _check_chosen(answer, given)
+        answer = client.get("export", options)
+    _check_chosen(answer, options)
     found = msgspec.convert(answer, list[ExportedController])
     with progress_bar("writing", len(found)) as wrote:
         files = write_export(folder, found, wrote)
@@ -305,17 +310,17 @@ def _template(file: Path) -> bytes:
 # --- printing -------------------------------------------------------------------------------------
 
 
-def do_for_chosen(what: str, client: CommandLineClient, as_json: bool, given: JsonObject) -> int:
+def do_for_chosen(what: str, client: CommandLineClient, as_json: bool, options: JsonObject) -> int:
     """Send an operation to the chosen controllers, and print the refusals."""
-    return _do_for_chosen(what, client, as_json, given, None)
+    return _do_for_chosen(what, client, as_json, options, None)
 
 
 def _do_for_chosen(
-    what: str, client: CommandLineClient, as_json: bool, given: JsonObject, body: bytes | None
+    what: str, client: CommandLineClient, as_json: bool, options: JsonObject, body: bytes | None
 ) -> int:
     with _show_progress(client, _DOING[what]):
-        answer = client.post(what, given, body)
-    _check_chosen(answer["results"], given)
+        answer = client.post(what, options, body)
+    _check_chosen(answer["results"], options)
     if as_json:
         print_json(answer["results"])
     else:
@@ -328,11 +333,11 @@ tag_controllers = partial(do_for_chosen, "tag")
 set_faults = partial(do_for_chosen, "fault")
 
 
-def _check_chosen(found: Sized, given: JsonObject) -> None:
+def _check_chosen(found: Sized, options: JsonObject) -> None:
     """Fail if no controller was chosen: nothing has happened."""
     if found:
         return
-    is_chosen = given.get("name") or given["tag"]
+    is_chosen = options.get("name") or options["tag"]
     whom = "matches these names and tags" if is_chosen else "exists"
     raise NodeRefused(f"No controller {whom}.")
 

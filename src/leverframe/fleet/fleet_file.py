@@ -187,18 +187,18 @@ def _tenants(sources: Sources) -> tuple[str, ...]:
         raise BadConfiguration(f"{where}: {refusal.at_its_place}") from None
 
 
-def _cluster(sources: Sources, given: Mapping[str, Any]) -> ClusterTable | None:
+def _cluster(sources: Sources, flags: Mapping[str, Any]) -> ClusterTable | None:
     written = sources.values.pop(CLUSTER, {})
     if not isinstance(written, dict):
         raise BadConfiguration(
             f"{sources.line((CLUSTER,))}: write {CLUSTER} as a [{CLUSTER}] table."
         )
-    table = {**written, **given}
+    table = {**written, **flags}
     if not table:
         return None
     for mistake in misshapen_table(table, ClusterTable, (CLUSTER,)):
         key = mistake.place[-1]
-        where = f"--{key}" if key in given else sources.line(mistake.place)
+        where = f"--{key}" if key in flags else sources.line(mistake.place)
         raise BadConfiguration(f"{where}: {mistake.sentence}")
     return msgspec.convert(table, ClusterTable)
 

@@ -83,18 +83,18 @@ class Stamps:
         self._proof = proof
         self._has_direction = has_direction
 
-    def of_verdict(self, said: bytes) -> bytes:
-        return self._stamp(b"verdict", b"", said)
+    def of_verdict(self, message: bytes) -> bytes:
+        return self._stamp(b"verdict", b"", message)
 
-    def of_question(self, said: bytes) -> bytes:
-        return self._stamp(b"question", b"call", said)
+    def of_question(self, message: bytes) -> bytes:
+        return self._stamp(b"question", b"call", message)
 
-    def of_answer(self, said: bytes) -> bytes:
-        return self._stamp(b"answer", b"call", said)
+    def of_answer(self, message: bytes) -> bytes:
+        return self._stamp(b"answer", b"call", message)
 
-    def _stamp(self, direction: bytes, without: bytes, said: bytes) -> bytes:
+    def _stamp(self, direction: bytes, without: bytes, message: bytes) -> bytes:
         mark = direction if self._has_direction else without
-        return hmac.digest(self._key, self._proof + mark + said, "sha256")
+        return hmac.digest(self._key, self._proof + mark + message, "sha256")
 
 
 class Hello(Struct, frozen=True):
@@ -143,15 +143,15 @@ class Handshake:
         said = bytes((verdict,))
         return said + hello.stamps.of_verdict(said)
 
-    def read_verdict(self, said: bytes, header: bytes) -> tuple[Verdict, Stamps]:
+    def read_verdict(self, answer: bytes, header: bytes) -> tuple[Verdict, Stamps]:
         """Read the answer to a header, and derive the proofs of all that follows.
 
         Raise `HandshakeFailed` if the answer is not from this fleet.
         """
         for has_direction in (True, False):
             stamps = self._stamps(header, has_direction)
-            if hmac.compare_digest(said[1:], stamps.of_verdict(said[:1])):
-                return Verdict(said[0]), stamps
+            if hmac.compare_digest(answer[1:], stamps.of_verdict(answer[:1])):
+                return Verdict(answer[0]), stamps
         raise HandshakeFailed("it does not know the key of this fleet")
 
     def _stamps(self, header: bytes, has_direction: bool) -> Stamps:

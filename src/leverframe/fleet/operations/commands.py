@@ -122,7 +122,7 @@ async def send_command(context: FleetContext) -> BulkReport:
             source,
             dry_run=dry_run,
             all_or_none=all_or_none,
-            by=context.at_controllers,
+            requester=context.at_controllers,
         )
     written_commands(command)
     work = JobWork((command,))
