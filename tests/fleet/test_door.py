@@ -78,7 +78,7 @@ async def test_unknown_name_gets_404_and_reaches_no_controller() -> None:
             for host in ("gh-9.localhost", "gh-1.evil.example", "evil.example"):
                 answer = await ask_once(address, port, "/outs.cgi?out0=1", host)
                 assert answer.status == 404
-                assert "No controller has this name here" in answer.body
+                assert "No controller has this name." in answer.body
                 assert "gh-1" not in answer.body
         assert node.member("gh-1").controller.engine.values["OUT0"] == 0
 

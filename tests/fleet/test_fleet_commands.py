@@ -116,7 +116,7 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert 'outputs.0.name = "Pump"' in shown
     assert "time = 2026-01-05 00:00:00 UTC" in shown
     assert fleet.json("show", "gh-3")[0]["settings"] == {"outputs.0.name": "Pump"}
-    assert "cellar now, at http://cellar.localhost" in fleet("rename", "gh-1", "cellar")
+    assert "to cellar, at http://cellar.localhost" in fleet("rename", "gh-1", "cellar")
     assert fleet.json("rename", "cellar", "attic")[0]["name"] == "attic"
     assert "done: 1" in fleet("tag", "attic", "--add", "south", "--remove", "north")
     assert [one["name"] for one in fleet.json("list", "--tag", "south")] == ["attic"]
@@ -156,7 +156,7 @@ def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Ter
     assert second.endswith(f"/, 127.0.1.10, port {port + 1}")
     # Where one is refused its place, that ends it.
     told = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
-    assert "gh-3 answers at " in told
+    assert "gh-3 is available at " in told
     assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in told
     taken_away = fleet.json("place", "gh-1", "gh-3", "--address", "none", "--port", "0")
     assert [(one["address"], one["port"]) for one in taken_away] == [(None, None)] * 2
@@ -179,7 +179,7 @@ def test_list_ends_with_the_failed_controllers(
     carry_out(["fleet", "list", "--json", "--node", f"127.0.0.1:{fleet.node.door.port}"])
     told = capsys.readouterr()
     assert [msgspec.json.decode(line)["name"] for line in told.out.splitlines()] == ["gh-1"]
-    assert "2 controllers did not start" in told.err
+    assert "2 controllers failed to start" in told.err
 
 
 def test_a_port_in_use_refuses_all_that_are_to_be_added(
@@ -280,7 +280,7 @@ def test_step_reports_whether_something_was_due(fleet: Terminal) -> None:
     assert fleet("advance", "0s") == now
     fleet("send", "outs.cgi?ortime=0600&out0=1", "gh-1")
     told = fleet("advance", "--step")
-    assert told.startswith("What was due after 10m is done, for 1 of 2 controllers. It is ")
+    assert told.startswith("1 of 2 controllers had tasks due within 10m. It is ")
     fleet("send", "outs.cgi?ortime=0060&out0=1")
     assert fleet.json("advance", "--step")[0]["due"] == 2
     assert fleet.json("advance", "0s")[0]["due"] is None

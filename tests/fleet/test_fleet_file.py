@@ -107,7 +107,7 @@ async def test_renamed_controller_of_the_file_is_created_again_with_a_warning(
         (
             'name = "b"\nhw = "3.0"\nsw = "1.18"\nsettings = "new.toml"',
             8,
-            "b: The template sets ui.user_read_only, which HW 3.0 SW 1.18 does not support. ",
+            "b: The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold. ",
         ),
     ],
 )

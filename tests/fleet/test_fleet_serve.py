@@ -44,7 +44,7 @@ async def answering(port: int) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ("discovery = false\n", "A node with 1 controller is available at http://localhost:"),
+        ("discovery = false\n", "A node with 1 controller answers at http://localhost:"),
         ("json = true\nvirtual_time = true\n", '"event":"ready"'),
         ("tls = true\nhosts = ['fleet.example']\n", "answers at https://fleet.example:"),
     ],

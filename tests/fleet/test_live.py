@@ -122,9 +122,9 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
         ({"for_": "soon"}, "soon"),
         ({"to": "2020-01-01T00:00"}, "This moment has passed"),
         ({"to": "noon"}, "is not a moment"),
-        ({"rate": "-1"}, "is no rate"),
-        ({}, "It is not clear how time is to move"),
-        ({"for_": "1h", "step": "1"}, "It is not clear how time is to move"),
+        ({"rate": "-1"}, "is not a valid rate"),
+        ({}, "Exactly one way to move time must be set"),
+        ({"for_": "1h", "step": "1"}, "Exactly one way to move time must be set"),
     ],
 )
 async def test_invalid_move_of_time_is_refused(given: dict[str, str], told: str) -> None:

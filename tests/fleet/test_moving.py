@@ -140,7 +140,7 @@ async def test_failed_move_is_reported_and_changes_nothing(tmp_path: Path) -> No
     await adopt_folder(data, own, "a", [])
     with pytest.raises(CannotMove, match="There is a controller a already. Choose another"):
         await adopt_folder(data, own, "a", [])
-    with pytest.raises(CannotMove, match="is in the node already, as a"):
+    with pytest.raises(CannotMove, match="is already in the node, as a"):
         await adopt_folder(data, own, "b", [])
     with FleetFolder(data), pytest.raises(FolderInUse):
         await adopt_folder(data, own, "b", [])

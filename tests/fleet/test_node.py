@@ -113,7 +113,7 @@ async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
         ({"name": "{n}", "count": 2, "port": 65535}, "65536 is not a valid port"),
         ({"name": "{n}", "count": 0}, "Field count"),
         ({"name": "a", "hw": "4.0"}, "Choose one of 3.0"),
-        ({"name": "a", "colour": "red"}, "There is no such parameter"),
+        ({"name": "a", "colour": "red"}, "Unknown parameter"),
         ({}, "name is missing"),
     ],
 )
@@ -129,7 +129,7 @@ async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
     page = BackupFile("3.9", "1.75", {"ui.user_read_only": True})
     async with loop_node() as node:
         told = await node.refused(409, "add", template(page), name="a", hw="3.0", sw="1.18")
-        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 does not support." in told
+        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in told
         assert "not a backup" in await node.refused(400, "add", b"{", name="a")
         unknown = template(BackupFile("9.9", "1.0", {}))
         assert "version" in await node.refused(400, "add", unknown, name="a", hw="3.9")
@@ -172,7 +172,7 @@ async def test_a_controller_gets_another_name_and_other_tags() -> None:
         await node.post("tag", name="cellar,gh-3", add="south", remove="north")
         assert await names(node, tag="south") == ["cellar", "gh-3"]
         assert await names(node, tag="north") == ["gh-1"]
-        assert "No tag is named" in await node.refused(400, "tag", name="gh-1")
+        assert "No tag is set" in await node.refused(400, "tag", name="gh-1")
 
 
 async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> None:

@@ -123,7 +123,11 @@ async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None
         for sentence, part in zip(
             told,
             (
-                *("No place is named", "There is no controller 'gh-9'", "is no address for a"),
+                *(
+                    "No address or port is set",
+                    "There is no controller 'gh-9'",
+                    "is no address for a",
+                ),
                 *("the node itself answers", "would not reach this controller by", "gh-2 has it"),
                 f"port {taken} of {HOME} cannot be used",
             ),
@@ -171,7 +175,7 @@ async def test_of_controllers_in_the_fleet_file_the_file_decides(
         await listening(node)
         await start_controllers(node.web, fleet.controllers, as_json=False)
         told = await node.refused(409, "place", name="cellar", address=FIRST)
-        assert "cellar The fleet file sets the place" in told
+        assert "The fleet file sets the place of cellar" in told
         assert "write address or port there" in told
         # By another name it is a controller of the node alone.
         await node.post("rename", name="cellar", to="attic")

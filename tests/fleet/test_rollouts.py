@@ -239,7 +239,7 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
         async def refused(status: int, **given: object) -> str:
             return await node.refused(status, "rollout/plan", **given)
 
-        assert "It is not said what to do" in await refused(400)
+        assert "There is neither a command nor a body" in await refused(400)
         assert "is no command" in await refused(404, command="nothing")
         assert "is not a group size" in await refused(400, command=NAME, groups="few")
         assert "is not a number of errors" in await refused(400, command=NAME, errors="few")

@@ -249,7 +249,7 @@ async def test_a_job_under_way_ends_with_its_tenant() -> None:
         ("account/add?name=eve&tenant=gone", 404, "There is no tenant 'gone'"),
         ("account/add?name=acme-chief", 409, "There is an account acme-chief already"),
         ("account/add?name=admin", 409, "There is an account admin already"),
-        ("account/add?name=eve&role=king", 400, "'king' will not do"),
+        ("account/add?name=eve&role=king", 400, "'king' is not allowed"),
         ("account/remove?name=eve", 404, "There is no account 'eve'"),
         ("account/password?name=eve", 404, "There is no account 'eve'"),
         ("add?name=x&tenant=gone", 404, "There is no tenant 'gone'"),

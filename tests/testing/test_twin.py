@@ -368,7 +368,7 @@ def test_a_port_can_be_chosen_and_a_taken_one_is_refused() -> None:
             Twin(port=port).start()
         twin.close()
         assert twin.start().url == f"http://127.0.0.1:{port}"
-    with pytest.raises(CannotListen, match="There is not a valid port 70000"):
+    with pytest.raises(CannotListen, match="There is no port 70000"):
         Twin(port=70_000)
 
 

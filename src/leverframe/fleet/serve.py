@@ -324,6 +324,6 @@ def _print_address(node: FleetNode, config: NodeConfig, failed: int) -> None:
         return
     some = "1 controller" if count == 1 else f"{count} controllers"
     print(
-        f"A node with {some} is available at {own}, each controller at {url} - stop with Ctrl+C",
+        f"A node with {some} answers at {own}, each controller at {url} - stop with Ctrl+C",
         flush=True,
     )

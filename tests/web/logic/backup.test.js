@@ -23,7 +23,7 @@ test("a file without secrets names those that were left out", async () => {
 });
 
 test("what is no backup says nothing", async () => {
-  assert.equal(await secretsIn(new Blob(["not a backup"])), null);
+  assert.equal(await secretsIn(new Blob(["no backup"])), null);
   assert.equal(await secretsIn(new Blob([HEAD, "{"])), null);
   assert.equal(await secretsIn(new Blob([HEAD, "null"])), null);
   assert.equal(await secretsIn(new Blob([HEAD, " ".repeat(5 << 20)])), null);
