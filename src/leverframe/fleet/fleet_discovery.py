@@ -56,19 +56,19 @@ class FleetDiscovery:
             return
         asyncio.get_running_loop().add_reader(self._port, self._port.read)
 
-    def _take(self, data: bytes, asked: Asked) -> None:
+    def _take(self, data: bytes, query: Asked) -> None:
         if data.strip() != QUESTION:
             return
-        if not asked.by_broadcast:
+        if not query.by_broadcast:
             self._answer(
-                (one for one in self._members() if one.record.address == asked.address), asked
+                (one for one in self._members() if one.record.address == query.address), query
             )
             return
         if self._now() >= self._next_round:
             self._next_round = self._now() + PAUSE_S
-            self._answer((one for one in self._members() if one.record.address), asked)
+            self._answer((one for one in self._members() if one.record.address), query)
 
-    def _answer(self, members: Iterable[Member], asked: Asked) -> None:
+    def _answer(self, members: Iterable[Member], query: Asked) -> None:
         for member in members:
             controller, address = member.controller, member.record.address
             if not controller.has_power:
@@ -77,7 +77,7 @@ class FleetDiscovery:
                 lines = discovery_answer(
                     controller, member.built.name, member.built.mac, self._http_port
                 )
-                self._port.answer(lines, replace(asked, address=address))
+                self._port.answer(lines, replace(query, address=address))
 
     async def close(self) -> None:
         if self._port is not None:

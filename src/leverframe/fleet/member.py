@@ -147,7 +147,7 @@ class Member:
         asyncio.get_running_loop().call_later(LAST_ANSWER_S, parts.built.take_apart)
 
 
-def why_not_started(name: str, error: BaseException, said: NewController | None) -> str:
+def why_not_started(name: str, error: BaseException, planned: NewController | None) -> str:
     """Return why a controller fails to start, with its line in the fleet file if it has one."""
     detail = getattr(error, "detail", None)
     if isinstance(error, asyncio.CancelledError):
@@ -157,7 +157,7 @@ def why_not_started(name: str, error: BaseException, said: NewController | None)
     why = detail or str(error) or type(error).__name__
     sentence = f"{name} failed to start: {why.removeprefix(f'{name}: ')}"
     key = error.field if isinstance(error, Refusal) else None
-    return sentence if said is None else said.at_its_line(sentence, key or "name")
+    return sentence if planned is None else planned.at_its_line(sentence, key or "name")
 
 
 def check_that_all_are_here(members: Iterable[Member]) -> None:

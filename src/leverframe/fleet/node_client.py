@@ -89,23 +89,28 @@ class NodeAsking(ABC):
         """Send a request; raise NodeRefused without an answer."""
 
     def carry_out(
-        self, operation: "Operation[Reply]", given: Mapping[str, Any], body: bytes | None = None
+        self,
+        operation: "Operation[Reply]",
+        parameters: Mapping[str, Any],
+        body: bytes | None = None,
     ) -> Reply:
         """Have the node carry out an operation; return its report, typed as it is declared."""
-        answer = self._ask(operation.methods[0], operation.path, given, body)
+        answer = self._ask(operation.methods[0], operation.path, parameters, body)
         report: Reply = msgspec.convert(answer, operation.reply)
         return report
 
-    def get(self, what: str, given: Mapping[str, Any]) -> Any:
-        return self._ask("GET", what, given, None)
+    def get(self, what: str, parameters: Mapping[str, Any]) -> Any:
+        return self._ask("GET", what, parameters, None)
 
-    def post(self, what: str, given: Mapping[str, Any], body: bytes | None = None) -> Any:
-        return self._ask("POST", what, given, body)
+    def post(self, what: str, parameters: Mapping[str, Any], body: bytes | None = None) -> Any:
+        return self._ask("POST", what, parameters, body)
 
-    def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
+    def _ask(
+        self, method: str, what: str, parameters: Mapping[str, Any], body: bytes | None
+    ) -> Any:
         query = "&".join(
             f"{name}={quote(_text(value), safe='')}"
-            for name, value in given.items()
+            for name, value in parameters.items()
             # A 0 must be sent explicitly.
             if value is not False and value not in (None, [], "")
         )
@@ -251,10 +256,12 @@ class CommandLineClient(NodeClient):
         with super().follow_progress(on_progress):
             yield
 
-    def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
+    def _ask(
+        self, method: str, what: str, parameters: Mapping[str, Any], body: bytes | None
+    ) -> Any:
         self._sign_in_once()
         try:
-            return super()._ask(method, what, given, body)
+            return super()._ask(method, what, parameters, body)
         except NodeRefused as refused:
             if refused.status != HTTPStatus.UNAUTHORIZED or self._account is not None:
                 raise

@@ -175,11 +175,13 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         if not endpoint.while_starting or (is_to_join and endpoint.scope is not None):
             self.node.roster.check_started(asking.tenant)
 
-    def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:
+    def _context(
+        self, request: Request, asking: Asking, parameters: dict[str, Any]
+    ) -> FleetContext:
         return FleetContext(
             request,
             asking,
-            given,
+            parameters,
             self.node,
             self.time,
             self.snapshots,

@@ -28,7 +28,7 @@ def is_open(member: Member) -> bool:
 
 
 async def close_open(
-    members: Sequence[Member], passwords: Passwords, source: str, by: Account
+    members: Sequence[Member], passwords: Passwords, source: str, requester: Account
 ) -> BulkReport:
     """Make open controllers require sign-in; return the results of all."""
     results = {member.name: MemberResult(member.name, DONE) for member in members}
@@ -37,13 +37,13 @@ async def close_open(
         if is_open(member):
             by_tenant.setdefault(member.record.tenant, []).append(member)
     for some in by_tenant.values():
-        for one in await _close_some(some, passwords, source, by):
+        for one in await _close_some(some, passwords, source, requester):
             results[one.name] = one
     return report_of(list(results.values()))
 
 
 async def _close_some(
-    members: Sequence[Member], passwords: Passwords, source: str, by: Account
+    members: Sequence[Member], passwords: Passwords, source: str, requester: Account
 ) -> list[MemberResult]:
     """Close controllers of one tenant; those without a password get the same one."""
     new = {member.name for member in members if not _access(member).admin.password}
@@ -53,7 +53,7 @@ async def _close_some(
     def command(member: Member) -> str:
         return _command_to_require_sign_in(member, password if member.name in new else "")
 
-    report = await submit_all(members, command, source, by, hashes)
+    report = await submit_all(members, command, source, requester, hashes)
     return [
         one
         if one.status != DONE

@@ -34,7 +34,7 @@ def roll_out(
     id: str | None,
     command: list[str],
     template: Path | None,
-    given: Told,
+    options: Told,
 ) -> int:
     """Plan, list, show or operate roll-outs."""
     if id is None and what not in ("plan", "list"):
@@ -53,7 +53,7 @@ def roll_out(
             body, kind = _text_of(template), "template"
         else:
             body, kind = "\n".join(command), None
-        answer = client.post("rollout/plan", {**given, "id": id, "what": kind}, body.encode())
+        answer = client.post("rollout/plan", {**options, "id": id, "what": kind}, body.encode())
         return _print_plan(answer, as_json)
     answer = client.get("rollout", {"id": id})
     if what != "show":
@@ -114,10 +114,10 @@ def _show(answer: Told) -> int:
     return NO if answer["failed"] or answer["status"] == "stopped" else DONE
 
 
-def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: Told) -> int:
+def show_drift(client: CommandLineClient, as_json: bool, template: Path, options: Told) -> int:
     """Print how controllers differ from a template; return 1 if any does."""
     body = _text_of(template).encode()
-    found = client.post("drift", given, body)
+    found = client.post("drift", options, body)
     differing = [one for one in found if one.get("differs") or one["status"] != 200]
     if as_json:
         print_json(found)
@@ -135,9 +135,9 @@ def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: 
     return NO if differing else DONE
 
 
-def show_changes(client: CommandLineClient, as_json: bool, given: Told) -> None:
+def show_changes(client: CommandLineClient, as_json: bool, options: Told) -> None:
     """Print the changes of controllers with their authors, newest first."""
-    found = client.get("changes", given)
+    found = client.get("changes", options)
     if as_json:
         print_json(found)
         return

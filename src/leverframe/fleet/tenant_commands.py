@@ -58,9 +58,9 @@ def tenants(
     return DONE
 
 
-def protect(client: CommandLineClient, as_json: bool, given: Told) -> int:
+def protect(client: CommandLineClient, as_json: bool, options: Told) -> int:
     """Make open controllers require sign-in, and print the passwords of their administrators."""
-    answer = client.post("protect", given)
+    answer = client.post("protect", options)
     if as_json:
         print_json(answer["results"])
     else:
@@ -108,17 +108,17 @@ def accounts(
     as_json: bool,
     what: str,
     name: str | None,
-    given: Told,
+    options: Told,
 ) -> None:
     """Create, list and remove accounts of a node, and generate passwords for them."""
     if name is None and what in ("add", "remove"):
         raise TenantMisspelt(f"fleet account {what} needs the NAME of an account.")
     if what != "add":
-        given = {name: value for name, value in given.items() if name != "open"}
+        options = {name: value for name, value in options.items() if name != "open"}
     if what == "list":
         found = client.get("accounts", {})
     else:
-        found = [client.post(f"account/{what}", {**given, "name": name})]
+        found = [client.post(f"account/{what}", {**options, "name": name})]
     if as_json:
         print_json(found)
     elif what == "list":

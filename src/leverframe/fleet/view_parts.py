@@ -129,8 +129,8 @@ async def _locate(others: OtherNodes, numbers: Collection[int]) -> list[LocatedC
         return [one for one in others.last_known() if one.number in numbers]
 
 
-def _is_wanted(one: LocatedController, wanted: Wanted) -> bool:
-    record = one.record
+def _is_wanted(controller: LocatedController, wanted: Wanted) -> bool:
+    record = controller.record
     known = "\n".join((record.name, record.address or "", *record.tags, record.tenant)).lower()
     return (
         wanted.health in (None, "unknown")
@@ -139,14 +139,14 @@ def _is_wanted(one: LocatedController, wanted: Wanted) -> bool:
     )
 
 
-def _key(one: LocatedController, wanted: Wanted) -> Key:
+def _key(controller: LocatedController, wanted: Wanted) -> Key:
     if wanted.order == "name":
-        return 0, natural(one.name), one.number
-    return UNKNOWN, "", one.number
+        return 0, natural(controller.name), controller.number
+    return UNKNOWN, "", controller.number
 
 
-def _unknown_row(node: FleetNode, one: LocatedController) -> FleetRow:
-    record = one.record
+def _unknown_row(node: FleetNode, controller: LocatedController) -> FleetRow:
+    record = controller.record
     return FleetRow(
         *(record.name, node.door.url_of(record.name), record.address, record.port),
         *(record.hw or "", record.sw or "", record.tags, record.tenant),
@@ -156,7 +156,7 @@ def _unknown_row(node: FleetNode, one: LocatedController) -> FleetRow:
         about=None,
         levers=[],
         happened=[],
-        node=one.node or NOBODY,
+        node=controller.node or NOBODY,
     )
 
 

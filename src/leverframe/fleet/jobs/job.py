@@ -160,25 +160,25 @@ class FleetJob:
     def _is_behind(self) -> bool:
         return self.state.group >= len(self.plan.groups)
 
-    async def operate(self, what: JobAction, by: str) -> None:
+    async def operate(self, what: JobAction, requester: str) -> None:
         """Start, stop, resume, retry or undo; refuse what the present state does not allow."""
         before = replace(self.state)
         try:
-            await self._operate(what, by)
+            await self._operate(what, requester)
         except StoreUnavailable:
             # Nothing was changed: the work under way resumes.
             self.state = before
             self.resume_work()
             raise
 
-    async def _operate(self, what: JobAction, by: str) -> None:
+    async def _operate(self, what: JobAction, requester: str) -> None:
         if what not in self.can():
             allowed = ", ".join(self.can()) or "nothing"
             raise Conflict(
                 f"This job is {self.state.status}, so {what} is not possible.", allowed=allowed
             )
         if what == "stop":
-            await self.stop(f"Stopped by {by}." if by else "Stopped by hand.")
+            await self.stop(f"Stopped by {requester}." if requester else "Stopped by hand.")
             return
         # A pause is cut short, or nothing is under way.
         await self.stop("")

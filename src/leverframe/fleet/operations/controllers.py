@@ -225,11 +225,11 @@ async def place_controller(context: FleetContext) -> MemberReport:
     return report_of_member(node, member)
 
 
-def _new_place(given: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
+def _new_place(parameters: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
     """Return the requested address and port; the one that is not set stays."""
-    address, port = given.get("address", before.address), before.port
-    if "port" in given:
-        port = given["port"] or None
+    address, port = parameters.get("address", before.address), before.port
+    if "port" in parameters:
+        port = parameters["port"] or None
     return None if address == NONE else check_address(address), port
 
 
