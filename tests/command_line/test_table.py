@@ -70,11 +70,11 @@ def test_the_parameters_of_a_function_are_the_arguments_of_its_task(task: Task) 
     if "client" in taken:
         assert given >= OF_CLIENT
         given = (given - OF_CLIENT) | {"client"}
-    if "given" in taken:
+    if "options" in taken:
         # What a node is told under the same names.
         told = given - taken
         assert told <= KNOWN_TO_NODES
-        taken = (taken - {"given"}) | told
+        taken = (taken - {"options"}) | told
     assert taken <= given
     # The options of `run` are keys of the configuration, also where they have another name.
     assert given - taken - set(MADE) <= {"log_level"}

@@ -122,7 +122,7 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
         assert stored.role == "user"
         assert await Passwords().right(stored.password, made)
     await passwd(data, of="cellar")
-    assert capsys.readouterr().out == "The password of admin of cellar is changed.\n"
+    assert capsys.readouterr().out == "Changed the password of admin of cellar.\n"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as started:
         assert await started.asked(NEW, "cellar") == 200
         assert await started.asked(NEW) == 401
@@ -145,7 +145,7 @@ async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
 @pytest.mark.parametrize(
     ("account", "of", "sentence"),
     [
-        ("bob", None, "The node has no account 'bob'; it has admin. Those of a controller"),
+        ("bob", None, "The node has no account 'bob'; it has admin. For accounts of a controller"),
         ("bob", "cellar", "There is no account 'bob'; there are admin, user"),
         (None, "attic", "There is no controller attic in "),
     ],

@@ -126,7 +126,7 @@ async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None
                 *(
                     "No address or port is set",
                     "There is no controller 'gh-9'",
-                    "is no address for a",
+                    "is not a valid address for a",
                 ),
                 *("the node itself answers", "would not reach this controller by", "gh-2 has it"),
                 f"port {taken} of {HOME} cannot be used",
@@ -176,7 +176,7 @@ async def test_of_controllers_in_the_fleet_file_the_file_decides(
         await start_controllers(node.web, fleet.controllers, as_json=False)
         told = await node.refused(409, "place", name="cellar", address=FIRST)
         assert "The fleet file sets the place of cellar" in told
-        assert "write address or port there" in told
+        assert "Change address or port there" in told
         # By another name it is a controller of the node alone.
         await node.post("rename", name="cellar", to="attic")
         await node.post("place", name="attic", address=FIRST)

@@ -245,7 +245,7 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
         assert "is not a number of errors" in await refused(400, command=NAME, errors="few")
         assert "pause" in await refused(400, command=NAME, pause="long")
         both = await node.refused(400, "rollout/plan", b"x", command=NAME)
-        assert "There is a command and a body" in both
+        assert "There are both a command and a body" in both
         bad = b'{"hw": "9.9", "sw": "1", "settings": {}}'
         assert "unknown version" in await node.refused(400, "rollout/plan", bad, what="template")
         assert "There is no job 'x'" in await node.refused(404, "rollout/start", id="x")

@@ -91,7 +91,7 @@ def _run(task: Task, options: Namespace) -> int:
     values = {
         **vars(options),
         **{name: make(options) for name, make in MADE.items() if name in parameters},
-        "given": {
+        "options": {
             name: value
             for name, value in vars(options).items()
             if name not in parameters and name not in _NOT_GIVEN
