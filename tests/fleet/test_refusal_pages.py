@@ -68,7 +68,7 @@ async def test_missing_or_moved_controller_gets_a_page() -> None:
         nodes.owners["gh-1"] = None
         nodes.tell()
         answer = await ask_once(HOME, nodes["a"].port, "/", "gh-1.localhost", **PAGE)
-        assert (answer.status, heading(answer)) == (503, refusal_pages.NOBODY["fr"].title)
+        assert (answer.status, heading(answer)) == (503, refusal_pages.NO_NODE["fr"].title)
         # It looks again by itself.
         assert "Refresh: 5" in answer.head
         # On a connection that was led on, a third node's controller is not reached.

@@ -24,7 +24,7 @@ MOVED = (
 )
 CROWDED = "Too many connections are open to this controller. Close some, or try again later."
 NOT_YET = "The node is starting its controllers. Nothing was done; try again in a few seconds."
-NOBODY_HAS_IT = (
+NO_NODE_HAS_IT = (
     "No node has this controller at present: it is being moved, or its node has failed. Nothing"
     " was done; try again in a few seconds."
 )
@@ -108,4 +108,4 @@ not_yet = _refusal(503, NOT_YET, refusal_pages.NOT_YET, RETRY)
 MISDIRECTED = _refusing(421, MOVED, refusal_pages.MOVED)
 CROWDED_OUT = _refusing(503, CROWDED, refusal_pages.CROWDED, RETRY)
 #: The entrance for controllers that none of several nodes has at present.
-HELD_BY_NOBODY = _refusing(503, NOBODY_HAS_IT, refusal_pages.NOBODY, RETRY)
+HELD_BY_NO_NODE = _refusing(503, NO_NODE_HAS_IT, refusal_pages.NO_NODE, RETRY)

@@ -13,7 +13,7 @@ NO_NAME = SENTENCES["no_name"]
 #: The controller was on its way to another node.
 MOVED = SENTENCES["moved"]
 #: No node has the controller at present.
-NOBODY = SENTENCES["nobody"]
+NO_NODE = SENTENCES["no_node"]
 #: The controller has not been started yet, if it exists.
 NOT_YET = SENTENCES["not_yet"]
 #: The controller failed to start, and nothing retries it while the node runs.

@@ -21,7 +21,7 @@ from leverframe.fleet.cluster.handshake import (
 )
 from leverframe.fleet.cluster.tunnel import OwnerCall, Tunnel
 from leverframe.fleet.door import Door, DoorConnection
-from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NOBODY, MISDIRECTED, Entrance
+from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NO_NODE, MISDIRECTED, Entrance
 from leverframe.fleet.owners import DEADLINES, LOOK_AGAIN_S, Located, OwnerPart, ask_owners
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
@@ -102,7 +102,7 @@ class Forwarding:
             found: OwnerCall | Entrance | None = part.value
             return found
         self.directory.figures.unavailable += 1
-        return HELD_BY_NOBODY
+        return HELD_BY_NO_NODE
 
     def _other_place(self, name: str) -> Place | None:
         place = self.directory.place_of(name)
