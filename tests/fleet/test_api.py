@@ -84,7 +84,7 @@ def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes()
 
 
 @for_each(
-    ("target", "method", "status", "told"),
+    ("target", "method", "status", "message"),
     [
         ("/nothing", "GET", 404, "This is a node with many controllers"),
         ("/outs.cgi?out0=1", "GET", 404, "This is a node with many controllers"),
@@ -99,12 +99,12 @@ def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes()
     ],
 )
 async def test_invalid_api_requests_are_refused_with_the_reason(
-    target: str, method: str, status: int, told: str
+    target: str, method: str, status: int, message: str
 ) -> None:
     async with loop_node() as node:
         reply = await node.ask(target, b"", method)
         assert reply.status == status
-        assert told in msgspec.json.decode(reply.body)["detail"]
+        assert message in msgspec.json.decode(reply.body)["detail"]
 
 
 async def test_a_page_of_another_site_is_refused() -> None:
@@ -161,7 +161,7 @@ async def test_health_reports_the_node_and_counts_controllers_with_problems() ->
 async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "node", ())
 
-    async def told(node: LoopNode, days_left: float) -> tuple[list[str], Any, dict[str, float]]:
+    async def message(node: LoopNode, days_left: float) -> tuple[list[str], Any, dict[str, float]]:
         certificate.ends = node.node.clock.wall() + days_left * 86_400
         health = msgspec.json.decode((await node.ask("/health", b"", "GET")).body)
         figures = (await node.ask("/metrics", b"", "GET")).body.decode().splitlines()
@@ -178,13 +178,13 @@ async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Pat
 
     days = "leverframe_node_certificate_days"
     async with loop_node() as node:
-        assert await told(node, 5) == ([], None, counted(0, 0))
+        assert await message(node, 5) == ([], None, counted(0, 0))
         node.node.certificate = certificate
-        assert await told(node, 30.5) == ([], None, counted(0, 0) | {days: 30})
+        assert await message(node, 30.5) == ([], None, counted(0, 0) | {days: 30})
         soon = "The certificate of this node expires soon. Days left: 5."
-        assert await told(node, 5.5) == ([soon], 1, counted(0, 1) | {days: 5})
+        assert await message(node, 5.5) == ([soon], 1, counted(0, 1) | {days: 5})
         ended = "The certificate of this node has expired: browsers reject it."
-        assert await told(node, -0.5) == ([ended], 1, counted(1, 0) | {days: -1})
+        assert await message(node, -0.5) == ([ended], 1, counted(1, 0) | {days: -1})
 
 
 async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> None:

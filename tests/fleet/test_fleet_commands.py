@@ -52,9 +52,9 @@ class Terminal:
 
     def __call__(self, *words: str, ends_with: int = 0) -> str:
         code = carry_out(["fleet", *words, "--node", f"127.0.0.1:{self.node.door.port}"])
-        told = self._capsys.readouterr()
-        assert code == ends_with, told
-        return told.out + told.err
+        message = self._capsys.readouterr()
+        assert code == ends_with, message
+        return message.out + message.err
 
     def json(self, *words: str) -> list[dict[str, object]]:
         return [msgspec.json.decode(line) for line in self(*words, "--json").splitlines()]
@@ -139,9 +139,9 @@ def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) 
 def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-1")
     port = str(free_port())
-    told = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
-    assert told.startswith("gh-1 is available at http://gh-1.localhost:")
-    assert told.endswith(f"/, 127.0.1.1, port {port}\n")
+    message = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
+    assert message.startswith("gh-1 is available at http://gh-1.localhost:")
+    assert message.endswith(f"/, 127.0.1.1, port {port}\n")
     assert fleet("place", "gh-1", "--port", "0").endswith("/, 127.0.1.1\n")
     assert fleet.json("place", "gh-1", "--address", "none")[0]["address"] is None
 
@@ -149,15 +149,15 @@ def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Termin
 def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3")
     port = free_ports(2)[0]
-    told = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
-    first, second = told.splitlines()
+    message = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
+    first, second = message.splitlines()
     assert first.startswith("gh-1 is available at ")
     assert first.endswith(f"/, 127.0.1.9, port {port}")
     assert second.endswith(f"/, 127.0.1.10, port {port + 1}")
     # Where one is refused its place, that ends it.
-    told = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
-    assert "gh-3 is available at " in told
-    assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in told
+    message = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
+    assert "gh-3 is available at " in message
+    assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in message
     taken_away = fleet.json("place", "gh-1", "gh-3", "--address", "none", "--port", "0")
     assert [(one["address"], one["port"]) for one in taken_away] == [(None, None)] * 2
     assert "'no' is no address" in fleet("place", "gh-1", "gh-2", "--address", "no", ends_with=2)
@@ -177,9 +177,9 @@ def test_list_ends_with_the_failed_controllers(
     assert "did not start" not in fleet("list", "gh-1")
     # A script reads objects from the output; this is beside it.
     carry_out(["fleet", "list", "--json", "--node", f"127.0.0.1:{fleet.node.door.port}"])
-    told = capsys.readouterr()
-    assert [msgspec.json.decode(line)["name"] for line in told.out.splitlines()] == ["gh-1"]
-    assert "2 controllers failed to start" in told.err
+    message = capsys.readouterr()
+    assert [msgspec.json.decode(line)["name"] for line in message.out.splitlines()] == ["gh-1"]
+    assert "2 controllers failed to start" in message.err
 
 
 def test_a_port_in_use_refuses_all_that_are_to_be_added(
@@ -189,8 +189,8 @@ def test_a_port_in_use_refuses_all_that_are_to_be_added(
     asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
     taken = free_ports(3)[2]
     with socket.create_server(("127.0.0.1", taken)):
-        told = fleet(*asked, str(taken - 2), ends_with=2)
-        assert f"gh-3: port {taken} of 127.0.0.1 cannot be used: " in told
+        message = fleet(*asked, str(taken - 2), ends_with=2)
+        assert f"gh-3: port {taken} of 127.0.0.1 cannot be used: " in message
         assert fleet.json("list") == []
 
 
@@ -205,9 +205,9 @@ def test_added_controllers_are_printed_although_the_rest_is_refused(
     asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
     taken = free_ports(3)[2]
     with socket.create_server(("127.0.0.1", taken)):
-        told = fleet(*asked, str(taken - 2), ends_with=2)
-    assert "created: 2 (gh-1 to gh-2)" in told
-    assert "gh-3: port " in told
+        message = fleet(*asked, str(taken - 2), ends_with=2)
+    assert "created: 2 (gh-1 to gh-2)" in message
+    assert "gh-3: port " in message
 
 
 def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
@@ -218,8 +218,8 @@ def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
 
     fleet("add", "--name", "gh-{n}", "--count", "2")
     monkeypatch.setattr(FleetExecutor, "send", fail)
-    told = fleet("send", "outs.cgi?out0=1", ends_with=2)
-    assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in told
+    message = fleet("send", "outs.cgi?out0=1", ends_with=2)
+    assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in message
 
 
 def test_refused_command_is_reported_by_name_and_exit_status(fleet: Terminal) -> None:
@@ -234,11 +234,11 @@ def test_refused_command_is_reported_by_name_and_exit_status(fleet: Terminal) ->
     assert f"done: 0, refused: 3, held back: {many}" in none
     assert "old-3" in none
     assert "gh-1" not in none
-    told = fleet(*command, ends_with=1)
-    assert f"done: {many}, refused: 3" in told
-    assert all(f"old-{number}" in told for number in (1, 2, 3))
-    assert "HW 3.0 SW 1.18" in told
-    assert "gh-1" not in told
+    message = fleet(*command, ends_with=1)
+    assert f"done: {many}, refused: 3" in message
+    assert all(f"old-{number}" in message for number in (1, 2, 3))
+    assert "HW 3.0 SW 1.18" in message
+    assert "gh-1" not in message
     assert f"done: {many + 3}, refused: 0" in fleet("send", "outs.cgi?out0=1")
     assert "done: 1" in fleet("send", "post.cgi?sched_save &s0=lamp*0*1*9*0*127*1&&", "gh-1")
     assert [one["status"] for one in fleet.json("send", "outs.cgi?out1=1")] == [200] * (many + 3)
@@ -250,8 +250,8 @@ def test_times_are_printed_and_read_in_the_zone_of_the_node(
 ) -> None:
     fleet = in_warsaw
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    told = fleet("advance", "--to", "2026-01-05T06:00")
-    assert told == "It is 2026-01-05 06:00:00 CET (Europe/Warsaw)\n"
+    message = fleet("advance", "--to", "2026-01-05T06:00")
+    assert message == "It is 2026-01-05 06:00:00 CET (Europe/Warsaw)\n"
     fleet("snapshot", "noon")
     fleet("send", "outs.cgi?out0=1")
     fleet("rollout", "plan", "r", "--command", "outs.cgi?out0=1")
@@ -266,8 +266,8 @@ def test_times_are_printed_and_read_in_the_zone_of_the_node(
     assert fleet.json("list", "gh-1")[0]["time"] == datetime(2026, 1, 5, 5, tzinfo=UTC).timestamp()
     fleet("tag", "gh-2", "--add", "late")
     fleet("advance", "1h", "--tag", "late")
-    told = fleet("advance", "0s")
-    assert told == "It is 2026-01-05 06:00:00 CET to 2026-01-05 07:00:00 CET (Europe/Warsaw)\n"
+    message = fleet("advance", "0s")
+    assert message == "It is 2026-01-05 06:00:00 CET to 2026-01-05 07:00:00 CET (Europe/Warsaw)\n"
     # An hour that comes twice.
     assert "02:30:00 CEST (Europe/Warsaw)" in fleet("advance", "--to", "2026-10-25T02:30")
     assert "02:30:00 CET (Europe/Warsaw)" in fleet("advance", "1h")
@@ -279,8 +279,8 @@ def test_step_reports_whether_something_was_due(fleet: Terminal) -> None:
     assert fleet("advance", "--step") == f"Nothing was due. {now}"
     assert fleet("advance", "0s") == now
     fleet("send", "outs.cgi?ortime=0600&out0=1", "gh-1")
-    told = fleet("advance", "--step")
-    assert told.startswith("1 of 2 controllers had tasks due within 10m. It is ")
+    message = fleet("advance", "--step")
+    assert message.startswith("1 of 2 controllers had tasks due within 10m. It is ")
     fleet("send", "outs.cgi?ortime=0060&out0=1")
     assert fleet.json("advance", "--step")[0]["due"] == 2
     assert fleet.json("advance", "0s")[0]["due"] is None
@@ -308,8 +308,8 @@ def test_snapshots_are_listed_and_removed(fleet: Terminal, monkeypatch: pytest.M
     assert fleet("remove-snapshot", "before") == "removed: before\n"
     assert "done: 2" in fleet("snapshot", "third")
     assert fleet.json("remove-snapshot", "third")[0]["controllers"] == 2
-    told = fleet("remove-snapshot", "third", ends_with=2)
-    assert "There is no snapshot 'third'. Allowed: at noon." in told
+    message = fleet("remove-snapshot", "third", ends_with=2)
+    assert "There is no snapshot 'third'. Allowed: at noon." in message
 
 
 def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,10 +336,10 @@ def test_advance_until_prints_the_time_of_the_moved_controllers(
     fleet("add", "--name", "pump")
     assert "It is 2026-01-05 02:00:00 UTC" in fleet("advance", "2h", "--tag", "north")
     assert [one["time"] for one in fleet.json("list")] == [1767578400.0] * 2 + [1767571200.0]
-    told = fleet("advance", "10s")
-    assert "It is 2026-01-05 00:00:10 UTC to 2026-01-05 02:00:10 UTC" in told
-    told = fleet("advance", "--to", "2026-01-05T01:00", ends_with=2)
-    assert "This moment has passed for gh-1 and 1 more" in told
+    message = fleet("advance", "10s")
+    assert "It is 2026-01-05 00:00:10 UTC to 2026-01-05 02:00:10 UTC" in message
+    message = fleet("advance", "--to", "2026-01-05T01:00", ends_with=2)
+    assert "This moment has passed for gh-1 and 1 more" in message
     assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
     assert {one["time"] for one in fleet.json("list")} == {1767657600.0}
     assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
@@ -364,10 +364,10 @@ def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: P
         shown = str(fleet.json("rollout", "show", "r")[0]["status"])
         if shown == "finished":
             break
-    told = fleet("rollout", "show", "r", ends_with=1)
-    assert "finished, 3 done, 1 failed" in told
-    assert "group 2: 2 of 3, 1 failed" in told
-    assert "HW 3.0 SW 1.18" in told
+    message = fleet("rollout", "show", "r", ends_with=1)
+    assert "finished, 3 done, 1 failed" in message
+    assert "group 2: 2 of 3, 1 failed" in message
+    assert "HW 3.0 SW 1.18" in message
     assert [one["id"] for one in fleet.json("rollout", "list")] == ["r"]
     fleet("rollout", "remove", "r", ends_with=1)
     assert "There is no job 'r'" in fleet("rollout", "show", "r", ends_with=2)
@@ -390,11 +390,11 @@ def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: P
     compare = ("drift", "--template", str(template))
     fleet("send", "stm.cgi?oname=0Pump", "gh-1", "gh-2")
     fleet("send", "stm.cgi?oname=1Fan", "gh-2")
-    told = fleet(*compare, ends_with=1)
-    assert "gh-1: differs in 1 setting\n" in told
-    assert 'gh-2: differs in 2 settings\n  outputs.1.name = "Fan", not ""' in told
-    assert "old: cannot be compared: The template sets outputs.2.remember" in told
-    assert "same: 0, different: 4" in told
+    message = fleet(*compare, ends_with=1)
+    assert "gh-1: differs in 1 setting\n" in message
+    assert 'gh-2: differs in 2 settings\n  outputs.1.name = "Fan", not ""' in message
+    assert "old: cannot be compared: The template sets outputs.2.remember" in message
+    assert "same: 0, different: 4" in message
     assert fleet("rollout", "plan", "r", "--template", str(template), "--tag", "all")
     fleet("rollout", "start", "r")
     for _ in range(1000):
@@ -540,8 +540,8 @@ def north_and_south(fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_command_that_matches_no_controller_fails(
     north_and_south: Terminal, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    told = north_and_south(*words, "--tag", "south", ends_with=2)
-    assert told == ("leverframe: No controller matches these names and tags.\n")
+    message = north_and_south(*words, "--tag", "south", ends_with=2)
+    assert message == ("leverframe: No controller matches these names and tags.\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -585,13 +585,13 @@ def test_node_of_a_file_runs_as_a_process_until_stopped(fleet: Terminal, tmp_pat
 def test_unreachable_node_is_reported(
     fleet: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for node, told in (
+    for node, message in (
         (f"127.0.0.1:{free_port()}", "does not answer: Connection refused"),
         ("ftp://x", "is not the address of a node"),
         ("http://x:y", "is not the address of a node"),
     ):
         assert carry_out(["fleet", "list", "--node", node]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", StringIO("secret\n"))
     assert fleet("list", "--user", "admin")
 
@@ -607,8 +607,8 @@ def test_failed_controllers_are_retried(fleet: Terminal) -> None:
         LOOP_THREAD.run(node.start_stored())
         assert f"gh-1 failed to start: port {port} of" in fleet("start", "gh-1", ends_with=1)
         assert fleet("list").endswith("\n`leverframe fleet start` retries them.\n")
-        told = "This controller failed to start. gh-1 failed to start: "
-        assert told in fleet("show", "gh-1", ends_with=2)
+        message = "This controller failed to start. gh-1 failed to start: "
+        assert message in fleet("show", "gh-1", ends_with=2)
     assert fleet("start", "gh-2", "gh-1") == "gh-2 is already running.\ngh-1 is running now.\n"
     assert fleet.json("start", "gh-1")[0]["status"] == 200
     assert "There is no controller 'gh-9'" in fleet("start", "gh-9", ends_with=2)
@@ -632,8 +632,8 @@ def test_rename_of_a_controller_in_the_file_warns_of_the_next_start(fleet: Termi
     fleet("add", "--name", "cellar")
     profile = fleet.node.members["cellar"].controller.profile
     fleet.node.in_file = {"cellar": NewController(MemberRecord("cellar"), profile)}
-    told = "Remove cellar from the file of the node, or the next start creates an empty"
-    assert told in fleet("rename", "cellar", "depot")
+    message = "Remove cellar from the file of the node, or the next start creates an empty"
+    assert message in fleet("rename", "cellar", "depot")
     assert "Remove" not in fleet("rename", "depot", "store")
 
 
@@ -644,8 +644,8 @@ def test_a_password_is_typed_or_read_from_standard_input(
     password = str(made["password"])
     monkeypatch.setattr("sys.stdin", StringIO(f"{password}\n"))
     assert fleet.json("list", "--user", "anna") == []
-    told = fleet("list", "--user", "anna", ends_with=2)
-    assert "Password of anna: it is missing; type it at a terminal, or write it to stan" in told
+    message = fleet("list", "--user", "anna", ends_with=2)
+    assert "Password of anna: it is missing; type it at a terminal, or write it to stan" in message
     monkeypatch.setattr("sys.stdin", None)
     assert "Password of anna: it is missing" in fleet("list", "--user", "anna", ends_with=2)
     terminal = StringIO()
@@ -665,8 +665,8 @@ def test_address_that_is_not_a_node_is_reported(capsys: pytest.CaptureFixture[st
 def test_password_of_new_administrators_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     made = {"names": ["gh-1", "gh-2"], "dry_run": False, "password": "abc-def"}
     _print_made([made], as_json=False)
-    told = capsys.readouterr().out
-    assert "The administrators of gh-1 to gh-2 have the password abc-def" in told
+    message = capsys.readouterr().out
+    assert "The administrators of gh-1 to gh-2 have the password abc-def" in message
 
 
 def test_tenants_and_accounts_are_made_used_and_removed(
@@ -685,10 +685,10 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     exported = read_fleet(Sources(tmp_path / "all" / "fleet.toml", {}, {}))
     assert (exported.mistakes, exported.tenants) == ([], ("acme",))
     assert [one.record.tenant for one in exported.controllers] == ["acme", ""]
-    told = fleet("account", "add", "anna", "--tenant", "acme")
-    assert "anna, user of acme, has the password" in told
-    anna = told.split()[7]
-    admin = told.split("as admin with the password ")[1].split()[0]
+    message = fleet("account", "add", "anna", "--tenant", "acme")
+    assert "anna, user of acme, has the password" in message
+    anna = message.split()[7]
+    admin = message.split("as admin with the password ")[1].split()[0]
 
     def types(password: str) -> None:
         monkeypatch.setattr("leverframe.fleet.node_client.asked_secret", lambda _: password)
@@ -721,11 +721,13 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
     fleet: Terminal,
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    told = fleet("tenant", "add", "acme", "--open")
-    assert "created: acme\n2 controllers are open to every user of the machine of the node." in told
-    told = fleet("protect", "gh-1")
-    assert "The administrator of gh-1 has the password " in told
-    assert "shown only this once" in told
+    message = fleet("tenant", "add", "acme", "--open")
+    assert (
+        "created: acme\n2 controllers are open to every user of the machine of the node." in message
+    )
+    message = fleet("protect", "gh-1")
+    assert "The administrator of gh-1 has the password " in message
+    assert "shown only this once" in message
     assert fleet("tenant", "add", "acme").count("1 controller is open to every user") == 1
     (result,) = fleet.json("protect", "gh-2")
     assert result["password"]
@@ -736,8 +738,8 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
 
 def test_first_account_prints_the_passwords_of_administrators(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    told = fleet("account", "add", "anna")
-    assert "The administrators of gh-1, gh-2 have the password " in told
+    message = fleet("account", "add", "anna")
+    assert "The administrators of gh-1, gh-2 have the password " in message
 
 
 def test_nothing_is_cut_in_a_table_on_a_narrow_terminal() -> None:

@@ -90,7 +90,7 @@ async def test_renamed_controller_of_the_file_is_created_again_with_a_warning(
 
 
 @pytest.mark.parametrize(
-    ("table", "line", "told"),
+    ("table", "line", "message"),
     [
         ('name = "cellar"', 5, "cellar: There is a controller cellar already."),
         ('name = "b"\ntags = "north"', 6, "b.tags must be a list of texts, not 'north'."),
@@ -112,7 +112,7 @@ async def test_renamed_controller_of_the_file_is_created_again_with_a_warning(
     ],
 )
 async def test_mistake_in_a_controller_is_reported_and_the_others_start(
-    table: str, line: int, told: str, tmp_path: Path
+    table: str, line: int, message: str, tmp_path: Path
 ) -> None:
     text = (
         'virtual_time = true\n[[controllers]]\nname = "cellar"\n[[controllers]]\n'
@@ -123,7 +123,7 @@ async def test_mistake_in_a_controller_is_reported_and_the_others_start(
     fleet = read(tmp_path, text, new=new)
     (mistake,) = (one.sentence for one in fleet.mistakes)
     assert f"fleet.toml, line {line}: " in mistake
-    assert told in mistake
+    assert message in mistake
     assert [one.record.name for one in fleet.controllers] == ["cellar", "last"]
 
 
@@ -164,11 +164,11 @@ async def test_port_in_use_is_reported_and_the_others_start(tmp_path: Path) -> N
         taken = node.node.door.port
         text = f'[[controllers]]\nname = "a"\nport = {taken}\n[[controllers]]\nname = "b"\n'
         fleet = read(tmp_path, text)
-        (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 3: " in told
-        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in told
+        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 3: " in message
+        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in message
         assert [one["name"] for one in await node.get("list")] == ["b"]
-        assert (await node.get(""))["not_started"] == [told]
+        assert (await node.get(""))["not_started"] == [message]
 
 
 async def test_those_beside_one_that_cannot_be_are_made_together(
@@ -186,8 +186,8 @@ async def test_those_beside_one_that_cannot_be_are_made_together(
             return await add(new)
 
         monkeypatch.setattr(node.node, "add", counted)
-        (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 6: a failed to start: port " in told
+        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 6: a failed to start: port " in message
         assert batches == [20]
 
 
@@ -201,12 +201,12 @@ async def test_port_taken_since_then_is_reported_at_the_next_start(tmp_path: Pat
     with socket.create_server(("127.0.0.1", port)):
         async with loop_node(lane) as again:
             await again.node.door.listen("127.0.0.1", 0)
-            (told,) = await start_controllers(again.web, fleet.controllers, as_json=False)
-            assert "fleet.toml, line 3: " in told
-            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in told
+            (message,) = await start_controllers(again.web, fleet.controllers, as_json=False)
+            assert "fleet.toml, line 3: " in message
+            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in message
             assert [one["name"] for one in await again.get("list")] == ["b"]
             overview = await again.get("")
-            assert overview["not_started"] == overview["troubles"] == [told]
+            assert overview["not_started"] == overview["troubles"] == [message]
 
 
 async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_path: Path) -> None:
@@ -217,17 +217,17 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
         await node.post("add", name="added", address="127.0.0.3")
     async with loop_node(lane) as again:
         after = read(tmp_path, text.format(3)).controllers
-        (told,) = await start_controllers(again.web, after, as_json=False)
+        (message,) = await start_controllers(again.web, after, as_json=False)
         sentence = "a runs without its own address and port: a cannot have 127.0.0.3: added has it."
-        assert told.endswith(f"fleet.toml, line 3: {sentence}")
+        assert message.endswith(f"fleet.toml, line 3: {sentence}")
         assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
         overview = await again.get("")
-        assert (overview["not_started"], overview["troubles"]) == ([], [told])
+        assert (overview["not_started"], overview["troubles"]) == ([], [message])
         await again.post("add", name="third")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('name = "x"\n', "fleet.toml, line 1: unknown key name for a node. Known keys: host, port"),
         ("controllers = 3\n", "fleet.toml, line 1: write controllers as [[controllers]]"),
@@ -236,11 +236,11 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
     ],
 )
 def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
-    text: str, told: str, tmp_path: Path
+    text: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadConfiguration, match=".") as refused:
         read(tmp_path, text)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -260,11 +260,11 @@ async def test_the_first_password_of_a_files_controllers_is_shown_once(
     as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
-    for told in (True, False):
+    for message in (True, False):
         async with loop_node(lane, host="0.0.0.0") as node:
             await start_controllers(node.web, fleet.controllers, as_json=as_json)
             assert node.member("attic").controller.engine.settings.access.required
-        assert ("password" in capsys.readouterr().out) is told
+        assert ("password" in capsys.readouterr().out) is message
 
 
 def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:

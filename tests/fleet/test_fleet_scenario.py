@@ -69,7 +69,7 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told"),
+    ("old", "new", "line", "message"),
     [
         ('time = "06:00"', 'time = "dawn"', 15, "this is not a time of the run"),
         ('time = "+10s"', 'time = "2020-01-01T00:00"', 19, "this is not a time of the run"),
@@ -87,13 +87,13 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
     ],
 )
 def test_scenario_mistake_is_reported_with_its_line_and_nothing_runs(
-    old: str, new: str, line: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: str, new: str, line: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, SCENARIO.replace(old, new, 1)) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert f"line {line}: " in said.err
-    assert told in said.err
+    assert message in said.err
 
 
 TWO_WRONG_CONTROLLERS_AND_MOMENTS = """\

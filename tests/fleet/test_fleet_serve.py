@@ -63,11 +63,11 @@ async def test_node_prints_its_address_and_stops_on_a_signal(
         await asyncio.sleep(0)
     else:
         await answering(port)
-    told = ""
+    message = ""
     async with asyncio.timeout(PATIENCE_S):
-        while said not in told:
+        while said not in message:
             await asyncio.sleep(0.01)
-            told += capsys.readouterr().out
+            message += capsys.readouterr().out
     if "tls" not in keys:
         # Whoever looks at the page sees which of them did not start, too.
         assert "WRONG" in (await ask_once(HOME, port, "/api/fleet", HOME)).body

@@ -49,8 +49,8 @@ async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_pa
         assert node.member("gh-1").controller.engine.values["OUT0"] == 0
         new = await node.post("add", name="late")
         assert new["names"] == ["late"]
-        told = await node.post("restore", label="noon")
-        assert [one["status"] for one in told["results"]] == [200, 200, 409]
+        message = await node.post("restore", label="noon")
+        assert [one["status"] for one in message["results"]] == [200, 200, 409]
         for name in ("gh-1", "gh-2"):
             engine = node.member(name).controller.engine
             assert engine.settings.outputs[0].name == "Pump"
@@ -86,8 +86,8 @@ async def test_another_version_does_not_take_a_stored_snapshot(tmp_path: Path) -
         await node.node.take_over([type(record)("a", hw="3.5", sw="1.57")])
     async with loop_node(lane(tmp_path)) as node:
         assert await node.node.start_stored() == {}
-        told = await node.post("restore", label="noon")
-        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in told["results"][0]["detail"]
+        message = await node.post("restore", label="noon")
+        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in message["results"][0]["detail"]
 
 
 async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +103,9 @@ async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.Mon
     async with loop_node(full) as node:
         await node.post("add", name="a")
         monkeypatch.setattr(FullLane, "is_full", True)
-        told = await node.post("snapshot", label="noon")
+        message = await node.post("snapshot", label="noon")
         monkeypatch.setattr(FullLane, "is_full", False)
-        assert (told["done"], told["results"][0]["status"]) == (0, 507)
+        assert (message["done"], message["results"][0]["status"]) == (0, 507)
         assert (await node.get(""))["snapshots"] == []
 
 
@@ -155,8 +155,8 @@ async def test_controllers_removed_during_a_restore_are_reported() -> None:
     async with loop_node(real_time=True) as node:
         await begin(node)
         await node.node.lane.forget(parts(node.node))
-        told = await node.post("restore", label="noon")
-        details = [one["detail"] for one in told["results"]]
+        message = await node.post("restore", label="noon")
+        details = [one["detail"] for one in message["results"]]
         assert details == [
             f"There is no snapshot of gh-{number} from before the change." for number in (1, 2)
         ]

@@ -304,8 +304,8 @@ class LifeOfControllers(RuleBasedStateMachine):
             return
         if not stored:
             return
-        told = self.do(self.node.post("start", name=",".join(stored)))
-        for one in told["results"]:
+        message = self.do(self.node.post("start", name=",".join(stored)))
+        for one in message["results"]:
             self.note_outcome(one["name"])
             assert (one["status"] == 200) == self.expected[one["name"]].is_running
 

@@ -45,9 +45,9 @@ async def lived_in(path: Path, *commands: str) -> dict[str, Any]:
         for command in ("outs.cgi?out0=1", *commands):
             await twin.ok(f"/{command}")
         built.controller.writer.commit(Changes(blobs={"site": b"s"}, messages={7: {"a": 1}}))
-        told = await told_by(twin)
+        message = await told_by(twin)
         await built.stop()
-    return told
+    return message
 
 
 async def told_by(twin: LoopTwin) -> dict[str, Any]:
@@ -67,10 +67,10 @@ async def run_there(path: Path) -> tuple[dict[str, Any], list[str]]:
         history = ThreadHistoryWorker(folder.history_path, Bounds())
         labels = await history.ask(Compactor.labels)
         built = await build(PROFILE, store, VirtualClock(), UTC, history=history)
-        told = await told_by(LoopTwin(built.controller, built.web))
+        message = await told_by(LoopTwin(built.controller, built.web))
         await built.stop()
     assert site == b"s"
-    return told, labels
+    return message, labels
 
 
 async def test_controller_is_the_same_in_a_node_and_on_its_own(
@@ -103,8 +103,8 @@ async def test_controller_is_the_same_in_a_node_and_on_its_own(
         await history.close()
 
     await release_controller(data, "cellar", out)
-    told, labels = await run_there(out)
-    assert told == {**before, "name": "Pump", "called": "cellar"}
+    message, labels = await run_there(out)
+    assert message == {**before, "name": "Pump", "called": "cellar"}
     assert "OUT0" in labels
     with FleetFolder(data) as folder:
         lane = open_lane(folder).lane
@@ -198,7 +198,7 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
 
 
 @pytest.mark.parametrize(
-    ("controllers", "told"),
+    ("controllers", "message"),
     [
         ('[[controllers]]\nname = "cellar"\n', "fleet.toml, or"),
         ('[[controllers]]\nname = "attic"\n', None),
@@ -206,7 +206,7 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
     ],
 )
 def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], controllers: str | None, told: str | None
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], controllers: str | None, message: str | None
 ) -> None:
     own, data, file = tmp_path / "own", tmp_path / "node", tmp_path / "fleet.toml"
     asyncio.run(lived_in(own))
@@ -218,8 +218,8 @@ def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", *where]) == 0
     assert carry_out(["fleet", "release", "cellar", "--to", str(tmp_path / "out"), *where]) == 0
     said = capsys.readouterr().out
-    assert ("Remove cellar from " in said) is (told is not None)
-    assert told is None or told in said
+    assert ("Remove cellar from " in said) is (message is not None)
+    assert message is None or message in said
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave files of root behind")

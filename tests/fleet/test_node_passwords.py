@@ -201,10 +201,12 @@ async def test_the_folder_of_a_single_controller_is_no_folder_of_a_node(tmp_path
     await lived_in(data)
     before = files_in(data)
     sources = fleet_file(tmp_path, free_port(), CELLAR)
-    told = f"`leverframe run --data {data}` runs it.* `leverframe fleet adopt {data} --data FOLDER`"
-    with pytest.raises(FolderOfController, match=told):
+    message = (
+        f"`leverframe run --data {data}` runs it.* `leverframe fleet adopt {data} --data FOLDER`"
+    )
+    with pytest.raises(FolderOfController, match=message):
         await _serve(read_fleet(fleet_file(tmp_path, free_port(), CELLAR)))
-    with pytest.raises(FolderOfController, match=told):
+    with pytest.raises(FolderOfController, match=message):
         await change_password(sources, None, False, None)
     assert files_in(data) == before
 
@@ -232,8 +234,8 @@ async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made
     with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
         await adopt_folder(tmp_path, own, "cellar", [])
     assert files_in(tmp_path) == before
-    told = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
-    assert "`leverframe passwd --data data --database WHERE`" in told
+    message = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
+    assert "`leverframe passwd --data data --database WHERE`" in message
 
 
 async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(
@@ -268,9 +270,9 @@ async def test_first_password_names_its_controllers_in_json(
     await adopt_folder(tmp_path / "data", tmp_path / "own", "attic", [])
     capsys.readouterr()
     async with running(tmp_path, capsys, f"json = true\n{EVERYWHERE}{CELLAR}") as node:
-        told = [msgspec.json.decode(line) for line in node.printed.splitlines()]
+        message = [msgspec.json.decode(line) for line in node.printed.splitlines()]
         passwords = {
-            tuple(one["names"]): one["password"] for one in told if one["event"] == "controllers"
+            tuple(one["names"]): one["password"] for one in message if one["event"] == "controllers"
         }
         assert set(passwords) == {("attic",), ("cellar",)}
         for (name,), password in passwords.items():

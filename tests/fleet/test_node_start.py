@@ -113,8 +113,8 @@ async def test_health_says_that_a_node_is_starting_until_it_has_all_controllers(
         answer = await node.asked("/health")
         assert answer.status == 503
         assert "retry-after:" in answer.head.lower()
-        told = msgspec.json.decode(answer.body)
-        assert told == {"status": "starting", "controllers": STARTED, "of": 5}
+        message = msgspec.json.decode(answer.body)
+        assert message == {"status": "starting", "controllers": STARTED, "of": 5}
         await node.started()
         answer = await node.asked("/health")
         assert answer.status == 200
@@ -125,8 +125,8 @@ async def test_health_during_a_start_hides_controllers_of_tenants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch, "acme") as node:
-        told = msgspec.json.decode((await node.asked("/health")).body)
-        assert told == {"status": "starting", "controllers": None, "of": None}
+        message = msgspec.json.decode((await node.asked("/health")).body)
+        assert message == {"status": "starting", "controllers": None, "of": None}
 
 
 @for_each("name", ["gh-4", "new", "nobody"])

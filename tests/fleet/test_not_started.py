@@ -82,10 +82,10 @@ async def test_failed_controller_shows_the_cause_at_its_name_and_address(
     async with failed_node(folder, is_stored=is_stored) as node:
         for answer in (await asked(node, "a.localhost"), await asked(node, ADDRESS, ADDRESS)):
             assert answer.status == 503
-            told = detail(answer)
-            assert told.startswith("This controller failed to start. ")
-            assert "fleet.toml, line 4: a failed to start: port " in told
-            assert told.endswith("Retry it with `leverframe fleet start a`.")
+            message = detail(answer)
+            assert message.startswith("This controller failed to start. ")
+            assert "fleet.toml, line 4: a failed to start: port " in message
+            assert message.endswith("Retry it with `leverframe fleet start a`.")
             # Nothing retries it, so there is nothing to wait for.
             assert "retry-after" not in answer.head.lower()
         assert named((await asked(node, "b.localhost")).body) == "b"

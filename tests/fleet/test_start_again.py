@@ -75,17 +75,17 @@ async def test_controller_with_a_freed_port_starts_and_is_no_longer_reported() -
         node = blocked.node
         assert (await node.get(""))["can_start"] == ["a"]
         assert await not_started_figure(node) == b"1"
-        told = await node.post("start", name="a,b")
-        assert (told["done"], told["refused"]) == (1, 1)
-        a, b = told["results"]
+        message = await node.post("start", name="a,b")
+        assert (message["done"], message["refused"]) == (1, 1)
+        a, b = message["results"]
         assert a["status"] == 503
         assert a["detail"].startswith(f"a failed to start: port {blocked.port} of {HOME} cannot be")
         assert b == {"name": "b", "status": 200, "detail": "b is already running."}
         seen = []
         node.node.watchers.add(lambda: seen.append(node.node.roster.problems()))
         blocked.free_port()
-        told = await node.post("start")
-        assert told["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
+        message = await node.post("start")
+        assert message["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         assert await who_answers(HOME, blocked.port) == "a"
         assert node.member("a").controller.engine.settings.outputs[0].name == "Pump"
         overview = await node.get("")
@@ -130,8 +130,8 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
 async def test_one_that_is_placed_elsewhere_starts_there() -> None:
     async with blocked_node() as blocked:
         node, port = blocked.node, free_port()
-        told = await node.post("place", name="a", port=port)
-        assert (told["name"], told["port"]) == ("a", port)
+        message = await node.post("place", name="a", port=port)
+        assert (message["name"], message["port"]) == ("a", port)
         assert await who_answers(HOME, port) == "a"
         assert (await node.get(""))["not_started"] == []
 
@@ -139,8 +139,8 @@ async def test_one_that_is_placed_elsewhere_starts_there() -> None:
 async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_stays() -> None:
     async with blocked_node() as blocked:
         node = blocked.node
-        told = await node.refused(409, "place", name="a", address="127.0.0.31")
-        assert f"a: port {blocked.port} of {HOME} cannot be used" in told
+        message = await node.refused(409, "place", name="a", address="127.0.0.31")
+        assert f"a: port {blocked.port} of {HOME} cannot be used" in message
         await node.refused(404, "place", name="a,b", port=free_port())
         assert (await node.get(""))["can_start"] == ["a"]
         (number,) = node.node.roster.numbers_of_failed().values()
@@ -158,8 +158,8 @@ async def test_place_is_kept_and_reported_if_the_start_fails_otherwise(
 
         with monkeypatch.context() as broken:
             broken.setattr(ports, "connect_snmp", fail)
-            told = await node.refused(503, "place", name="a", port=port)
-        assert told == "Its place is set. a failed to start: The agent is broken."
+            message = await node.refused(503, "place", name="a", port=port)
+        assert message == "Its place is set. a failed to start: The agent is broken."
         # What it had opened by then is free again.
         assert (await node.post("start"))["done"] == 1
         assert await who_answers(HOME, port) == "a"
@@ -170,8 +170,8 @@ async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: st
     async with blocked_node() as blocked:
         node = blocked.node
         (number,) = node.node.roster.numbers_of_failed().values()
-        told = await node.post("remove", name=names)
-        assert {one["name"] for one in told["results"]} == set(names.split(","))
+        message = await node.post("remove", name=names)
+        assert {one["name"] for one in message["results"]} == set(names.split(","))
         assert ("b" in node.node.members) == (names == "a")
         assert number not in node.node.registry.records
         stored = (await blocked.lane.fetch([number]))[number]
@@ -185,8 +185,8 @@ async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: st
 
 async def test_tags_and_searches_remove_only_what_runs() -> None:
     async with blocked_node() as blocked:
-        told = await blocked.node.post("remove", tag="north")
-        assert [one["name"] for one in told["results"]] == ["b"]
+        message = await blocked.node.post("remove", tag="north")
+        assert [one["name"] for one in message["results"]] == ["b"]
         assert (await blocked.node.get(""))["can_start"] == ["a"]
 
 
@@ -205,9 +205,9 @@ async def test_other_requests_for_a_failed_controller_are_refused_with_the_cause
     what: str, given: dict[str, str]
 ) -> None:
     async with blocked_node() as blocked:
-        told = await blocked.node.refused(503, what, name="a", **given)
-        assert told.startswith("This controller failed to start. a failed to start: port ")
-        assert told.endswith(" Retry it with `leverframe fleet start a`.")
+        message = await blocked.node.refused(503, what, name="a", **given)
+        assert message.startswith("This controller failed to start. a failed to start: port ")
+        assert message.endswith(" Retry it with `leverframe fleet start a`.")
 
 
 @for_each("what", ["show", "list", "export"])
@@ -222,8 +222,8 @@ async def test_failed_controller_shows_the_cause_to_visitors(what: str) -> None:
 async def test_controller_with_an_invalid_table_is_reported_and_not_started() -> None:
     async with blocked_node() as blocked:
         blocked.node.node.roster.note_mistake("c", "c failed to start: no.", "c")
-        told = await blocked.node.refused(503, "start", name="c")
-        assert told.endswith("c failed to start: no. The node retries it when it restarts.")
+        message = await blocked.node.refused(503, "start", name="c")
+        assert message.endswith("c failed to start: no. The node retries it when it restarts.")
 
 
 class NeverMade:
@@ -255,8 +255,8 @@ async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Pat
         assert "fleet.toml, line 3: a failed to start: port" in one["detail"]
         assert await not_started_figure(node) == b"1"
         never.free_port()
-        told = await node.post("start")
-        assert told["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
+        message = await node.post("start")
+        assert message["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         overview = await node.get("")
         assert [overview[key] for key in ("troubles", "not_started", "can_start")] == [[], [], []]
         assert node.node.registry.records.keys() == {node.member("a").number}
@@ -305,9 +305,9 @@ async def test_first_password_without_an_answer_is_printed_by_the_node(
         blocked.free_port()
         monkeypatch.setattr(new_controllers, "_make_again", fail)
         await blocked.node.refused(507, "start")
-        told = capsys.readouterr().out
-        assert "The administrator of a has the password" in told
-        assert await is_password_of(blocked.node, "a", told.split("password ")[1].split()[0])
+        message = capsys.readouterr().out
+        assert "The administrator of a has the password" in message
+        assert await is_password_of(blocked.node, "a", message.split("password ")[1].split()[0])
 
 
 async def test_added_controller_loses_its_old_failure(tmp_path: Path) -> None:

@@ -156,9 +156,9 @@ async def test_data_only_in_the_database_is_reported_as_unreadable_now(
     replies += [await asked(member, question) for question in ("/api/audit", "/api/restore-report")]
     for reply in replies:
         assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "2")
-        told = msgspec.json.decode(reply.body)
-        assert told["title"] == "This cannot be read now"
-        assert told["detail"] == (
+        printed = msgspec.json.decode(reply.body)
+        assert printed["title"] == "This cannot be read now"
+        assert printed["detail"] == (
             "The database cannot be reached, and this cannot be read until it is back."
         )
 
@@ -211,8 +211,8 @@ async def next_troubles(chunks: AsyncIterator[bytes]) -> list[str]:
 
 def troubles_in(chunk: bytes) -> list[str] | None:
     """Return the findings about parts in a message of a stream; None where it has none at all."""
-    told = msgspec.json.decode(chunk.partition(b"data: ")[2])
-    findings = told.get("findings")
+    printed = msgspec.json.decode(chunk.partition(b"data: ")[2])
+    findings = printed.get("findings")
     return findings and [one["text"] for one in findings if one["kind"] == "trouble"]
 
 

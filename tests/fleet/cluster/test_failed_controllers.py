@@ -42,8 +42,8 @@ async def failed_at_b(cluster: Cluster) -> AsyncIterator[str]:
 async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -> None:
     a, here = cluster.asked["a"], min(cluster.names("a"))
     async with failed_at_b(cluster) as name:
-        told = await a.post("remove", name=f"{here},{name}")
-        assert {(one["name"], one["status"]) for one in told["results"]} == {
+        message = await a.post("remove", name=f"{here},{name}")
+        assert {(one["name"], one["status"]) for one in message["results"]} == {
             (here, 200),
             (name, 200),
         }
@@ -57,9 +57,9 @@ async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -
 
 async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> None:
     async with failed_at_b(cluster) as name:
-        told = await cluster.asked["a"].post("remove", tag="all")
-        assert (told["done"], told["refused"]) == (len(NAMES) - 1, 1)
-        (refused,) = [one for one in told["results"] if one["status"] != 200]
+        message = await cluster.asked["a"].post("remove", tag="all")
+        assert (message["done"], message["refused"]) == (len(NAMES) - 1, 1)
+        (refused,) = [one for one in message["results"] if one["status"] != 200]
         assert (refused["name"], refused["status"]) == (name, 503)
         assert [one["name"] for one in await cluster.asked["a"].get("list")] == [name]
 
@@ -67,8 +67,8 @@ async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> 
 async def test_failed_controller_is_placed_through_any_node(cluster: Cluster) -> None:
     async with failed_at_b(cluster) as name:
         port = free_port()
-        told = await cluster.asked["a"].post("place", name=name, port=port)
-        assert (told["node"], told["port"]) == ("b", port)
+        message = await cluster.asked["a"].post("place", name=name, port=port)
+        assert (message["node"], message["port"]) == ("b", port)
         assert cluster.nodes["b"].members[name].record.port == port
         assert (await cluster.asked["a"].get(""))["can_start"] == []
 

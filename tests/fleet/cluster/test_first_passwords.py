@@ -49,8 +49,8 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
     async with running(tmp_path, capsys, f"{keys}'north'\n") as node:
         first = node.password("Sign in as admin")
         data = tmp_path / "data"
-        told = f"`leverframe passwd --data {data} --database WHERE` while the node is stopped"
-        assert told in node.printed
+        message = f"`leverframe passwd --data {data} --database WHERE` while the node is stopped"
+        assert message in node.printed
         with pytest.raises(FolderInUse):
             await change_password(Sources(tmp_path / "fleet.toml", {}, {}), None, False, None)
     (other / "data").mkdir(0o700)

@@ -104,8 +104,8 @@ async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone
     await cluster.join("b", capacity=4)
     await until(lambda: any(one.is_drained for one in cluster.members["a"].nodes))
     assert cluster.counts() == [5, 0]
-    (told,) = [one for one in cluster.members["a"].report().nodes if one.name == "b"]
-    assert (told.capacity, told.is_drained) == (0, True)
+    (printed,) = [one for one in cluster.members["a"].report().nodes if one.name == "b"]
+    assert (printed.capacity, printed.is_drained) == (0, True)
     await cluster.members["a"].drain("b", undo=True)
     await cluster.settled(1, 4)
 
@@ -189,7 +189,7 @@ async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> byte
     return body
 
 
-async def told(cluster: Cluster, node: str) -> tuple[list[float], list[str], set[str], int]:
+async def printed(cluster: Cluster, node: str) -> tuple[list[float], list[str], set[str], int]:
     """Return the course of an output, what the journal, the timeline and the audit trail tell."""
     chart = msgspec.json.decode(await asked(cluster, node, "/api/history", "labels=OUT0"))
     journal = msgspec.json.decode(await asked(cluster, node, "/api/journal"))
@@ -213,25 +213,25 @@ async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
     await asked(cluster, "a", "/stm.cgi", "oname=0Pump")
     async with asyncio.timeout(PATIENCE_S):
         # A value is recorded by the millisecond, and asked for up to the present one.
-        while (await told(cluster, "a"))[0][-1] != 1:  # noqa: ASYNC110
+        while (await printed(cluster, "a"))[0][-1] != 1:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
-    values, journal, causes, audit = await told(cluster, "a")
+    values, journal, causes, audit = await printed(cluster, "a")
     assert causes
     assert audit
     await cluster.members["a"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
     async with asyncio.timeout(PATIENCE_S):
         # It is on there, too, and not merely was.
-        while (await told(cluster, "b"))[0][len(values) :][-1:] != [1]:  # noqa: ASYNC110
+        while (await printed(cluster, "b"))[0][len(values) :][-1:] != [1]:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
-    moved = await told(cluster, "b")
+    moved = await printed(cluster, "b")
     assert moved[0][: len(values)] == values
     assert moved[1][: len(journal)] == journal
     assert moved[2] >= causes
     assert moved[3] == audit
     await cluster.nodes["b"].remove([cluster.nodes["b"].members["one"]])
     with connect(cluster.database) as connection:
-        for table in ("chunk", "entry", "told", "mark", "last_moments"):
+        for table in ("chunk", "entry", "printed", "mark", "last_moments"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 

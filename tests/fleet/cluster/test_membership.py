@@ -177,7 +177,10 @@ def test_report_shows_the_database_and_the_versions(
     (seen,) = membership.read_nodes(database)
     assert (seen.version, seen.batch, seen.has_session) == (__version__, 0, True)
     assert membership.version_in("psql") == ""
-    told = membership.about_database(database)
-    assert told.server == f"{database.info.server_version // 10_000}." + told.server.split(".")[1]
-    assert told.schema >= 1
-    assert (told.standby, told.standbys) == ("", 0)
+    message = membership.about_database(database)
+    assert (
+        message.server
+        == f"{database.info.server_version // 10_000}." + message.server.split(".")[1]
+    )
+    assert message.schema >= 1
+    assert (message.standby, message.standbys) == ("", 0)

@@ -172,14 +172,14 @@ async def test_the_change_that_notices_it_is_refused_as_all_after_it(
     assert (await change(handler, "first")).status == 200
     with connect(cluster.database) as database:
         database.execute("UPDATE lane SET batch = batch - 1")
-    told = []
+    message = []
     for name in ("second", "third"):
         refused = await change(handler, name)
-        told.append((refused.status, refused.body))
+        message.append((refused.status, refused.body))
         await until(lambda: TOLD in cluster.nodes["a"].troubles)
-    assert told[0][0] == 503
-    assert b"gone back in time" in told[0][1]
-    assert told[0] == told[1]
+    assert message[0][0] == 503
+    assert b"gone back in time" in message[0][1]
+    assert message[0] == message[1]
 
 
 async def change(handler: Any, name: str) -> Reply:

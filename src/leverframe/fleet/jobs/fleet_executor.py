@@ -16,7 +16,7 @@ from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.fleet.bulk import NOT_SAVED, MemberResult, refusal_result
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
-from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone_result
+from leverframe.fleet.jobs.steps import JobStep, MemberSteps, missing_result
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
@@ -89,7 +89,7 @@ class LocalExecutor:
     async def _send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
         member = self.member(number)
         if member is None:
-            return gone_result(str(number))
+            return missing_result(str(number))
         return await self._steps.carry_out(member, step, work.calls)
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
@@ -101,7 +101,7 @@ class LocalExecutor:
     async def _undo(self, number: int, label: str, step: JobStep) -> MemberResult:
         member = self.member(number)
         if member is None:
-            return gone_result(str(number))
+            return missing_result(str(number))
         try:
             settings = await self._snapshots.settings_of(member, label)
         except Refusal as refusal:
@@ -216,7 +216,7 @@ class FleetExecutor:
             return result
         name = self._node.name_of(number) or str(number)
         return (
-            gone_result(name)
+            missing_result(name)
             if result is None
             else MemberResult(name, result.status, result.detail)
         )

@@ -70,7 +70,7 @@ class MemberSteps:
         """Carry out a step, or return its recorded result."""
         if not is_seen(tenant_within(step.job) or None, member.record.tenant):
             # It belongs to another tenant by now.
-            return gone_result(member.name)
+            return missing_result(member.name)
         self._registry.note_step(step.job)
         key = member.number, step.row
         under_way = self._under_way.get(key)
@@ -140,7 +140,7 @@ class MemberSteps:
         }
 
 
-def gone_result(name: str) -> MemberResult:
+def missing_result(name: str) -> MemberResult:
     return MemberResult(name, GONE, "The controller is gone.")
 
 
