@@ -160,7 +160,9 @@ def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Ter
     assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in message
     taken_away = fleet.json("place", "gh-1", "gh-3", "--address", "none", "--port", "0")
     assert [(one["address"], one["port"]) for one in taken_away] == [(None, None)] * 2
-    assert "'no' is no address" in fleet("place", "gh-1", "gh-2", "--address", "no", ends_with=2)
+    assert "'no' is not a valid address" in fleet(
+        "place", "gh-1", "gh-2", "--address", "no", ends_with=2
+    )
 
 
 def test_list_ends_with_the_failed_controllers(
@@ -688,7 +690,7 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     message = fleet("account", "add", "anna", "--tenant", "acme")
     assert "anna, user of acme, has the password" in message
     anna = message.split()[7]
-    admin = message.split("as admin with the password ")[1].split()[0]
+    admin = message.split("is admin with the password ")[1].split()[0]
 
     def types(password: str) -> None:
         monkeypatch.setattr("leverframe.fleet.node_client.asked_secret", lambda _: password)

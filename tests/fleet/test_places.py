@@ -128,7 +128,11 @@ async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None
                     "There is no controller 'gh-9'",
                     "is not a valid address for a",
                 ),
-                *("the node itself answers", "would not reach this controller by", "gh-2 has it"),
+                *(
+                    "the node itself is available",
+                    "would not reach this controller by",
+                    "gh-2 has it",
+                ),
                 f"port {taken} of {HOME} cannot be used",
             ),
             strict=True,

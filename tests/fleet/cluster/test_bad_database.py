@@ -252,7 +252,7 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
     ("text", "given", "where"),
     [
         ("", {"database": ""}, "--database: "),
-        ("cluster = 3\n", {}, "line 1: cluster is written as a [cluster] table."),
+        ("cluster = 3\n", {}, "line 1: write cluster as a [cluster] table."),
         ("[cluster]\ndatabase = 3\n", {}, "line 2: "),
     ],
 )
@@ -279,7 +279,7 @@ def test_unusable_inner_address_is_reported_before_registration(
             table = ClusterTable(database=address, node="a", inner=inner)
             with pytest.raises(ErrorForPeople) as refused:
                 asyncio.run(open_database(table, folder))
-            assert str(refused.value).startswith(f"{inner} cannot be used for the other nodes:")
+            assert str(refused.value).startswith(f"The inner address {inner} cannot be used:")
             assert reason in str(refused.value)
             assert str(refused.value).endswith("with --inner.")
     assert stored(address) == before

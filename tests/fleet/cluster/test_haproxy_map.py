@@ -95,7 +95,7 @@ async def test_the_map_follows_the_directory(
         ]
         message = capsys.readouterr()
         assert message.out.splitlines() == [
-            f"{path} leads to 2 controllers by /m",
-            f"{path} leads to 1 controllers by /m",
+            f"{path} routes 2 controllers by /m",
+            f"{path} routes 1 controllers by /m",
         ]
         assert message.err.count("This node is the only one") == 1

@@ -46,7 +46,7 @@ async def test_controllers_are_shared_out_and_go_where_there_is_room(cluster: Cl
     assert cluster.names("a") | cluster.names("b") == {"one", "two", "three", "four"}
     await cluster.leave("a")
     await cluster.settled(4)
-    with pytest.raises(NameTaken, match="A node b runs already"):
+    with pytest.raises(NameTaken, match="A node b is already running"):
         await cluster.join("b")
 
 
@@ -113,7 +113,7 @@ async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone
 async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> None:
     await cluster.join("a")
     for undo in (False, True):
-        with pytest.raises(BadValue, match="There is no node 'c'"):
+        with pytest.raises(BadValue, match="No node 'c' is running"):
             await cluster.members["a"].drain("c", undo=undo)
 
 
@@ -124,7 +124,7 @@ async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
     for name in ("a", "b"):
         await cluster.join(name)
     a = cluster.members["a"]
-    with pytest.raises(BadValue, match="There is no node 'b' that has ended"):
+    with pytest.raises(BadValue, match="There is no stopped node 'b'"):
         await a.forget("b")
     await cluster.nodes["a"].add(new("one", "two"))
     await cluster.settled(1, 1)
@@ -380,5 +380,5 @@ async def test_a_node_whose_name_another_one_has_taken_stays_out(cluster: Cluste
         while member.lease.ended is None:
             assert membership.beat(connection, other) is not None
             await asyncio.sleep(0.02)
-    assert "A node a runs already" in member.lease.ended
-    assert any("A node a runs already" in one for one in cluster.nodes["a"].troubles.values())
+    assert "A node a is already running" in member.lease.ended
+    assert any("A node a is already running" in one for one in cluster.nodes["a"].troubles.values())
