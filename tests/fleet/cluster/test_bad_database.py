@@ -240,7 +240,7 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
         other.write_bytes(bytes(32))
         assert f"{other} is not the key of this fleet" in await refused(second, other)
         assert await refused(NODE, tmp_path / "fleet.key") == (
-            "A node a is already running. Give this one another name with --node."
+            "A node a is already running. Choose another name with --node."
         )
         with psycopg.connect(cluster.database) as connection:
             rows = connection.execute("SELECT name, epoch, is_alive FROM node").fetchall()
