@@ -130,7 +130,7 @@ async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None
                 ),
                 *(
                     "the node itself is available",
-                    "would not reach this controller by",
+                    "would not reach this controller",
                     "gh-2 has it",
                 ),
                 f"port {taken} of {HOME} cannot be used",
