@@ -84,27 +84,27 @@ def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes()
 
 
 @for_each(
-    ("target", "method", "status", "told"),
+    ("target", "method", "status", "message"),
     [
         ("/nothing", "GET", 404, "This is a node with many controllers"),
         ("/outs.cgi?out0=1", "GET", 404, "This is a node with many controllers"),
         ("/api/fleet/list", "POST", 405, "takes GET"),
         ("/api/fleet/remove?name=a", "GET", 405, "takes POST"),
-        ("/api/fleet/list?colour=red", "GET", 400, "There is no such parameter"),
-        ("/api/fleet/list?tag=a&tag=b", "GET", 400, "It is given twice"),
+        ("/api/fleet/list?colour=red", "GET", 400, "Unknown parameter"),
+        ("/api/fleet/list?tag=a&tag=b", "GET", 400, "It is set twice"),
         ("/api/fleet/send?command=outs.cgi?out0=1&dry_run=maybe", "POST", 400, "'maybe'"),
         ("/api/fleet/show", "GET", 400, "name is missing"),
         ("/api/fleet/fork?count=0", "POST", 400, "Allowed: a whole number from 1 to 10000."),
         ("/api/fleet/snapshot?label=a%2Fb", "POST", 400, "Allowed: 1 to 40 letters, digits, spac"),
     ],
 )
-async def test_what_the_api_does_not_take_is_told(
-    target: str, method: str, status: int, told: str
+async def test_invalid_api_requests_are_refused_with_the_reason(
+    target: str, method: str, status: int, message: str
 ) -> None:
     async with loop_node() as node:
         reply = await node.ask(target, b"", method)
         assert reply.status == status
-        assert told in msgspec.json.decode(reply.body)["detail"]
+        assert message in msgspec.json.decode(reply.body)["detail"]
 
 
 async def test_a_page_of_another_site_is_refused() -> None:
@@ -125,7 +125,7 @@ async def test_the_api_is_described_as_openapi_with_every_path_and_parameter() -
     assert add["requestBody"]["required"] is False
 
 
-async def test_a_store_that_cannot_be_written_is_told_and_nothing_is_made(
+async def test_unwritable_store_is_reported_and_nothing_is_created(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def fail(rows: object) -> None:
@@ -140,7 +140,7 @@ async def test_a_store_that_cannot_be_written_is_told_and_nothing_is_made(
         await node.post("add", name="a")
 
 
-async def test_health_tells_of_the_node_and_counts_those_in_trouble() -> None:
+async def test_health_reports_the_node_and_counts_controllers_with_problems() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         assert msgspec.json.decode((await node.ask("/health", b"", "GET")).body) == {
@@ -158,10 +158,10 @@ async def test_health_tells_of_the_node_and_counts_those_in_trouble() -> None:
         assert (await node.get(""))["degraded"] == 1
 
 
-async def test_a_certificate_that_ends_soon_is_told_with_the_days_left(tmp_path: Path) -> None:
+async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "node", ())
 
-    async def told(node: LoopNode, days_left: float) -> tuple[list[str], Any, dict[str, float]]:
+    async def message(node: LoopNode, days_left: float) -> tuple[list[str], Any, dict[str, float]]:
         certificate.ends = node.node.clock.wall() + days_left * 86_400
         health = msgspec.json.decode((await node.ask("/health", b"", "GET")).body)
         figures = (await node.ask("/metrics", b"", "GET")).body.decode().splitlines()
@@ -178,13 +178,13 @@ async def test_a_certificate_that_ends_soon_is_told_with_the_days_left(tmp_path:
 
     days = "leverframe_node_certificate_days"
     async with loop_node() as node:
-        assert await told(node, 5) == ([], None, counted(0, 0))
+        assert await message(node, 5) == ([], None, counted(0, 0))
         node.node.certificate = certificate
-        assert await told(node, 30.5) == ([], None, counted(0, 0) | {days: 30})
-        soon = "The certificate of this node ends soon. Days left: 5."
-        assert await told(node, 5.5) == ([soon], 1, counted(0, 1) | {days: 5})
-        ended = "The certificate of this node has ended: browsers refuse it."
-        assert await told(node, -0.5) == ([ended], 1, counted(1, 0) | {days: -1})
+        assert await message(node, 30.5) == ([], None, counted(0, 0) | {days: 30})
+        soon = "The certificate of this node expires soon. Days left: 5."
+        assert await message(node, 5.5) == ([soon], 1, counted(0, 1) | {days: 5})
+        ended = "The certificate of this node has expired: browsers reject it."
+        assert await message(node, -0.5) == ([ended], 1, counted(1, 0) | {days: -1})
 
 
 async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> None:
@@ -225,7 +225,7 @@ async def test_the_names_of_thousands_go_in_a_form_where_a_query_has_no_room_for
         assert on == [1, 0, 1]
         # What stands in both is not clear.
         reply = await node.ask("/api/fleet/tag?name=gh-1", b"name=gh-2&add=x", **form)
-        assert (reply.status, b"given twice" in reply.body) == (400, True)
+        assert (reply.status, b"set twice" in reply.body) == (400, True)
         described = msgspec.json.decode((await node.ask("/api/openapi.json", b"", "GET")).body)[
             "paths"
         ]["/api/fleet/tag"]["post"]
@@ -233,7 +233,7 @@ async def test_the_names_of_thousands_go_in_a_form_where_a_query_has_no_room_for
         assert {"name", "tag", "add"} <= set(fields["schema"]["properties"])
 
 
-async def test_of_several_changes_at_one_moment_the_last_one_is_told_first() -> None:
+async def test_last_of_simultaneous_changes_is_listed_first() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-1")
         for name in ("Fan", "Pump"):

@@ -43,13 +43,13 @@ def without_effects(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "effects"}
 
 
-async def test_three_that_refuse_a_command_are_told_and_the_others_do_it() -> None:
+async def test_refusing_controllers_are_listed_and_the_others_carry_out() -> None:
     async with loop_node() as node:
         old = await mixed(node)
         before = [member.controller.engine.settings for member in members(node)]
-        told = await node.post("send", command=NEWER, tag="all")
-        assert (told["done"], told["refused"]) == (COUNT - 3, 3)
-        refused = [one for one in told["results"] if one["status"] != 200]
+        message = await node.post("send", command=NEWER, tag="all")
+        assert (message["done"], message["refused"]) == (COUNT - 3, 3)
+        refused = [one for one in message["results"] if one["status"] != 200]
         assert [one["name"] for one in refused] == old
         assert all("HW 3.0 SW 1.18" in one["detail"] for one in refused)
         pairs = zip(members(node), before, strict=True)
@@ -61,19 +61,19 @@ async def test_all_or_none_changes_nothing_where_one_refuses() -> None:
     async with loop_node() as node:
         old = await mixed(node)
         before = [member.controller.engine.settings for member in members(node)]
-        told = await node.post("send", command=NEWER, all_or_none=1)
-        assert (told["done"], told["refused"]) == (0, COUNT)
-        statuses = {one["name"]: one["status"] for one in told["results"]}
+        message = await node.post("send", command=NEWER, all_or_none=1)
+        assert (message["done"], message["refused"]) == (0, COUNT)
+        statuses = {one["name"]: one["status"] for one in message["results"]}
         assert (statuses["gh-1"], statuses[old[0]]) == (424, 404)
         assert all(
             member.controller.engine.settings is then
             for member, then in zip(members(node), before, strict=True)
         )
-        told = await node.post("send", command=ON, all_or_none=1)
-        assert (told["done"], on(node)) == (COUNT, COUNT)
+        message = await node.post("send", command=ON, all_or_none=1)
+        assert (message["done"], on(node)) == (COUNT, COUNT)
 
 
-async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
+async def test_dry_run_returns_the_same_refusals_and_changes_nothing() -> None:
     async with loop_node() as node:
         await mixed(node)
         tried = await node.post("send", command=NEWER, dry_run=1)
@@ -85,7 +85,7 @@ async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
 
 
 @for_each(
-    ("command", "status", "told"),
+    ("command", "status", "message"),
     [
         ("nothing.cgi?a=1", 404, "is no command"),
         ("outs.cgi", 404, "is no command"),
@@ -94,22 +94,24 @@ async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
         ("", 400, "command is missing"),
     ],
 )
-async def test_what_is_no_command_is_refused_at_once(command: str, status: int, told: str) -> None:
+async def test_invalid_command_is_refused_immediately(
+    command: str, status: int, message: str
+) -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
-        assert told in await node.refused(status, "send", command=command)
+        assert message in await node.refused(status, "send", command=command)
 
 
 async def test_a_value_that_is_not_allowed_is_refused_by_each_in_its_words() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
-        told = await node.post("send", command="outs.cgi?out9=1")
-        assert (told["done"], told["refused"]) == (0, 2)
+        message = await node.post("send", command="outs.cgi?out9=1")
+        assert (message["done"], message["refused"]) == (0, 2)
         reply = node.member("gh-1").built.web.handle(
             request("/outs.cgi", "out9=1"), requester=FLEET
         )
         assert isinstance(reply, Reply)
-        assert told["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
+        assert message["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
 
 
 async def test_a_command_with_a_body_and_one_with_a_password_are_carried_out() -> None:
@@ -134,14 +136,14 @@ def request(path: str, query: str) -> Request:
     return Request("GET", path, query, {}, b"", "127.0.0.1")
 
 
-async def test_a_dry_run_tells_what_would_change() -> None:
+async def test_dry_run_lists_the_changes() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("send", command="stm.cgi?oname=0Pump")
 
         async def effects(command: str) -> list[dict[str, Any]]:
-            told = await node.post("send", command=command, dry_run=1)
-            found: list[dict[str, Any]] = told["results"][0]["effects"]
+            message = await node.post("send", command=command, dry_run=1)
+            found: list[dict[str, Any]] = message["results"][0]["effects"]
             return found
 
         assert await effects(ON) == [{"what": "Pump", "old": 0, "new": 1, "is_state": True}]
@@ -165,8 +167,8 @@ async def test_all_or_none_sets_passwords_in_one_round_after_they_are_hashed(
 ) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
-        told = await node.post("send", command=PASSWORD, all_or_none=1)
-        assert (told["done"], told["refused"]) == (3, 0)
+        message = await node.post("send", command=PASSWORD, all_or_none=1)
+        assert (message["done"], message["refused"]) == (3, 0)
         access = [one.controller.engine.settings.access for one in members(node)]
         assert {one.admin.password[:9] for one in access} == {"$argon2id"}
         assert all(one.required for one in access)
@@ -180,8 +182,8 @@ async def test_all_or_none_sets_passwords_in_one_round_after_they_are_hashed(
             return await hashed(self, password)
 
         monkeypatch.setattr(Passwords, "hash", lose_power_meanwhile)
-        told = await node.post("send", command=PASSWORD, all_or_none=1)
-        assert [one["status"] for one in told["results"]] == [424, 503, 424]
+        message = await node.post("send", command=PASSWORD, all_or_none=1)
+        assert [one["status"] for one in message["results"]] == [424, 503, 424]
         assert not any(one.controller.engine.settings.access.required for one in members(node))
 
 
@@ -190,8 +192,8 @@ async def test_a_controller_without_power_refuses_in_a_dry_run_and_otherwise() -
         await node.post("add", name="gh-{n}", count=2)
         node.member("gh-1").controller.lose_power()
         for more in ({"dry_run": 1}, {}):
-            told = await node.post("send", command=ON, **more)
-            refused = {one["name"]: one.get("detail") for one in told["results"]}
+            message = await node.post("send", command=ON, **more)
+            refused = {one["name"]: one.get("detail") for one in message["results"]}
             assert refused == {"gh-1": "It has no power.", "gh-2": None}
         assert on(node) == 1
 
@@ -263,9 +265,9 @@ async def test_all_or_none_tries_again_what_changes_while_it_is_tried() -> None:
         faults = node.member("gh-1").controller.faults
         assert faults is not None
         faults.add(fault_from_text("reboot*takes:1h"))
-        told = msgspec.json.decode((await sending).body)
-        assert (told["done"], on(node)) == (0, 0)
-        assert told["results"][0]["status"] == 503
+        message = msgspec.json.decode((await sending).body)
+        assert (message["done"], on(node)) == (0, 0)
+        assert message["results"][0]["status"] == 503
 
 
 async def test_all_or_none_takes_no_more_than_one_round_of_the_loop_has_time_for() -> None:

@@ -78,8 +78,8 @@ async def test_a_change_is_made_once_wherever_the_node_was_killed(
         async with loop_node(disk) as node:
             assert await node.node.start_stored() == {}
             await node.web.jobs.start_stored()
-            told = await node.post("send", command=command, id="once")
-            assert (told["done"], told["refused"]) == (COUNT, 0), writes
+            message = await node.post("send", command=command, id="once")
+            assert (message["done"], message["refused"]) == (COUNT, 0), writes
             for member in node.node.members.values():
                 engine = member.controller.engine
                 is_named = command == NAME
@@ -101,7 +101,7 @@ async def test_asked_again_with_the_same_id_nothing_is_done_and_the_results_are_
         assert await node.post("send", command=command, id="a") == first
         assert set((await changes_by_fleet(node)).values()) == {0, 1}
         refused = await node.refused(409, "send", command=TOGGLE, id="a")
-        assert refused == "Field id: This id is that of another change."
+        assert refused == "Field id: This id belongs to another change."
         assert await node.post("send", command=command, id="b") == first
 
 
@@ -121,7 +121,7 @@ async def test_the_rows_of_forgotten_changes_go_with_the_next_one(
         assert len(node.node.registry.jobs) == 2
 
 
-async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
+async def test_unsaved_change_is_reported_and_resumes_automatically(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
@@ -131,8 +131,8 @@ async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
         await node.node.start_stored()
         # The job is stored, then nothing is for a while.
         lane._left = 3
-        told = await node.refused(507, "send", command=NAME, id="a")
-        assert "The node is dead. It goes on by itself; ask again with id=a." in told
+        message = await node.refused(507, "send", command=NAME, id="a")
+        assert "The node is dead. It resumes automatically; ask again with id=a." in message
         lane._left = 10**6
         (job,) = node.web.jobs.all()
         await until(lambda: job.state.status == "finished")
@@ -140,7 +140,7 @@ async def test_a_change_that_cannot_be_saved_is_told_and_goes_on_by_itself(
         assert set((await changes_by_fleet(node)).values()) == {1}
 
 
-async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_done(
+async def test_change_with_an_internal_error_is_never_reported_as_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     disk = await prepared()
@@ -155,9 +155,9 @@ async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_don
 
         monkeypatch.setattr(node.web.jobs.executor, "send", done_at_one)
         for _ in range(2):
-            told = await node.refused(504, "send", command=NAME, id="a")
-            assert "The program failed; its log says more. Of 2 controllers, 0 have" in told
-            assert "any other one may have done it or not. /api/fleet/rollout?id=a tells" in told
+            message = await node.refused(504, "send", command=NAME, id="a")
+            assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in message
+            assert "the rest is not known. /api/fleet/rollout?id=a shows" in message
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
         monkeypatch.undo()
         await node.post("rollout/resume", id="a")
@@ -165,7 +165,7 @@ async def test_a_change_that_ends_by_a_fault_of_the_program_is_never_told_as_don
         assert set((await changes_by_fleet(node)).values()) == {1}
 
 
-async def test_who_waits_for_a_change_that_is_stopped_is_told_so(
+async def test_waiter_for_a_stopped_change_gets_a_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
@@ -198,8 +198,8 @@ async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(
     lane = SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
     async with loop_node(lane) as node:
         await node.post("add", name="a")
-        told = await node.post("send", command="stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
-        assert told["done"] == 1
+        message = await node.post("send", command="stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
+        assert message["done"] == 1
         assert node.member("a").controller.engine.settings.access.required
         (job,) = await node.get("rollouts")
         assert "c2VjcmV0" not in job["title"]
@@ -220,11 +220,11 @@ async def test_a_switch_that_was_not_saved_is_not_done_twice() -> None:
             raise StoreUnavailable("The disk is full.")
 
         store.write = refuse  # type: ignore[method-assign, assignment]
-        told = await node.post("send", command=TOGGLE, id="a")
-        assert told["results"][0]["status"] == 507
+        message = await node.post("send", command=TOGGLE, id="a")
+        assert message["results"][0]["status"] == 507
         store.write = write  # type: ignore[method-assign]
         (job,) = node.web.jobs.all()
         await job.operate("retry", "")
-        await job.ended()
+        await job.wait_until_ended()
         assert job.results()[0].status == 200
         assert member.controller.engine.values["OUT0"] == 1

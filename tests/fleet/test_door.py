@@ -70,7 +70,7 @@ async def test_beyond_loopback_the_machines_own_name_is_the_nodes() -> None:
             assert '"board":"simulated"' in answer.body
 
 
-async def test_an_unknown_name_gets_a_clear_404_and_reaches_nobody() -> None:
+async def test_unknown_name_gets_404_and_reaches_no_controller() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1", address="127.0.0.5")
@@ -78,7 +78,7 @@ async def test_an_unknown_name_gets_a_clear_404_and_reaches_nobody() -> None:
             for host in ("gh-9.localhost", "gh-1.evil.example", "evil.example"):
                 answer = await ask_once(address, port, "/outs.cgi?out0=1", host)
                 assert answer.status == 404
-                assert "No controller has this name here" in answer.body
+                assert "No controller has this name." in answer.body
                 assert "gh-1" not in answer.body
         assert node.member("gh-1").controller.engine.values["OUT0"] == 0
 
@@ -154,27 +154,27 @@ async def test_a_node_that_stops_ends_those_that_have_a_port_and_all_others(
     assert not caplog.records
 
 
-async def test_a_port_in_use_is_told_and_nothing_is_made() -> None:
+async def test_port_in_use_is_reported_and_nothing_is_created() -> None:
     async with loop_node() as node:
         port = await listening(node)
-        told = await node.refused(409, "add", name="a", port=port)
-        assert f"a: port {port} of 127.0.0.1 cannot be used: " in told
+        message = await node.refused(409, "add", name="a", port=port)
+        assert f"a: port {port} of 127.0.0.1 cannot be used: " in message
         assert await node.get("list") == []
-        assert await node.refused(409, "add", name="a", port=port, dry_run=1) == told
+        assert await node.refused(409, "add", name="a", port=port, dry_run=1) == message
 
 
-async def test_an_address_by_which_nobody_would_come_is_refused() -> None:
+async def test_unreachable_address_is_refused() -> None:
     async with loop_node() as node:
         await listening(node)
-        told = await node.refused(409, "add", name="a", address="10.7.0.1")
-        assert "listens on 127.0.0.1, so nobody would come by 10.7.0.1" in told
+        message = await node.refused(409, "add", name="a", address="10.7.0.1")
+        assert "listens on 127.0.0.1, so 10.7.0.1 would not reach this controller" in message
 
 
 @pytest.mark.parametrize("host", [HOME, "0.0.0.0"])
 async def test_an_address_at_which_the_node_is_asked_is_refused(host: str) -> None:
     async with loop_node(host=host) as node:
         await listening(node, host)
-        with pytest.raises(Conflict, match="a: the node itself answers at 127.0.0.1."):
+        with pytest.raises(Conflict, match="a: the node itself is available at 127.0.0.1."):
             await node.node.add([NewController(MemberRecord("a", address=HOME), Profile())])
         assert not node.node.members
 
@@ -200,7 +200,9 @@ async def test_without_the_right_to_an_interface_the_door_takes_its_own_address_
         monkeypatch.undo()
         await node.post("add", name="a")
         assert (await ask_once(HOME, port, "/outs.cgi", "a.localhost")).status == 200
-        assert "nobody would come" in await node.refused(409, "add", name="b", address="127.0.0.5")
+        assert "would not reach this controller" in await node.refused(
+            409, "add", name="b", address="127.0.0.5"
+        )
 
 
 async def test_no_other_machine_can_reach_a_node_on_loopback() -> None:
@@ -213,7 +215,7 @@ async def test_no_other_machine_can_reach_a_node_on_loopback() -> None:
         assert device.rstrip(b"\0") == b"lo"
 
 
-async def test_another_name_holds_at_once_and_the_old_one_no_longer() -> None:
+async def test_new_name_is_valid_immediately_and_the_old_one_is_not() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")
@@ -225,8 +227,8 @@ async def test_another_name_holds_at_once_and_the_old_one_no_longer() -> None:
         assert (await ask_once(HOME, port, "/outs.cgi", "cellar.localhost")).status == 200
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 404
         # Wherever nobody has named it himself, it is called so.
-        told = await ask_once(HOME, port, "/json/all.json", "cellar.localhost")
-        assert '"sname":"cellar"' in told.body
+        message = await ask_once(HOME, port, "/json/all.json", "cellar.localhost")
+        assert '"sname":"cellar"' in message.body
         member = node.member("cellar")
         answer = discovery_answer(member.controller, member.built.name, member.built.mac, 80)
         assert answer.startswith(b"cellar\r\n")

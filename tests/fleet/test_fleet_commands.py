@@ -52,9 +52,9 @@ class Terminal:
 
     def __call__(self, *words: str, ends_with: int = 0) -> str:
         code = carry_out(["fleet", *words, "--node", f"127.0.0.1:{self.node.door.port}"])
-        told = self._capsys.readouterr()
-        assert code == ends_with, told
-        return told.out + told.err
+        message = self._capsys.readouterr()
+        assert code == ends_with, message
+        return message.out + message.err
 
     def json(self, *words: str) -> list[dict[str, object]]:
         return [msgspec.json.decode(line) for line in self(*words, "--json").splitlines()]
@@ -92,8 +92,8 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     template = tmp_path / "pump.toml"
     template.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n"outputs.0.name" = "Pump"\n')
     asked = ("add", "--name", "gh-{n}", "--count", "5", "--template", str(template))
-    assert "would be made: 5 (gh-1 to gh-5)" in fleet(*asked, "--dry-run")
-    assert "made: 5 (gh-1 to gh-5)" in fleet(*asked, "--tag", "north", "--address", "127.0.1.1")
+    assert "would be created: 5 (gh-1 to gh-5)" in fleet(*asked, "--dry-run")
+    assert "created: 5 (gh-1 to gh-5)" in fleet(*asked, "--tag", "north", "--address", "127.0.1.1")
     assert "There is a controller gh-1 already" in fleet(*asked, ends_with=2)
     listed = fleet("list", "--tag", "north")
     assert "gh-5" in listed
@@ -101,7 +101,9 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert "/, 127.0.1.5 " in listed
     assert len(fleet.json("list")) == 5
     assert fleet.json("list", "gh-5")[0]["address"] == "127.0.1.5"
-    assert "made: 2 (x-0 to x-1)" in fleet("add", "--name", "x-{n}", "--count", "2", "--first", "0")
+    assert "created: 2 (x-0 to x-1)" in fleet(
+        "add", "--name", "x-{n}", "--count", "2", "--first", "0"
+    )
     assert "done: 2" in fleet("remove", "x-0", "x-1")
     assert "leverframe: --count: " in fleet(*asked[:2], "x-{n}", "--count", "0", ends_with=2)
     assert "leverframe: --count: " in fleet("fork", "gh-1", "x-{n}", "--count", "0", ends_with=2)
@@ -114,14 +116,14 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert 'outputs.0.name = "Pump"' in shown
     assert "time = 2026-01-05 00:00:00 UTC" in shown
     assert fleet.json("show", "gh-3")[0]["settings"] == {"outputs.0.name": "Pump"}
-    assert "cellar now, at http://cellar.localhost" in fleet("rename", "gh-1", "cellar")
+    assert "to cellar, at http://cellar.localhost" in fleet("rename", "gh-1", "cellar")
     assert fleet.json("rename", "cellar", "attic")[0]["name"] == "attic"
     assert "done: 1" in fleet("tag", "attic", "--add", "south", "--remove", "north")
     assert [one["name"] for one in fleet.json("list", "--tag", "south")] == ["attic"]
     assert "done: 4" in fleet("remove", "--tag", "north")
     assert "There is no controller 'gh-2'" in fleet("remove", "gh-2", ends_with=2)
     port = str(free_port())
-    assert "made: 1 (one)" in fleet("add", "--name", "one", "--port", port)
+    assert "created: 1 (one)" in fleet("add", "--name", "one", "--port", port)
     assert f"/, port {port} " in fleet("list", "one")
 
 
@@ -129,7 +131,7 @@ def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) 
     fleet("add", "--name", "gh-1")
     port = free_ports(2)[0]
     places = ("--first", "4", "--address", "127.0.1.1", "--port", str(port))
-    assert "made: 2 (x-4 to x-5)" in fleet("fork", "gh-1", "x-{n}", "--count", "2", *places)
+    assert "created: 2 (x-4 to x-5)" in fleet("fork", "gh-1", "x-{n}", "--count", "2", *places)
     (last,) = fleet.json("list", "x-5")
     assert (last["address"], last["port"]) == ("127.0.1.2", port + 1)
 
@@ -137,9 +139,9 @@ def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) 
 def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-1")
     port = str(free_port())
-    told = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
-    assert told.startswith("gh-1 answers at http://gh-1.localhost:")
-    assert told.endswith(f"/, 127.0.1.1, port {port}\n")
+    message = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
+    assert message.startswith("gh-1 is available at http://gh-1.localhost:")
+    assert message.endswith(f"/, 127.0.1.1, port {port}\n")
     assert fleet("place", "gh-1", "--port", "0").endswith("/, 127.0.1.1\n")
     assert fleet.json("place", "gh-1", "--address", "none")[0]["address"] is None
 
@@ -147,21 +149,23 @@ def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Termin
 def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3")
     port = free_ports(2)[0]
-    told = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
-    first, second = told.splitlines()
-    assert first.startswith("gh-1 answers at ")
+    message = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
+    first, second = message.splitlines()
+    assert first.startswith("gh-1 is available at ")
     assert first.endswith(f"/, 127.0.1.9, port {port}")
     assert second.endswith(f"/, 127.0.1.10, port {port + 1}")
     # Where one is refused its place, that ends it.
-    told = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
-    assert "gh-3 answers at " in told
-    assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in told
+    message = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
+    assert "gh-3 is available at " in message
+    assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in message
     taken_away = fleet.json("place", "gh-1", "gh-3", "--address", "none", "--port", "0")
     assert [(one["address"], one["port"]) for one in taken_away] == [(None, None)] * 2
-    assert "'no' is no address" in fleet("place", "gh-1", "gh-2", "--address", "no", ends_with=2)
+    assert "'no' is not a valid address" in fleet(
+        "place", "gh-1", "gh-2", "--address", "no", ends_with=2
+    )
 
 
-def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
+def test_list_ends_with_the_failed_controllers(
     fleet: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet("add", "--name", "gh-1")
@@ -169,15 +173,15 @@ def test_the_list_ends_with_whom_it_lacks_since_they_did_not_start(
     fleet.node.roster.note_mistake("table 2", "line 5: b.hwx is unknown.")
     fleet.node.roster.note_mistake("table 2", "line 6: b.tags must be a list of texts.")
     one = "  line 5: b.hwx is unknown. line 6: b.tags must be a list of texts.\n"
-    assert fleet("list").endswith("leverframe: 1 controller did not start:\n" + one)
-    fail(fleet.node, MemberRecord("c"), UNMADE, "c does not start: its port is taken.")
-    assert "leverframe: 2 controllers did not start:\n" in fleet("list")
+    assert fleet("list").endswith("leverframe: 1 controller failed to start:\n" + one)
+    fail(fleet.node, MemberRecord("c"), UNMADE, "c failed to start: its port is taken.")
+    assert "leverframe: 2 controllers failed to start:\n" in fleet("list")
     assert "did not start" not in fleet("list", "gh-1")
     # A script reads objects from the output; this is beside it.
     carry_out(["fleet", "list", "--json", "--node", f"127.0.0.1:{fleet.node.door.port}"])
-    told = capsys.readouterr()
-    assert [msgspec.json.decode(line)["name"] for line in told.out.splitlines()] == ["gh-1"]
-    assert "2 controllers did not start" in told.err
+    message = capsys.readouterr()
+    assert [msgspec.json.decode(line)["name"] for line in message.out.splitlines()] == ["gh-1"]
+    assert "2 controllers failed to start" in message.err
 
 
 def test_a_port_in_use_refuses_all_that_are_to_be_added(
@@ -187,12 +191,12 @@ def test_a_port_in_use_refuses_all_that_are_to_be_added(
     asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
     taken = free_ports(3)[2]
     with socket.create_server(("127.0.0.1", taken)):
-        told = fleet(*asked, str(taken - 2), ends_with=2)
-        assert f"gh-3: port {taken} of 127.0.0.1 cannot be used: " in told
+        message = fleet(*asked, str(taken - 2), ends_with=2)
+        assert f"gh-3: port {taken} of 127.0.0.1 cannot be used: " in message
         assert fleet.json("list") == []
 
 
-def test_those_that_were_added_are_told_where_the_rest_is_refused_meanwhile(
+def test_added_controllers_are_printed_although_the_rest_is_refused(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def there_was_room(*given: object) -> None:
@@ -203,9 +207,9 @@ def test_those_that_were_added_are_told_where_the_rest_is_refused_meanwhile(
     asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
     taken = free_ports(3)[2]
     with socket.create_server(("127.0.0.1", taken)):
-        told = fleet(*asked, str(taken - 2), ends_with=2)
-    assert "made: 2 (gh-1 to gh-2)" in told
-    assert "gh-3: port " in told
+        message = fleet(*asked, str(taken - 2), ends_with=2)
+    assert "created: 2 (gh-1 to gh-2)" in message
+    assert "gh-3: port " in message
 
 
 def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
@@ -216,11 +220,11 @@ def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
 
     fleet("add", "--name", "gh-{n}", "--count", "2")
     monkeypatch.setattr(FleetExecutor, "send", fail)
-    told = fleet("send", "outs.cgi?out0=1", ends_with=2)
-    assert "The program failed; its log says more. Of 2 controllers, 0 have done it" in told
+    message = fleet("send", "outs.cgi?out0=1", ends_with=2)
+    assert "An internal error stopped it; see the log. Of 2 controllers, 0 have done it" in message
 
 
-def test_a_command_that_some_refuse_is_told_by_name_and_by_the_exit_code(fleet: Terminal) -> None:
+def test_refused_command_is_reported_by_name_and_exit_status(fleet: Terminal) -> None:
     many = 997 if effort.THOROUGH else 6
     fleet("add", "--name", "gh-{n}", "--count", str(many), "--tag", "all")
     old = ("--hw", "3.0", "--sw", "1.18", "--tag", "all")
@@ -232,24 +236,24 @@ def test_a_command_that_some_refuse_is_told_by_name_and_by_the_exit_code(fleet: 
     assert f"done: 0, refused: 3, held back: {many}" in none
     assert "old-3" in none
     assert "gh-1" not in none
-    told = fleet(*command, ends_with=1)
-    assert f"done: {many}, refused: 3" in told
-    assert all(f"old-{number}" in told for number in (1, 2, 3))
-    assert "HW 3.0 SW 1.18" in told
-    assert "gh-1" not in told
+    message = fleet(*command, ends_with=1)
+    assert f"done: {many}, refused: 3" in message
+    assert all(f"old-{number}" in message for number in (1, 2, 3))
+    assert "HW 3.0 SW 1.18" in message
+    assert "gh-1" not in message
     assert f"done: {many + 3}, refused: 0" in fleet("send", "outs.cgi?out0=1")
     assert "done: 1" in fleet("send", "post.cgi?sched_save &s0=lamp*0*1*9*0*127*1&&", "gh-1")
     assert [one["status"] for one in fleet.json("send", "outs.cgi?out1=1")] == [200] * (many + 3)
     assert "No controller has the tag 'x'" in fleet(*command, "--tag", "x", ends_with=2)
 
 
-def test_times_are_told_in_the_zone_of_the_node_in_which_they_are_taken(
+def test_times_are_printed_and_read_in_the_zone_of_the_node(
     in_warsaw: Terminal,
 ) -> None:
     fleet = in_warsaw
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    told = fleet("advance", "--to", "2026-01-05T06:00")
-    assert told == "It is 2026-01-05 06:00:00 CET (Europe/Warsaw)\n"
+    message = fleet("advance", "--to", "2026-01-05T06:00")
+    assert message == "It is 2026-01-05 06:00:00 CET (Europe/Warsaw)\n"
     fleet("snapshot", "noon")
     fleet("send", "outs.cgi?out0=1")
     fleet("rollout", "plan", "r", "--command", "outs.cgi?out0=1")
@@ -264,28 +268,28 @@ def test_times_are_told_in_the_zone_of_the_node_in_which_they_are_taken(
     assert fleet.json("list", "gh-1")[0]["time"] == datetime(2026, 1, 5, 5, tzinfo=UTC).timestamp()
     fleet("tag", "gh-2", "--add", "late")
     fleet("advance", "1h", "--tag", "late")
-    told = fleet("advance", "0s")
-    assert told == "It is 2026-01-05 06:00:00 CET to 2026-01-05 07:00:00 CET (Europe/Warsaw)\n"
+    message = fleet("advance", "0s")
+    assert message == "It is 2026-01-05 06:00:00 CET to 2026-01-05 07:00:00 CET (Europe/Warsaw)\n"
     # An hour that comes twice.
     assert "02:30:00 CEST (Europe/Warsaw)" in fleet("advance", "--to", "2026-10-25T02:30")
     assert "02:30:00 CET (Europe/Warsaw)" in fleet("advance", "1h")
 
 
-def test_a_step_tells_whether_something_was_due(fleet: Terminal) -> None:
+def test_step_reports_whether_something_was_due(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
     now = "It is 2026-01-05 00:00:00 UTC\n"
     assert fleet("advance", "--step") == f"Nothing was due. {now}"
     assert fleet("advance", "0s") == now
     fleet("send", "outs.cgi?ortime=0600&out0=1", "gh-1")
-    told = fleet("advance", "--step")
-    assert told.startswith("What was due after 10m is done, for 1 of 2 controllers. It is ")
+    message = fleet("advance", "--step")
+    assert message.startswith("1 of 2 controllers had tasks due within 10m. It is ")
     fleet("send", "outs.cgi?ortime=0060&out0=1")
     assert fleet.json("advance", "--step")[0]["due"] == 2
     assert fleet.json("advance", "0s")[0]["due"] is None
 
 
 @for_each("name", ("", "Nowhere/Land", "../etc"))
-def test_a_zone_that_this_machine_does_not_know_is_told_as_utc(name: str) -> None:
+def test_unknown_time_zone_falls_back_to_utc(name: str) -> None:
     zone = zone_named(name)
     assert with_zone(moment_words(0.0, zone), zone) == "1970-01-01 00:00:00 UTC"
 
@@ -306,8 +310,8 @@ def test_snapshots_are_listed_and_removed(fleet: Terminal, monkeypatch: pytest.M
     assert fleet("remove-snapshot", "before") == "removed: before\n"
     assert "done: 2" in fleet("snapshot", "third")
     assert fleet.json("remove-snapshot", "third")[0]["controllers"] == 2
-    told = fleet("remove-snapshot", "third", ends_with=2)
-    assert "There is no snapshot 'third'. Allowed: at noon." in told
+    message = fleet("remove-snapshot", "third", ends_with=2)
+    assert "There is no snapshot 'third'. Allowed: at noon." in message
 
 
 def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,22 +326,22 @@ def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.Mo
     monkeypatch.setattr("leverframe.fleet.commands.is_watched", lambda: True)
     fleet("advance", "1m")
     assert "done: 2" in fleet("restore", "before")
-    assert "made: 2 (c-1 to c-2)" in fleet("fork", "gh-1", "c-{n}", "--count", "2", "--tag", "c")
+    assert "created: 2 (c-1 to c-2)" in fleet("fork", "gh-1", "c-{n}", "--count", "2", "--tag", "c")
     assert "done: 2" in fleet("fault", "slow*delay:1s", "--tag", "c")
     assert "done: 4" in fleet("fault", "none")
 
 
-def test_a_moment_is_reached_by_each_and_the_time_told_is_of_those_that_moved(
+def test_advance_until_prints_the_time_of_the_moved_controllers(
     fleet: Terminal,
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north")
     fleet("add", "--name", "pump")
     assert "It is 2026-01-05 02:00:00 UTC" in fleet("advance", "2h", "--tag", "north")
     assert [one["time"] for one in fleet.json("list")] == [1767578400.0] * 2 + [1767571200.0]
-    told = fleet("advance", "10s")
-    assert "It is 2026-01-05 00:00:10 UTC to 2026-01-05 02:00:10 UTC" in told
-    told = fleet("advance", "--to", "2026-01-05T01:00", ends_with=2)
-    assert "This moment has passed for gh-1 and 1 more" in told
+    message = fleet("advance", "10s")
+    assert "It is 2026-01-05 00:00:10 UTC to 2026-01-05 02:00:10 UTC" in message
+    message = fleet("advance", "--to", "2026-01-05T01:00", ends_with=2)
+    assert "This moment has passed for gh-1 and 1 more" in message
     assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
     assert {one["time"] for one in fleet.json("list")} == {1767657600.0}
     assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
@@ -362,15 +366,15 @@ def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: P
         shown = str(fleet.json("rollout", "show", "r")[0]["status"])
         if shown == "finished":
             break
-    told = fleet("rollout", "show", "r", ends_with=1)
-    assert "finished, 3 done, 1 failed" in told
-    assert "group 2: 2 of 3, 1 failed" in told
-    assert "HW 3.0 SW 1.18" in told
+    message = fleet("rollout", "show", "r", ends_with=1)
+    assert "finished, 3 done, 1 failed" in message
+    assert "group 2: 2 of 3, 1 failed" in message
+    assert "HW 3.0 SW 1.18" in message
     assert [one["id"] for one in fleet.json("rollout", "list")] == ["r"]
     fleet("rollout", "remove", "r", ends_with=1)
     assert "There is no job 'r'" in fleet("rollout", "show", "r", ends_with=2)
     assert "start needs the ID" in fleet("rollout", "start", ends_with=2)
-    assert "either --command, or --template" in fleet("rollout", "plan", ends_with=2)
+    assert "either --command or --template" in fleet("rollout", "plan", ends_with=2)
     template = tmp_path / "pump.toml"
     template.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n"outputs.0.name" = "Pump"\n')
     planned = fleet("rollout", "plan", "--template", str(template), "--name", "gh-1")
@@ -388,17 +392,17 @@ def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: P
     compare = ("drift", "--template", str(template))
     fleet("send", "stm.cgi?oname=0Pump", "gh-1", "gh-2")
     fleet("send", "stm.cgi?oname=1Fan", "gh-2")
-    told = fleet(*compare, ends_with=1)
-    assert "gh-1: differs in 1 setting\n" in told
-    assert 'gh-2: differs in 2 settings\n  outputs.1.name = "Fan", not ""' in told
-    assert "old: cannot be compared: The template sets outputs.2.remember" in told
-    assert "as the template says: 0, otherwise: 4" in told
+    message = fleet(*compare, ends_with=1)
+    assert "gh-1: differs in 1 setting\n" in message
+    assert 'gh-2: differs in 2 settings\n  outputs.1.name = "Fan", not ""' in message
+    assert "old: cannot be compared: The template sets outputs.2.remember" in message
+    assert "same: 0, different: 4" in message
     assert fleet("rollout", "plan", "r", "--template", str(template), "--tag", "all")
     fleet("rollout", "start", "r")
     for _ in range(1000):
         if fleet.json("rollout", "show", "r")[0]["status"] == "finished":
             break
-    assert "as the template says: 3, otherwise: 0" in fleet(*compare, "--tag", "all")
+    assert "same: 3, different: 0" in fleet(*compare, "--tag", "all")
     assert [one["status"] for one in fleet.json(*compare, "gh-1")] == [200]
 
     changed = fleet("changes")
@@ -411,13 +415,13 @@ def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: P
     assert fleet.json("changes", "--by", "anna") == []
     assert len(fleet.json("changes", "--since", "1h")) == 6
     assert fleet.json("changes", "--since", "2099-01-01T00:00") == []
-    assert "'soon' is no time" in fleet("changes", "--since", "soon", ends_with=2)
+    assert "'soon' is not a time" in fleet("changes", "--since", "soon", ends_with=2)
 
 
 def exported(fleet: Terminal, folder: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north", "--hw", "3.5")
     fleet("send", "stm.cgi?oname=0Pump", "gh-2")
-    assert "2 controllers are in" in fleet("export", str(folder))
+    assert "2 controllers written to" in fleet("export", str(folder))
 
 
 def test_an_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path) -> None:
@@ -469,7 +473,7 @@ def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
     return shown
 
 
-def test_whoever_watches_sees_how_far_the_node_is(
+def test_progress_is_shown_on_a_terminal(
     fleet: Terminal, bar: Bar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
@@ -488,7 +492,7 @@ def test_whoever_watches_sees_how_far_the_node_is(
     assert (1, 2) in bar.shown
 
 
-def test_whoever_watches_an_export_sees_files_being_written(
+def test_export_shows_progress_of_files_on_a_terminal(
     fleet: Terminal, bar: Bar, tmp_path: Path
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
@@ -497,11 +501,11 @@ def test_whoever_watches_an_export_sees_files_being_written(
     assert bar.shown[-2:] == [(1, None), (1, None)]
 
 
-def test_a_refusal_is_told_also_where_somebody_watches(fleet: Terminal, bar: Bar) -> None:
+def test_refusal_is_printed_also_on_a_terminal(fleet: Terminal, bar: Bar) -> None:
     assert "No controller has the tag 'x'" in fleet("send", "a.cgi", "--tag", "x", ends_with=2)
 
 
-def test_an_export_tells_scripts_what_was_written_where(fleet: Terminal, tmp_path: Path) -> None:
+def test_export_lists_written_files_as_json(fleet: Terminal, tmp_path: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
     folder = tmp_path / "out"
     assert fleet.json("export", str(folder), "gh-2") == [
@@ -535,26 +539,20 @@ def north_and_south(fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("advance", "1h", "--tag", "north"),
     ],
 )
-def test_what_is_for_nobody_is_told_and_ends_with_an_error(
+def test_command_that_matches_no_controller_fails(
     north_and_south: Terminal, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    told = north_and_south(*words, "--tag", "south", ends_with=2)
-    assert told == (
-        "leverframe: Nobody is chosen: no controller has these names and all of these tags.\n"
-    )
+    message = north_and_south(*words, "--tag", "south", ends_with=2)
+    assert message == ("leverframe: No controller matches these names and tags.\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_command_to_a_node_without_controllers_is_for_nobody(fleet: Terminal) -> None:
-    assert "Nobody is chosen: no controller is there." in fleet(
-        "send", "outs.cgi?out0=1", ends_with=2
-    )
+def test_command_to_a_node_without_controllers_fails(fleet: Terminal) -> None:
+    assert "No controller exists." in fleet("send", "outs.cgi?out0=1", ends_with=2)
 
 
 @pytest.mark.thorough
-def test_a_node_of_a_file_runs_as_a_process_until_it_is_told_to_stop(
-    fleet: Terminal, tmp_path: Path
-) -> None:
+def test_node_of_a_file_runs_as_a_process_until_stopped(fleet: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     exported(fleet, folder)
     with (folder / "fleet.toml").open("a") as file:
@@ -581,27 +579,27 @@ def test_a_node_of_a_file_runs_as_a_process_until_it_is_told_to_stop(
         node.send_signal(signal.SIGTERM)
         _, errors = node.communicate(timeout=PATIENCE_S)
         assert node.returncode == 0
-        assert "'WRONG' cannot be a name" in errors
+        assert "'WRONG' is not a valid name" in errors
     finally:
         node.kill()
 
 
-def test_a_node_that_cannot_be_asked_is_told(
+def test_unreachable_node_is_reported(
     fleet: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for node, told in (
+    for node, message in (
         (f"127.0.0.1:{free_port()}", "does not answer: Connection refused"),
-        ("ftp://x", "is no address of a node"),
-        ("http://x:y", "is no address of a node"),
+        ("ftp://x", "is not the address of a node"),
+        ("http://x:y", "is not the address of a node"),
     ):
         assert carry_out(["fleet", "list", "--node", node]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", StringIO("secret\n"))
     assert fleet("list", "--user", "admin")
 
 
-def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
-    assert fleet("start").startswith("There is nothing to start")
+def test_failed_controllers_are_retried(fleet: Terminal) -> None:
+    assert fleet("start").startswith("Nothing to start")
     port = free_port()
     fleet("add", "--name", "gh-{n}", "--count", "2")
     fleet("place", "gh-1", "--port", str(port))
@@ -609,36 +607,36 @@ def test_those_that_did_not_start_are_tried_again(fleet: Terminal) -> None:
     LOOP_THREAD.run(node.drop([member]))
     with socket.create_server(("127.0.0.1", port)):
         LOOP_THREAD.run(node.start_stored())
-        assert f"gh-1 does not start: port {port} of" in fleet("start", "gh-1", ends_with=1)
-        assert fleet("list").endswith("\n`leverframe fleet start` tries again.\n")
-        told = "This controller did not start. gh-1 does not start: "
-        assert told in fleet("show", "gh-1", ends_with=2)
-    assert fleet("start", "gh-2", "gh-1") == "gh-2 runs already.\ngh-1 runs now.\n"
+        assert f"gh-1 failed to start: port {port} of" in fleet("start", "gh-1", ends_with=1)
+        assert fleet("list").endswith("\n`leverframe fleet start` retries them.\n")
+        message = "This controller failed to start. gh-1 failed to start: "
+        assert message in fleet("show", "gh-1", ends_with=2)
+    assert fleet("start", "gh-2", "gh-1") == "gh-2 is already running.\ngh-1 is running now.\n"
     assert fleet.json("start", "gh-1")[0]["status"] == 200
     assert "There is no controller 'gh-9'" in fleet("start", "gh-9", ends_with=2)
 
 
-def test_who_starts_one_is_told_the_first_password_of_its_administrator(fleet: Terminal) -> None:
+def test_start_prints_the_first_administrator_password(fleet: Terminal) -> None:
     fleet("add", "--name", "cellar")
     node = fleet.node
     member = node.members["cellar"]
     LOOP_THREAD.run(node.drop([member]))
-    fail(node, member.record, member.number, "cellar does not start: no.")
+    fail(node, member.record, member.number, "cellar failed to start: no.")
     node.options = replace(node.options, must_sign_in=True)
     runs, password = fleet("start").splitlines()
-    assert runs == "cellar runs now."
+    assert runs == "cellar is running now."
     assert re.fullmatch(
         r"Its administrator has the password [\w-]+, which is shown this once\.", password
     )
 
 
-def test_who_renames_one_of_the_file_is_told_what_the_next_start_does(fleet: Terminal) -> None:
+def test_rename_of_a_controller_in_the_file_warns_of_the_next_start(fleet: Terminal) -> None:
     fleet("add", "--name", "cellar")
     profile = fleet.node.members["cellar"].controller.profile
     fleet.node.in_file = {"cellar": NewController(MemberRecord("cellar"), profile)}
-    told = "The file of the node names cellar: take it out there, or the next start makes another"
-    assert told in fleet("rename", "cellar", "depot")
-    assert "take it out" not in fleet("rename", "depot", "store")
+    message = "Remove cellar from the file of the node, or the next start creates an empty"
+    assert message in fleet("rename", "cellar", "depot")
+    assert "Remove" not in fleet("rename", "depot", "store")
 
 
 def test_a_password_is_typed_or_read_from_standard_input(
@@ -648,8 +646,8 @@ def test_a_password_is_typed_or_read_from_standard_input(
     password = str(made["password"])
     monkeypatch.setattr("sys.stdin", StringIO(f"{password}\n"))
     assert fleet.json("list", "--user", "anna") == []
-    told = fleet("list", "--user", "anna", ends_with=2)
-    assert "Password of anna: it is missing; type it at a terminal, or write it to stan" in told
+    message = fleet("list", "--user", "anna", ends_with=2)
+    assert "Password of anna: it is missing; type it at a terminal, or write it to stan" in message
     monkeypatch.setattr("sys.stdin", None)
     assert "Password of anna: it is missing" in fleet("list", "--user", "anna", ends_with=2)
     terminal = StringIO()
@@ -660,24 +658,24 @@ def test_a_password_is_typed_or_read_from_standard_input(
     assert not recwarn.list
 
 
-def test_what_is_no_node_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_address_that_is_not_a_node_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with Twin() as twin:
         assert carry_out(["fleet", "list", "--node", twin.url]) == 2
         assert "There is nothing at this path" in capsys.readouterr().err
 
 
-def test_the_password_of_new_administrators_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_password_of_new_administrators_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     made = {"names": ["gh-1", "gh-2"], "dry_run": False, "password": "abc-def"}
     _print_made([made], as_json=False)
-    told = capsys.readouterr().out
-    assert "The administrators of gh-1 to gh-2 have the password abc-def" in told
+    message = capsys.readouterr().out
+    assert "The administrators of gh-1 to gh-2 have the password abc-def" in message
 
 
 def test_tenants_and_accounts_are_made_used_and_removed(
     fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "made: acme" in fleet("tenant", "add", "acme", "--max", "2")
-    assert "made: zulu" in fleet("tenant", "add", "zulu")
+    assert "created: acme" in fleet("tenant", "add", "acme", "--max", "2")
+    assert "created: zulu" in fleet("tenant", "add", "zulu")
     fleet("add", "--name", "acme-1", "--tenant", "acme")
     fleet("add", "--name", "house")
     assert "done: 1" in fleet("tenant", "give", "zulu", "house")
@@ -689,16 +687,16 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     exported = read_fleet(Sources(tmp_path / "all" / "fleet.toml", {}, {}))
     assert (exported.mistakes, exported.tenants) == ([], ("acme",))
     assert [one.record.tenant for one in exported.controllers] == ["acme", ""]
-    told = fleet("account", "add", "anna", "--tenant", "acme")
-    assert "anna, user of acme, has the password" in told
-    anna = told.split()[7]
-    admin = told.split("as admin with the password ")[1].split()[0]
+    message = fleet("account", "add", "anna", "--tenant", "acme")
+    assert "anna, user of acme, has the password" in message
+    anna = message.split()[7]
+    admin = message.split("is admin with the password ")[1].split()[0]
 
     def types(password: str) -> None:
         monkeypatch.setattr("leverframe.fleet.node_client.ask_secret", lambda _: password)
 
     types(anna)
-    unsigned = "This node asks for a user name and password. Sign in with --user NAME."
+    unsigned = "This node requires a user name and a password. Sign in with --user NAME."
     assert unsigned in fleet("list", ends_with=2)
     assert [one["name"] for one in fleet.json("list", "--user", "anna")] == ["acme-1"]
     assert "There is no controller 'house'" in fleet("list", "house", "--user", "anna", ends_with=2)
@@ -725,11 +723,13 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
     fleet: Terminal,
 ) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    told = fleet("tenant", "add", "acme", "--open")
-    assert "made: acme\n2 controllers are open to every user of the machine of the node." in told
-    told = fleet("protect", "gh-1")
-    assert "The administrator of gh-1 has the password " in told
-    assert "shown only this once" in told
+    message = fleet("tenant", "add", "acme", "--open")
+    assert (
+        "created: acme\n2 controllers are open to every user of the machine of the node." in message
+    )
+    message = fleet("protect", "gh-1")
+    assert "The administrator of gh-1 has the password " in message
+    assert "shown only this once" in message
     assert fleet("tenant", "add", "acme").count("1 controller is open to every user") == 1
     (result,) = fleet.json("protect", "gh-2")
     assert result["password"]
@@ -740,8 +740,8 @@ def test_first_account_closes_open_controllers_or_leaves_them_open_on_demand(
 
 def test_first_account_prints_the_passwords_of_administrators(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2")
-    told = fleet("account", "add", "anna")
-    assert "The administrators of gh-1, gh-2 have the password " in told
+    message = fleet("account", "add", "anna")
+    assert "The administrators of gh-1, gh-2 have the password " in message
 
 
 def test_nothing_is_cut_in_a_table_on_a_narrow_terminal() -> None:

@@ -67,7 +67,7 @@ async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
         assert again.member("cellar").controller.engine.settings.outputs[0].name == "Fan"
 
 
-async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_and_told_so(
+async def test_renamed_controller_of_the_file_is_created_again_with_a_warning(
     tmp_path: Path,
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
@@ -90,23 +90,19 @@ async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_an
 
 
 @pytest.mark.parametrize(
-    ("table", "line", "told"),
+    ("table", "line", "message"),
     [
         ('name = "cellar"', 5, "cellar: There is a controller cellar already."),
         ('name = "b"\ntags = "north"', 6, "b.tags must be a list of strings, not 'north'."),
         ('name = "b"\nhw = "4.0"', 6, "b: Unknown hardware '4.0'"),
         ('name = "b"\nhw = "3.5"\nsw = "9.9"', 7, "b: "),
-        ('name = "b"\ntags = ["no tag"]', 6, "'no tag' cannot be a tag"),
-        ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is no port"),
+        ('name = "b"\ntags = ["no tag"]', 6, "'no tag' is not a valid tag"),
+        ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is not a valid port"),
         ('name = "b"\nsettings = "none.toml"', 6, "none.toml cannot be read"),
-        ('name = "b"\nhwx = "3.0"', 6, "Unknown key b.hwx. Did you mean hw?"),
-        ('name = "B"', 5, "'B' cannot be a name"),
-        (
-            'tags = ["a"]',
-            4,
-            "name is missing in number 2; it must be a string of at least one character.",
-        ),
-        ('name = "b"\naddress = "no"', 6, "is no address for a controller"),
+        ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
+        ('name = "B"', 5, "'B' is not a valid name"),
+        ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
+        ('name = "b"\naddress = "no"', 6, "is not a valid address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
         (
             'name = "b"\nhw = "3.0"\nsw = "1.18"\nsettings = "new.toml"',
@@ -115,8 +111,8 @@ async def test_one_of_the_file_that_is_renamed_is_made_anew_at_the_next_start_an
         ),
     ],
 )
-async def test_a_mistake_in_one_is_told_by_name_and_line_and_the_others_start(
-    table: str, line: int, told: str, tmp_path: Path
+async def test_mistake_in_a_controller_is_reported_and_the_others_start(
+    table: str, line: int, message: str, tmp_path: Path
 ) -> None:
     text = (
         'virtual_time = true\n[[controllers]]\nname = "cellar"\n[[controllers]]\n'
@@ -127,11 +123,11 @@ async def test_a_mistake_in_one_is_told_by_name_and_line_and_the_others_start(
     fleet = read(tmp_path, text, new=new)
     (mistake,) = (one.sentence for one in fleet.mistakes)
     assert f"fleet.toml, line {line}: " in mistake
-    assert told in mistake
+    assert message in mistake
     assert [one.record.name for one in fleet.controllers] == ["cellar", "last"]
 
 
-def test_a_mistake_in_one_of_a_thousand_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+def test_mistake_in_one_of_a_thousand_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
     tables = [f'[[controllers]]\nname = "gh-{number}"\n' for number in range(1000)]
     tables[700] = '[[controllers]]\nname = "gh-699"\n'
     fleet = read(tmp_path, "".join(tables))
@@ -141,14 +137,14 @@ def test_a_mistake_in_one_of_a_thousand_is_told_and_the_others_are_read(tmp_path
     assert len(fleet.controllers) == 999
 
 
-def test_a_port_that_another_has_is_told_at_its_line(tmp_path: Path) -> None:
+def test_duplicate_port_is_reported_with_its_line(tmp_path: Path) -> None:
     table = '[[controllers]]\nname = "{}"\nport = 8091\n'
     fleet = read(tmp_path, table.format("a") + table.format("b"))
     (mistake,) = (one.sentence for one in fleet.mistakes)
     assert mistake.endswith("fleet.toml, line 6: b: b cannot have 8091: a has it.")
 
 
-def test_one_of_a_count_that_another_contradicts_is_told_and_the_others_are_read(
+def test_conflict_within_a_count_is_reported_and_the_others_are_read(
     tmp_path: Path,
 ) -> None:
     text = (
@@ -162,17 +158,17 @@ def test_one_of_a_count_that_another_contradicts_is_told_and_the_others_are_read
     assert [one.record.name for one in fleet.controllers] == ["gh-3", "gh-1", "gh-4"]
 
 
-async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> None:
+async def test_port_in_use_is_reported_and_the_others_start(tmp_path: Path) -> None:
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", 0)
         taken = node.node.door.port
         text = f'[[controllers]]\nname = "a"\nport = {taken}\n[[controllers]]\nname = "b"\n'
         fleet = read(tmp_path, text)
-        (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 3: " in told
-        assert f": a does not start: port {taken} of 127.0.0.1 cannot be used" in told
+        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 3: " in message
+        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in message
         assert [one["name"] for one in await node.get("list")] == ["b"]
-        assert (await node.get(""))["not_started"] == [told]
+        assert (await node.get(""))["not_started"] == [message]
 
 
 async def test_those_beside_one_that_cannot_be_are_made_together(
@@ -190,12 +186,12 @@ async def test_those_beside_one_that_cannot_be_are_made_together(
             return await add(new)
 
         monkeypatch.setattr(node.node, "add", counted)
-        (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 6: a does not start: port " in told
+        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 6: a failed to start: port " in message
         assert batches == [20]
 
 
-async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_path: Path) -> None:
+async def test_port_taken_since_then_is_reported_at_the_next_start(tmp_path: Path) -> None:
     lane, port = MemoryLane(), free_port()
     text = f'[[controllers]]\nname = "a"\nport = {port}\n[[controllers]]\nname = "b"\n'
     fleet = read(tmp_path, text)
@@ -205,15 +201,15 @@ async def test_a_port_that_was_taken_meanwhile_is_told_at_the_next_start(tmp_pat
     with socket.create_server(("127.0.0.1", port)):
         async with loop_node(lane) as again:
             await again.node.door.listen("127.0.0.1", 0)
-            (told,) = await start_controllers(again.web, fleet.controllers, as_json=False)
-            assert "fleet.toml, line 3: " in told
-            assert f": a does not start: port {port} of 127.0.0.1 cannot be used" in told
+            (message,) = await start_controllers(again.web, fleet.controllers, as_json=False)
+            assert "fleet.toml, line 3: " in message
+            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in message
             assert [one["name"] for one in await again.get("list")] == ["b"]
             overview = await again.get("")
-            assert overview["not_started"] == overview["troubles"] == [told]
+            assert overview["not_started"] == overview["troubles"] == [message]
 
 
-async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_path: Path) -> None:
+async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_path: Path) -> None:
     lane, text = MemoryLane(), '[[controllers]]\nname = "a"\naddress = "127.0.0.{}"\n'
     async with loop_node(lane) as node:
         before = read(tmp_path, text.format(2)).controllers
@@ -221,40 +217,40 @@ async def test_an_address_that_an_added_one_has_is_told_at_the_next_start(tmp_pa
         await node.post("add", name="added", address="127.0.0.3")
     async with loop_node(lane) as again:
         after = read(tmp_path, text.format(3)).controllers
-        (told,) = await start_controllers(again.web, after, as_json=False)
-        sentence = "a starts without it: a cannot have 127.0.0.3: added has it."
-        assert told.endswith(f"fleet.toml, line 3: {sentence}")
+        (message,) = await start_controllers(again.web, after, as_json=False)
+        sentence = "a runs without its own address and port: a cannot have 127.0.0.3: added has it."
+        assert message.endswith(f"fleet.toml, line 3: {sentence}")
         assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
         overview = await again.get("")
-        assert (overview["not_started"], overview["troubles"]) == ([], [told])
+        assert (overview["not_started"], overview["troubles"]) == ([], [message])
         await again.post("add", name="third")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ('name = "x"\n', "fleet.toml, line 1: name is no key of a node; known are host, port"),
-        ("controllers = 3\n", "fleet.toml, line 1: controllers is written as [[controllers]]"),
-        ("prot = 8090\n", "fleet.toml, line 1: Unknown key prot. Did you mean port?"),
-        ("at = 3\n", "fleet.toml, line 1: Unknown key at"),
+        ('name = "x"\n', "fleet.toml, line 1: unknown key name for a node. Known keys: host, port"),
+        ("controllers = 3\n", "fleet.toml, line 1: write controllers as [[controllers]]"),
+        ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
+        ("at = 3\n", "fleet.toml, line 1: at is unknown"),
     ],
 )
 def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
-    text: str, told: str, tmp_path: Path
+    text: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadConfiguration, match=".") as refused:
         read(tmp_path, text)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("controllers", "command"),
     [(GOOD, "leverframe fleet simulate --config {file}`"), ("", "leverframe simulate {file}`")],
 )
-def test_who_runs_a_scenario_is_told_what_lives_through_it(
+def test_running_a_scenario_names_the_simulate_command(
     controllers: str, command: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(BadConfiguration, match="this is a scenario") as refused:
+    with pytest.raises(BadConfiguration, match="make this a scenario") as refused:
         read(tmp_path, f'{controllers}[[at]]\ntime = "06:00"\n')
     assert command.format(file=tmp_path / "fleet.toml") in str(refused.value)
 
@@ -264,11 +260,11 @@ async def test_the_first_password_of_a_files_controllers_is_shown_once(
     as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
-    for told in (True, False):
+    for message in (True, False):
         async with loop_node(lane, host="0.0.0.0") as node:
             await start_controllers(node.web, fleet.controllers, as_json=as_json)
             assert node.member("attic").controller.engine.settings.access.required
-        assert ("password" in capsys.readouterr().out) is told
+        assert ("password" in capsys.readouterr().out) is message
 
 
 def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:
@@ -282,7 +278,7 @@ def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:
     assert read(tmp_path, '[cluster]\ndatabase = "dbname=fleet"\n').cluster is not None
 
 
-def test_each_controller_that_cannot_be_is_told_apart_however_many_mistakes_it_has(
+def test_each_invalid_controller_counts_once_with_all_its_mistakes(
     tmp_path: Path,
 ) -> None:
     cellar = '[[controllers]]\nname = "cellar"\n'

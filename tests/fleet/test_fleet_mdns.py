@@ -69,7 +69,7 @@ async def test_controllers_with_an_address_are_announced_by_one_responder(
     await browser.close()
 
 
-async def test_nobody_is_announced_at_a_loopback_address() -> None:
+async def test_loopback_addresses_are_not_announced() -> None:
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", 0)
         await node.post("add", name="gh-1", address="127.0.0.44")

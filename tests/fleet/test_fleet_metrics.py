@@ -44,7 +44,7 @@ async def test_figures_are_summed_up_over_the_node_whatever_their_number() -> No
         assert len(await samples(node)) == len(found)
 
 
-async def test_single_controllers_are_told_by_tag_with_their_names() -> None:
+async def test_metrics_by_tag_carry_controller_names() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         await node.post("tag", name="gh-1,gh-2", add="critical")
@@ -68,7 +68,7 @@ async def test_a_tag_of_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         assert "at most 1 controllers" in msgspec.json.decode(reply.body)["detail"]
 
 
-async def test_jobs_and_the_lane_of_a_node_are_told(tmp_path: Path) -> None:
+async def test_metrics_cover_jobs_and_the_lane(tmp_path: Path) -> None:
     lane = SqliteLane(tmp_path / "fleet.sqlite", tmp_path / "fleet.key")
     async with loop_node(lane) as node:
         await node.post("add", name="gh-{n}", count=3)

@@ -43,7 +43,7 @@ def simulate(folder: Path, text: str, *more: str) -> int:
     return carry_out(["fleet", "simulate", "--config", str(folder / "fleet.toml"), *more])
 
 
-def test_what_happens_is_told_in_order_with_those_that_refuse(
+def test_scenario_prints_events_in_order_with_refusals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, SCENARIO, "--for", "2h") == 1
@@ -53,7 +53,7 @@ def test_what_happens_is_told_in_order_with_those_that_refuse(
     assert lines[3] == "1h: /stm.cgi?eventname=1Frost: done 3, refused 1"
     assert lines[4].startswith("  old: ")
     assert "HW 3.0 SW 1.18" in lines[4]
-    assert lines[5].startswith("4 controllers lived 2h; ")
+    assert lines[5].startswith("simulated 2h for 4 controllers; ")
 
 
 def test_the_same_scenario_has_the_same_digest_and_another_one_another(
@@ -69,31 +69,31 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told"),
+    ("old", "new", "line", "message"),
     [
-        ('time = "06:00"', 'time = "dawn"', 15, "this is no time of the run"),
-        ('time = "+10s"', 'time = "2020-01-01T00:00"', 19, "this is no time of the run"),
+        ('time = "06:00"', 'time = "dawn"', 15, "this is not a time of the run"),
+        ('time = "+10s"', 'time = "2020-01-01T00:00"', 19, "this is not a time of the run"),
         ('tag = ["north"]\nsim', 'tag = ["nroth"]\nsim', 19, "No controller has the tag 'nroth'"),
-        ('tag = ["north"]\nsim', 'tag = "north"\nsim', 19, "tag must be a list of texts"),
+        ('tag = ["north"]\nsim', 'tag = "north"\nsim', 19, "tag must be a list of strings"),
         ("DS1=4.5&INPD1=1", "DS99=1", 19, "The simulated board has no 'DS99'"),
-        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance and until are not allowed in scenarios"),
-        ('sim = "DS1=4.5&INPD1=1"', "sim = 3", 19, "sim must be a text"),
-        ('sim = "DS1', 'smi = "DS1', 22, "smi is unknown"),
+        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance and until do not work in scenarios"),
+        ('sim = "DS1=4.5&INPD1=1"', "sim = 3", 19, "sim must be a string"),
+        ('sim = "DS1', 'smi = "DS1', 22, "unknown key smi"),
         ("eventname", "eventnmae", 15, "has no command 'eventnmae'"),
         ("/outs.cgi?ortime=05", "/outs.cgi?ortime=x", 19, "'x' is not a whole number"),
         ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is no command"),
-        ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "are several commands"),
+        ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "holds several commands"),
         ('name = "old"', 'name = "gh-1"', 11, "There is a controller gh-1 already"),
     ],
 )
-def test_a_mistake_is_told_with_its_line_and_nothing_is_run(
-    old: str, new: str, line: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_scenario_mistake_is_reported_with_its_line_and_nothing_runs(
+    old: str, new: str, line: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, SCENARIO.replace(old, new, 1)) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert f"line {line}: " in said.err
-    assert told in said.err
+    assert message in said.err
 
 
 TWO_WRONG_CONTROLLERS_AND_MOMENTS = """\
@@ -134,7 +134,7 @@ tag = ["nroth"]
         (TWO_MOMENTS_FOR_NOBODY, [4, 4, 4, 9]),
     ],
 )
-def test_all_mistakes_are_told_at_once(
+def test_all_mistakes_are_reported_together(
     text: str, lines: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, text) == 2
@@ -143,11 +143,9 @@ def test_all_mistakes_are_told_at_once(
     assert [int(line.split("line ")[1].split(":")[0]) for line in said.err.splitlines()] == lines
 
 
-def test_what_is_no_list_of_moments_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_at_must_be_a_list_of_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate(tmp_path, "at = 3\n") == 2
-    assert "at must be written as [[at]] tables" in capsys.readouterr().err
+    assert "write at as [[at]] tables" in capsys.readouterr().err
 
 
 def test_the_example_is_lived_through(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ async def answering(port: int) -> None:
         ("tls = true\nhosts = ['fleet.example']\n", "answers at https://fleet.example:"),
     ],
 )
-async def test_a_node_says_where_it_answers_and_stops_when_it_is_told(
+async def test_node_prints_its_address_and_stops_on_a_signal(
     keys: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = free_port()
@@ -63,11 +63,11 @@ async def test_a_node_says_where_it_answers_and_stops_when_it_is_told(
         await asyncio.sleep(0)
     else:
         await answering(port)
-    told = ""
+    message = ""
     async with asyncio.timeout(PATIENCE_S):
-        while said not in told:
+        while said not in message:
             await asyncio.sleep(0.01)
-            told += capsys.readouterr().out
+            message += capsys.readouterr().out
     if "tls" not in keys:
         # Whoever looks at the page sees which of them did not start, too.
         assert "WRONG" in (await ask_once(HOME, port, "/api/fleet", HOME)).body
@@ -78,7 +78,7 @@ async def test_a_node_says_where_it_answers_and_stops_when_it_is_told(
     assert (tmp_path / "data" / "fleet.db").exists()
 
 
-async def test_a_port_that_is_taken_is_told_before_anything_is_made(tmp_path: Path) -> None:
+async def test_taken_port_is_reported_before_anything_is_created(tmp_path: Path) -> None:
     listener = await asyncio.start_server(lambda *_: None, HOME, 0)
     port = listener.sockets[0].getsockname()[1]
     with pytest.raises(CannotListen, match=f"Port {port} is in use by another program"):

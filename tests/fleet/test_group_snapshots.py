@@ -49,8 +49,8 @@ async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_pa
         assert node.member("gh-1").controller.engine.values["OUT0"] == 0
         new = await node.post("add", name="late")
         assert new["names"] == ["late"]
-        told = await node.post("restore", label="noon")
-        assert [one["status"] for one in told["results"]] == [200, 200, 409]
+        message = await node.post("restore", label="noon")
+        assert [one["status"] for one in message["results"]] == [200, 200, 409]
         for name in ("gh-1", "gh-2"):
             engine = node.member(name).controller.engine
             assert engine.settings.outputs[0].name == "Pump"
@@ -86,8 +86,8 @@ async def test_another_version_does_not_take_a_stored_snapshot(tmp_path: Path) -
         await node.node.take_over([type(record)("a", hw="3.5", sw="1.57")])
     async with loop_node(lane(tmp_path)) as node:
         assert await node.node.start_stored() == {}
-        told = await node.post("restore", label="noon")
-        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in told["results"][0]["detail"]
+        message = await node.post("restore", label="noon")
+        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in message["results"][0]["detail"]
 
 
 async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +103,9 @@ async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.Mon
     async with loop_node(full) as node:
         await node.post("add", name="a")
         monkeypatch.setattr(FullLane, "is_full", True)
-        told = await node.post("snapshot", label="noon")
+        message = await node.post("snapshot", label="noon")
         monkeypatch.setattr(FullLane, "is_full", False)
-        assert (told["done"], told["results"][0]["status"]) == (0, 507)
+        assert (message["done"], message["results"][0]["status"]) == (0, 507)
         assert (await node.get(""))["snapshots"] == []
 
 
@@ -122,7 +122,7 @@ async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_pl
         late = {"label": "late", "at": taken + 3600, "controllers": 1}
         assert await node.get("snapshots") == [noon, late]
         why = await node.refused(409, "snapshot", label="third")
-        assert "or with leverframe fleet remove-snapshot." in why
+        assert "or with `leverframe fleet remove-snapshot`." in why
         before = [*node.node.registry.snapshots["noon"].parts.values()]
         assert await node.post("snapshot/remove", label="noon") == noon
         assert await node.get("snapshots") == [late]
@@ -151,10 +151,12 @@ async def test_snapshots_of_jobs_are_neither_listed_nor_removed() -> None:
         assert len(node.node.registry.snapshots) == 1
 
 
-async def test_what_is_removed_while_controllers_go_back_is_told_for_each() -> None:
+async def test_controllers_removed_during_a_restore_are_reported() -> None:
     async with loop_node(real_time=True) as node:
         await begin(node)
         await node.node.lane.forget(parts(node.node))
-        told = await node.post("restore", label="noon")
-        details = [one["detail"] for one in told["results"]]
-        assert details == [f"There is no snapshot of gh-{number} from before." for number in (1, 2)]
+        message = await node.post("restore", label="noon")
+        details = [one["detail"] for one in message["results"]]
+        assert details == [
+            f"There is no snapshot of gh-{number} from before the change." for number in (1, 2)
+        ]

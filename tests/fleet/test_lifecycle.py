@@ -48,7 +48,7 @@ from tests.patience import PATIENCE_S
 STATES: tuple[type[MemberState], ...] = get_args(MemberState)
 PARTS: Any = object()
 RUNNING = Running(PARTS, PARTS, PARTS)
-FAILED = Failed("a does not start: no.", 2, 7.0)
+FAILED = Failed("a failed to start: no.", 2, 7.0)
 #: Each state as a member may have it.
 EXAMPLES: dict[type[MemberState], MemberState] = {
     Waiting: Waiting(),
@@ -136,7 +136,7 @@ def test_only_stored_controllers_are_retried_automatically() -> None:
     roster.retry_s = 1000.0
     fail(roster, MemberRecord("a"), 1, "no")
     fail(roster, MemberRecord("b"), UNMADE, "no")
-    assert "It is tried again every few seconds." in (roster.sentence("a", with_cause=True) or "")
+    assert "The node retries it every few seconds." in (roster.sentence("a", with_cause=True) or "")
     assert "`leverframe fleet start b`" in (roster.sentence("b", with_cause=True) or "")
     assert (roster.any_due(), roster.may_start(1)) == (False, False)
     roster.retry_now([2])
@@ -153,7 +153,7 @@ def test_controller_of_another_node_is_forgotten_unless_its_start_is_under_way()
     fail(roster, MemberRecord("new"), UNMADE, "no")
     roster.expect(MemberRecord("gh-3"), 3).start()
     roster.keep_stored({1})
-    assert [one.name for one in roster.failed()] == ["gh-1", "gh-3", "new"]
+    assert [one.name for one in roster.list_failed()] == ["gh-1", "gh-3", "new"]
 
 
 def test_unmade_controller_leaves_no_trace_of_a_running_one_with_its_name() -> None:
@@ -163,7 +163,7 @@ def test_unmade_controller_leaves_no_trace_of_a_running_one_with_its_name() -> N
     member.start()
     roster.note_running(member, RUNNING)
     roster.forget_unmade(["a"])
-    assert (roster.running, roster.failed()) == ({"a": member}, [])
+    assert (roster.running, roster.list_failed()) == ({"a": member}, [])
 
 
 # --- a node ---------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ async def test_interrupted_start_is_a_failure_that_can_be_tried_again() -> None:
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
-        assert state_of(node, "a") == Failed("a does not start: Its start was interrupted.")
+        assert state_of(node, "a") == Failed("a failed to start: Its start was interrupted.")
         lane.reads_left = inf
         assert (await node.post("start"))["done"] == 1
 
@@ -304,8 +304,8 @@ class LifeOfControllers(RuleBasedStateMachine):
             return
         if not stored:
             return
-        told = self.do(self.node.post("start", name=",".join(stored)))
-        for one in told["results"]:
+        message = self.do(self.node.post("start", name=",".join(stored)))
+        for one in message["results"]:
             self.note_outcome(one["name"])
             assert (one["status"] == 200) == self.expected[one["name"]].is_running
 

@@ -34,8 +34,8 @@ async def busy(node: LoopNode, count: int) -> None:
     for number in range(1, count + 1):
         for command in BUSY:
             target, _, body = command.format(n=number).partition(" ")
-            told = await node.post("send", body.encode(), command=target, name=f"gh-{number}")
-            assert told["refused"] == 0, told
+            message = await node.post("send", body.encode(), command=target, name=f"gh-{number}")
+            assert message["refused"] == 0, message
 
 
 async def run(order: Sequence[int], steps: Sequence[float], window_s: float) -> str:
@@ -117,20 +117,20 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
 
 
 @for_each(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"for_": "soon"}, "soon"),
         ({"to": "2020-01-01T00:00"}, "This moment has passed"),
         ({"to": "noon"}, "is not a moment"),
-        ({"rate": "-1"}, "is no rate"),
-        ({}, "It is not clear how time is to move"),
-        ({"for_": "1h", "step": "1"}, "It is not clear how time is to move"),
+        ({"rate": "-1"}, "is not a valid rate"),
+        ({}, "Exactly one way to move time must be set"),
+        ({"for_": "1h", "step": "1"}, "Exactly one way to move time must be set"),
     ],
 )
-async def test_time_that_cannot_be_moved_so_is_told(given: dict[str, str], told: str) -> None:
+async def test_invalid_move_of_time_is_refused(given: dict[str, str], message: str) -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
-        assert told in await node.refused(400, "advance", **given)
+        assert message in await node.refused(400, "advance", **given)
         assert (await node.get(""))["time"] == BEGIN
 
 
@@ -152,7 +152,7 @@ async def test_the_common_time_goes_back_with_all_and_stays_where_only_some_do()
 async def test_on_real_time_nothing_is_moved_and_a_snapshot_is_of_what_is_remembered() -> None:
     async with loop_node(real_time=True) as node:
         await node.post("add", name="a")
-        assert "Time runs by itself" in await node.refused(409, "advance", for_="1h")
+        assert "This node runs in real time" in await node.refused(409, "advance", for_="1h")
         await node.post("send", command="stm.cgi?oname=0Pump")
         assert (await node.post("snapshot", label="before"))["done"] == 1
         await node.post("send", command="stm.cgi?oname=0Fan")
@@ -172,9 +172,9 @@ async def test_a_group_goes_back_to_a_snapshot() -> None:
         await node.post("add", name="late")
         await node.post("send", command="outs.cgi?out0=0&oname=0Pump")
         await node.post("advance", for_="1h")
-        told = await node.post("restore", label="before")
-        assert (told["done"], told["refused"]) == (2, 1)
-        assert told["results"][2]["detail"] == "late is not in the snapshot before."
+        message = await node.post("restore", label="before")
+        assert (message["done"], message["refused"]) == (2, 1)
+        assert message["results"][2]["detail"] == "late is not in the snapshot before."
         member = node.member("gh-1").controller
         assert member.engine.values["OUT0"] == 1
         assert member.engine.settings.outputs[0].name != "Pump"
@@ -193,7 +193,7 @@ async def test_a_node_has_a_bounded_number_of_snapshots(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("real_time", [False, True])
-async def test_a_fork_goes_on_from_where_the_other_is(real_time: bool) -> None:
+async def test_fork_resumes_from_the_present_state(real_time: bool) -> None:
     async with loop_node(real_time=real_time) as node:
         await node.post("add", name="a", hw="3.5", sw="1.49", tags="north")
         await node.post("send", command="stm.cgi?oname=0Pump")
@@ -215,8 +215,8 @@ async def test_a_fork_goes_on_from_where_the_other_is(real_time: bool) -> None:
 async def test_faults_of_many_have_a_seed_each_and_end_together() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
-        told = await node.post("fault", fault="sensor_noisy*label:DS1", seed=7, name="gh-1,gh-2")
-        assert told["done"] == 2
+        message = await node.post("fault", fault="sensor_noisy*label:DS1", seed=7, name="gh-1,gh-2")
+        assert message["done"] == 2
         texts = [_fault_texts(node, f"gh-{n}") for n in (1, 2, 3)]
         assert len(texts[0]) == 1
         assert texts[0] != texts[1]
@@ -233,8 +233,8 @@ async def test_too_many_faults_are_refused_by_each(monkeypatch: pytest.MonkeyPat
     async with loop_node() as node:
         await node.post("add", name="a")
         assert (await node.post("fault", fault="stale"))["done"] == 1
-        told = await node.post("fault", fault="stale")
-        assert "1 faults already" in told["results"][0]["detail"]
+        message = await node.post("fault", fault="stale")
+        assert "1 faults already" in message["results"][0]["detail"]
 
 
 def _fault_texts(node: LoopNode, name: str) -> list[str]:
@@ -278,7 +278,7 @@ async def test_an_export_has_the_settings_that_a_backup_would_have() -> None:
         (BadDuration("No such duration."), 400),
     ],
 )
-async def test_what_fails_for_one_is_told_and_the_others_go_on(
+async def test_failure_of_one_controller_is_reported_and_the_others_continue(
     error: Exception, status: int
 ) -> None:
     async with loop_node() as node:

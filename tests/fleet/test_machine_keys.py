@@ -229,9 +229,9 @@ def test_a_key_that_cannot_be_is_reported_at_its_line_and_the_others_are_read(
 def test_a_device_has_one_owner(tmp_path: Path) -> None:
     text = table("a", serial_port="/dev/x") + table("b", serial_modbus="/dev/x")
     (mistake,) = read(tmp_path, text).mistakes
-    assert "b cannot have /dev/x, which a has" in mistake.sentence
+    assert "b cannot use /dev/x, because a does" in mistake.sentence
     (mistake,) = read(tmp_path, table("a-{n}", count=2, serial_port="/dev/x")).mistakes
-    assert "a-2 cannot have /dev/x, which a-1 has" in mistake.sentence
+    assert "a-2 cannot use /dev/x, because a-1 does" in mistake.sentence
 
 
 async def test_a_tenant_gets_parts_of_the_machine_only_where_the_file_names_it(
@@ -244,16 +244,16 @@ async def test_a_tenant_gets_parts_of_the_machine_only_where_the_file_names_it(
         await node.post("add", name="a", tenant="acme")
     async with loop_node(lane) as node:
         (refusal,) = await start(node, read(tmp_path, 'tenants = ["acme"]\n' + table("a", **keys)))
-        assert "fleet.toml, line 2: a does not start" in refusal
+        assert "fleet.toml, line 2: a failed to start" in refusal
         assert 'Write tenant = "acme" there' in refusal
     async with loop_node(lane) as node:
         named = 'tenants = ["acme"]\n' + table("a", tenant="acme", **keys)
         assert await start(node, read(tmp_path, named)) == []
         refusal = await node.refused(409, "tenant/give", name="a")
-        assert "gives it parts of the machine" in refusal
+        assert "assigns parts of the machine" in refusal
 
 
 async def test_nothing_of_the_machine_is_given_by_the_api() -> None:
     async with loop_node() as node:
         for key in ("serial_port", "trusted", "firmware_key", "mqtt_certificate", "cors_origins"):
-            assert "no such parameter" in await node.refused(400, "add", name="a", **{key: "/x"})
+            assert "Unknown parameter" in await node.refused(400, "add", name="a", **{key: "/x"})

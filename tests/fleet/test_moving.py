@@ -45,9 +45,9 @@ async def lived_in(path: Path, *commands: str) -> dict[str, Any]:
         for command in ("outs.cgi?out0=1", *commands):
             await twin.ok(f"/{command}")
         built.controller.writer.commit(Changes(blobs={"site": b"s"}, messages={7: {"a": 1}}))
-        told = await told_by(twin)
+        message = await told_by(twin)
         await built.stop()
-    return told
+    return message
 
 
 async def told_by(twin: LoopTwin) -> dict[str, Any]:
@@ -67,13 +67,13 @@ async def run_there(path: Path) -> tuple[dict[str, Any], list[str]]:
         history = ThreadHistoryWorker(folder.history_path, Bounds())
         labels = await history.ask(Compactor.labels)
         built = await build(PROFILE, store, VirtualClock(), UTC, history=history)
-        told = await told_by(LoopTwin(built.controller, built.web))
+        message = await told_by(LoopTwin(built.controller, built.web))
         await built.stop()
     assert site == b"s"
-    return told, labels
+    return message, labels
 
 
-async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
+async def test_controller_is_the_same_in_a_node_and_on_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
@@ -81,7 +81,7 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
     data.mkdir()
     untouched = {file.name: file.read_bytes() for file in own.iterdir()}
     await adopt_folder(data, own, "cellar", ["north"])
-    assert "same unit twice" in capsys.readouterr().out
+    assert "same unit would exist twice" in capsys.readouterr().out
     assert {file.name: file.read_bytes() for file in own.iterdir()} == untouched
     shutil.rmtree(own)
 
@@ -103,8 +103,8 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
         await history.close()
 
     await release_controller(data, "cellar", out)
-    told, labels = await run_there(out)
-    assert told == {**before, "name": "Pump", "called": "cellar"}
+    message, labels = await run_there(out)
+    assert message == {**before, "name": "Pump", "called": "cellar"}
     assert "OUT0" in labels
     with FleetFolder(data) as folder:
         lane = open_lane(folder).lane
@@ -113,7 +113,7 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
     assert b"canary" not in (data / "fleet.db").read_bytes()
 
 
-async def test_a_name_that_somebody_has_given_goes_along(tmp_path: Path) -> None:
+async def test_custom_name_moves_along(tmp_path: Path) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
     before = await lived_in(own, "stm.cgi?sname=Boiler")
     assert before["called"] == "Boiler"
@@ -123,7 +123,7 @@ async def test_a_name_that_somebody_has_given_goes_along(tmp_path: Path) -> None
     assert (await run_there(out))[0] == before
 
 
-async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Path) -> None:
+async def test_failed_move_is_reported_and_changes_nothing(tmp_path: Path) -> None:
     own, data = tmp_path / "own", tmp_path / "node"
     await lived_in(own)
     with pytest.raises(NoFolder):
@@ -133,14 +133,14 @@ async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Pat
     data.mkdir()
     with pytest.raises(NoStore, match="name the data folder of a controller"):
         await adopt_folder(data, tmp_path / "nowhere", None, [])
-    with pytest.raises(CannotMove, match="cannot be a name"):
+    with pytest.raises(CannotMove, match="is not a valid name"):
         await adopt_folder(data, own, "Big Name", [])
     with DataFolder(own), pytest.raises(FolderInUse):
         await adopt_folder(data, own, "a", [])
     await adopt_folder(data, own, "a", [])
     with pytest.raises(CannotMove, match="There is a controller a already. Choose another"):
         await adopt_folder(data, own, "a", [])
-    with pytest.raises(CannotMove, match="is in the node already, as a"):
+    with pytest.raises(CannotMove, match="is already in the node, as a"):
         await adopt_folder(data, own, "b", [])
     with FleetFolder(data), pytest.raises(FolderInUse):
         await adopt_folder(data, own, "b", [])
@@ -198,15 +198,15 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
 
 
 @pytest.mark.parametrize(
-    ("controllers", "told"),
+    ("controllers", "message"),
     [
-        ('[[controllers]]\nname = "cellar"\n', "fleet.toml names cellar: take it out there, or"),
+        ('[[controllers]]\nname = "cellar"\n', "fleet.toml, or"),
         ('[[controllers]]\nname = "attic"\n', None),
-        (None, "Where a fleet file names cellar: take it out there, or"),
+        (None, "Remove cellar from any fleet file, or"),
     ],
 )
 def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], controllers: str | None, told: str | None
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], controllers: str | None, message: str | None
 ) -> None:
     own, data, file = tmp_path / "own", tmp_path / "node", tmp_path / "fleet.toml"
     asyncio.run(lived_in(own))
@@ -218,8 +218,8 @@ def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", *where]) == 0
     assert carry_out(["fleet", "release", "cellar", "--to", str(tmp_path / "out"), *where]) == 0
     said = capsys.readouterr().out
-    assert (" names cellar: " in said) is (told is not None)
-    assert told is None or told in said
+    assert ("Remove cellar from " in said) is (message is not None)
+    assert message is None or message in said
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave files of root behind")

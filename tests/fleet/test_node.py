@@ -93,44 +93,44 @@ async def test_the_version_is_that_of_the_template_unless_one_is_asked_for() -> 
 async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-3", address="127.0.0.3", port=18099)
-        told = await node.refused(409, "add", name="gh-{n}", count=5)
-        assert told == "Field name: There is a controller gh-3 already."
-        told = await node.refused(409, "add", name="b", address="127.0.0.3")
-        assert told == "Field address: b cannot have 127.0.0.3: gh-3 has it."
+        printed = await node.refused(409, "add", name="gh-{n}", count=5)
+        assert printed == "Field name: There is a controller gh-3 already."
+        printed = await node.refused(409, "add", name="b", address="127.0.0.3")
+        assert printed == "Field address: b cannot have 127.0.0.3: gh-3 has it."
         assert "gh-3 has it" in await node.refused(409, "add", name="b", port=18099)
         assert await names(node) == ["gh-3"]
 
 
 @for_each(
-    ("given", "told"),
+    ("given", "printed"),
     [
-        ({"name": "Big"}, "'Big' cannot be a name"),
-        ({"name": "localhost"}, "cannot be a name"),
+        ({"name": "Big"}, "'Big' is not a valid name"),
+        ({"name": "localhost"}, "is not a valid name"),
         ({"name": "a", "count": 2}, "2 controllers cannot all be called 'a'"),
-        ({"name": "a", "tags": "no tag"}, "'no tag' cannot be a tag"),
-        ({"name": "a", "address": "::1"}, "is no address for a controller"),
-        ({"name": "a", "address": "elsewhere"}, "is no address for a controller"),
-        ({"name": "{n}", "count": 2, "port": 65535}, "65536 is no port"),
+        ({"name": "a", "tags": "no tag"}, "'no tag' is not a valid tag"),
+        ({"name": "a", "address": "::1"}, "is not a valid address for a controller"),
+        ({"name": "a", "address": "elsewhere"}, "is not a valid address for a controller"),
+        ({"name": "{n}", "count": 2, "port": 65535}, "65536 is not a valid port"),
         ({"name": "{n}", "count": 0}, "Field count"),
         ({"name": "a", "hw": "4.0"}, "Choose one of 3.0"),
-        ({"name": "a", "colour": "red"}, "There is no such parameter"),
+        ({"name": "a", "colour": "red"}, "Unknown parameter"),
         ({}, "name is missing"),
     ],
 )
-async def test_what_cannot_be_made_is_told_and_nothing_is_made(
-    given: dict[str, object], told: str
+async def test_invalid_controller_is_refused_and_nothing_is_created(
+    given: dict[str, object], printed: str
 ) -> None:
     async with loop_node() as node:
-        assert told in await node.refused(400, "add", **given)
+        assert printed in await node.refused(400, "add", **given)
         assert await names(node) == []
 
 
 async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
     page = BackupFile("3.9", "1.75", {"ui.user_read_only": True})
     async with loop_node() as node:
-        told = await node.refused(409, "add", template(page), name="a", hw="3.0", sw="1.18")
-        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in told
-        assert "no backup" in await node.refused(400, "add", b"{", name="a")
+        printed = await node.refused(409, "add", template(page), name="a", hw="3.0", sw="1.18")
+        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in printed
+        assert "not a backup" in await node.refused(400, "add", b"{", name="a")
         unknown = template(BackupFile("9.9", "1.0", {}))
         assert "version" in await node.refused(400, "add", unknown, name="a", hw="3.9")
         assert await names(node) == []
@@ -138,8 +138,8 @@ async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
 
 async def test_a_dry_run_checks_all_and_makes_nothing() -> None:
     async with loop_node() as node:
-        told = await node.post("add", name="gh-{n}", count=2, dry_run=1)
-        assert (told["names"], told["dry_run"]) == (["gh-1", "gh-2"], True)
+        printed = await node.post("add", name="gh-{n}", count=2, dry_run=1)
+        assert (printed["names"], printed["dry_run"]) == (["gh-1", "gh-2"], True)
         assert await names(node) == []
 
 
@@ -147,17 +147,17 @@ async def test_one_that_cannot_be_made_undoes_those_made_with_it() -> None:
     first = free_port()
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", first + 1)
-        told = await node.refused(409, "add", name="gh-{n}", count=2, port=first)
-        assert f"gh-2: port {first + 1} of 127.0.0.1 cannot be used" in told
+        printed = await node.refused(409, "add", name="gh-{n}", count=2, port=first)
+        assert f"gh-2: port {first + 1} of 127.0.0.1 cannot be used" in printed
         assert await names(node) == []
         assert node.node.registry.records == {}
 
 
-async def test_an_unknown_tag_or_name_is_told_with_those_that_there_are() -> None:
+async def test_unknown_tag_or_name_is_refused_with_the_known_ones() -> None:
     async with loop_node() as node:
         await node.post("add", name="a", tags="north,south")
-        told = await node.refused(404, "send", command="outs.cgi?out0=1", tag="nroth")
-        assert told == "Field tag: No controller has the tag 'nroth'. Allowed: north, south."
+        printed = await node.refused(404, "send", command="outs.cgi?out0=1", tag="nroth")
+        assert printed == "Field tag: No controller has the tag 'nroth'. Allowed: north, south."
         assert "no controller 'b'" in await node.refused(404, "tag", name="b", add="x")
 
 
@@ -168,17 +168,17 @@ async def test_a_controller_gets_another_name_and_other_tags() -> None:
         assert renamed["url"] == "http://cellar.localhost/"
         assert await names(node) == ["gh-1", "cellar", "gh-3"]
         assert "gh-1 already" in await node.refused(409, "rename", name="cellar", to="gh-1")
-        assert "cannot be a name" in await node.refused(400, "rename", name="cellar", to="-")
+        assert "is not a valid name" in await node.refused(400, "rename", name="cellar", to="-")
         await node.post("tag", name="cellar,gh-3", add="south", remove="north")
         assert await names(node, tag="south") == ["cellar", "gh-3"]
         assert await names(node, tag="north") == ["gh-1"]
-        assert "No tag is named" in await node.refused(400, "tag", name="gh-1")
+        assert "No tag is set" in await node.refused(400, "tag", name="gh-1")
 
 
 async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, tags="north")
-        assert "Nothing is chosen" in await node.refused(400, "remove")
+        assert "No controllers are chosen" in await node.refused(400, "remove")
         assert (await node.post("remove", name="gh-1,gh-3"))["done"] == 2
         assert await names(node) == ["gh-2"]
         await node.post("add", name="gh-1")
@@ -306,7 +306,7 @@ async def test_rules_that_an_update_reverses_are_reported_once_with_their_contro
     assert [line[: len(REVERSED) + 6] for _, line in warnings.lines] == [f"gh-1: {REVERSED}"]
 
 
-async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> None:
+async def test_failed_restart_is_reported_and_the_others_start() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         await node.post("add", name="gh-{n}", count=3)
@@ -314,10 +314,10 @@ async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> Non
     await lane.store(numbers[0]).commit(Changes(kept={"profile.hw": "9.9"}))
     await lane.store(numbers[1]).commit(Changes(settings={"outputs.0.name": 5}))
     async with loop_node(lane) as again:
-        told = await again.node.start_stored()
-        assert [one.partition(":")[0] for one in told.values()] == [
-            "gh-1 does not start",
-            "gh-2 does not start",
+        printed = await again.node.start_stored()
+        assert [one.partition(":")[0] for one in printed.values()] == [
+            "gh-1 failed to start",
+            "gh-2 failed to start",
         ]
         assert await names(again) == ["gh-3"]
 
@@ -372,8 +372,8 @@ async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
 
 async def _newest(node: LoopNode, name: str, asked: Request) -> float:
     answer: Any = node.member(name).built.web.handle(asked, requester=UNRESTRICTED)
-    told = msgspec.json.decode((await answer).body)
-    newest: float = told["series"]["OUT0"]["values"][-1]
+    printed = msgspec.json.decode((await answer).body)
+    newest: float = printed["series"]["OUT0"]["values"][-1]
     return newest
 
 

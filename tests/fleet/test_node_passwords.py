@@ -18,7 +18,7 @@ from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.moving import adopt_folder
 from leverframe.fleet.node_passwd import change_password
 from leverframe.fleet.serve import _serve, _way_on
-from leverframe.fleet.stopped_node import NotInFolder, stopped_node
+from leverframe.fleet.stopped_node import NotInFolder, open_stopped_node
 from leverframe.fleet.tenants import FleetAccount
 from leverframe.process.administrator import PasswordRefused
 from leverframe.servers.accounts.passwords import Passwords
@@ -88,7 +88,7 @@ async def passwd(
     await change_password(sources, account, generate, of)
 
 
-async def test_passwd_changes_the_password_that_the_first_start_of_a_node_told(
+async def test_passwd_changes_the_password_of_the_first_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / "data"
@@ -99,7 +99,7 @@ async def test_passwd_changes_the_password_that_the_first_start_of_a_node_told(
         with pytest.raises(FolderInUse):
             await passwd(data)
     await passwd(data)
-    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     assert not (data / "store.db").exists()
     async with running(tmp_path, capsys, EVERYWHERE) as node:
         assert "password" not in node.printed
@@ -113,16 +113,16 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
     data = tmp_path / "data"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR):
         pass
-    async with stopped_node(data) as node:
+    async with open_stopped_node(data) as node:
         await node.registry.put_account(FleetAccount("anna", "", "user", ""))
     await passwd(data, "anna", generate=True)
     made = capsys.readouterr().out.removeprefix("The password of anna of the node is now ").strip()
-    async with stopped_node(data) as node:
+    async with open_stopped_node(data) as node:
         stored = node.registry.accounts["anna"]
         assert stored.role == "user"
         assert await Passwords().right(stored.password, made)
     await passwd(data, of="cellar")
-    assert capsys.readouterr().out == "The password of admin of cellar is changed.\n"
+    assert capsys.readouterr().out == "Changed the password of admin of cellar.\n"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as started:
         assert await started.asked(NEW, "cellar") == 200
         assert await started.asked(NEW) == 401
@@ -131,12 +131,12 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
 async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with stopped_node(tmp_path):
+    async with open_stopped_node(tmp_path):
         pass
     (tmp_path / "store.db").touch()
     before = (tmp_path / "store.db").read_bytes()
     await passwd(tmp_path)
-    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     assert (tmp_path / "store.db").read_bytes() == before
     # Whoever ran a controller in the same folder still gets at it.
     DataFolder(tmp_path).close()
@@ -145,12 +145,12 @@ async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
 @pytest.mark.parametrize(
     ("account", "of", "sentence"),
     [
-        ("bob", None, "The node has no account 'bob'; it has admin. Those of a controller"),
+        ("bob", None, "The node has no account 'bob'; it has admin. For accounts of a controller"),
         ("bob", "cellar", "There is no account 'bob'; there are admin, user"),
         (None, "attic", "There is no controller attic in "),
     ],
 )
-async def test_what_passwd_does_not_find_in_a_node_is_told_and_nothing_is_changed(
+async def test_passwd_reports_unknown_accounts_and_changes_nothing(
     account: str | None,
     of: str | None,
     sentence: str,
@@ -168,17 +168,17 @@ async def test_what_passwd_does_not_find_in_a_node_is_told_and_nothing_is_change
 async def test_a_short_password_is_refused_for_every_account_of_a_node(
     account: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with stopped_node(tmp_path) as node:
+    async with open_stopped_node(tmp_path) as node:
         await node.registry.put_account(FleetAccount("anna", "hash", "user", ""))
     monkeypatch.setattr("sys.stdin", io.StringIO("short\n"))
     with pytest.raises(PasswordRefused, match="The password has 5 characters"):
         await passwd(tmp_path, account)
-    async with stopped_node(tmp_path) as node:
+    async with open_stopped_node(tmp_path) as node:
         assert node.registry.accounts["anna"].password == "hash"
 
 
 async def test_a_controller_is_named_only_in_the_folder_of_a_node(tmp_path: Path) -> None:
-    with pytest.raises(PasswordRefused, match="is not the folder of a node; leave --controller"):
+    with pytest.raises(PasswordRefused, match="is not the folder of a node. Omit --controller"):
         await passwd(tmp_path, of="cellar")
     assert files_in(tmp_path) == []
 
@@ -190,7 +190,7 @@ async def test_the_file_of_a_node_says_which_folder_is_meant(
         old = node.password("Sign in as admin")
     file = tmp_path / "fleet.toml"
     await change_password(Sources(file, {}, {}), None, False, None)
-    assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+    assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
         assert await node.asked(old) == 401
         assert await node.asked(NEW) == 200
@@ -201,10 +201,12 @@ async def test_the_folder_of_a_single_controller_is_no_folder_of_a_node(tmp_path
     await lived_in(data)
     before = files_in(data)
     sources = fleet_file(tmp_path, free_port(), CELLAR)
-    told = f"`leverframe run --data {data}` runs it.* `leverframe fleet adopt {data} --data FOLDER`"
-    with pytest.raises(FolderOfController, match=told):
+    message = (
+        f"`leverframe run --data {data}` runs it.* `leverframe fleet adopt {data} --data FOLDER`"
+    )
+    with pytest.raises(FolderOfController, match=message):
         await _serve(read_fleet(fleet_file(tmp_path, free_port(), CELLAR)))
-    with pytest.raises(FolderOfController, match=told):
+    with pytest.raises(FolderOfController, match=message):
         await change_password(sources, None, False, None)
     assert files_in(data) == before
 
@@ -232,8 +234,8 @@ async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made
     with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
         await adopt_folder(tmp_path, own, "cellar", [])
     assert files_in(tmp_path) == before
-    told = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
-    assert "`leverframe passwd --data data --database WHERE`" in told
+    message = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
+    assert "`leverframe passwd --data data --database WHERE`" in message
 
 
 async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(
@@ -260,7 +262,7 @@ async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(
         assert await node.asked(None, "attic") == 401
 
 
-async def test_scripts_are_told_whose_first_password_it_is(
+async def test_first_password_names_its_controllers_in_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await lived_in(tmp_path / "own")
@@ -268,9 +270,9 @@ async def test_scripts_are_told_whose_first_password_it_is(
     await adopt_folder(tmp_path / "data", tmp_path / "own", "attic", [])
     capsys.readouterr()
     async with running(tmp_path, capsys, f"json = true\n{EVERYWHERE}{CELLAR}") as node:
-        told = [msgspec.json.decode(line) for line in node.printed.splitlines()]
+        message = [msgspec.json.decode(line) for line in node.printed.splitlines()]
         passwords = {
-            tuple(one["names"]): one["password"] for one in told if one["event"] == "controllers"
+            tuple(one["names"]): one["password"] for one in message if one["event"] == "controllers"
         }
         assert set(passwords) == {("attic",), ("cellar",)}
         for (name,), password in passwords.items():

@@ -113,20 +113,20 @@ async def test_health_says_that_a_node_is_starting_until_it_has_all_controllers(
         answer = await node.asked("/health")
         assert answer.status == 503
         assert "retry-after:" in answer.head.lower()
-        told = msgspec.json.decode(answer.body)
-        assert told == {"status": "starting", "controllers": STARTED, "of": 5}
+        message = msgspec.json.decode(answer.body)
+        assert message == {"status": "starting", "controllers": STARTED, "of": 5}
         await node.started()
         answer = await node.asked("/health")
         assert answer.status == 200
         assert msgspec.json.decode(answer.body) == {"status": "ok", "controllers": 5}
 
 
-async def test_health_of_a_start_tells_strangers_nothing_of_tenants_controllers(
+async def test_health_during_a_start_hides_controllers_of_tenants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch, "acme") as node:
-        told = msgspec.json.decode((await node.asked("/health")).body)
-        assert told == {"status": "starting", "controllers": None, "of": None}
+        message = msgspec.json.decode((await node.asked("/health")).body)
+        assert message == {"status": "starting", "controllers": None, "of": None}
 
 
 @for_each("name", ["gh-4", "new", "nobody"])
@@ -210,7 +210,7 @@ async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() ->
     }
 
 
-async def test_the_page_is_told_how_far_the_start_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_stream_shows_the_progress_of_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     async with starting_node(monkeypatch) as node:
         assert (await node.node.get(""))["starting"] == {"done": STARTED, "of": 5}
         await node.started()

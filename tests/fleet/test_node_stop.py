@@ -8,7 +8,7 @@ import pytest
 from leverframe.fleet import serve
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import STOPPED_AT_A_TIME
-from leverframe.fleet.serve import printed_stop
+from leverframe.fleet.serve import print_stop
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.hardware.waiting import until
 
@@ -70,14 +70,14 @@ async def test_one_that_fails_to_stop_keeps_no_other_from_its_end(
         assert "the remaining parts are stopped anyway" in caplog.text
 
 
-async def test_how_far_a_stop_has_come_is_told(
+async def test_progress_of_a_stop_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(serve, "PROGRESS_EVERY_S", 0.01)
     async with loop_node() as node:
         await node.post("add", count=STOPPED_AT_A_TIME + 2, name="c-{n}")
         ends = HeldEnds(monkeypatch)
-        async with printed_stop(node.node.roster):
+        async with print_stop(node.node.roster):
             count = STOPPED_AT_A_TIME + 2
             assert await health(node) == (
                 503,
@@ -85,8 +85,8 @@ async def test_how_far_a_stop_has_come_is_told(
             )
             closing = asyncio.ensure_future(node.node.close())
             await until(lambda: ends.count == STOPPED_AT_A_TIME)
-            status, told = await health(node)
-            assert (status, told["controllers"]) == (503, 2)
+            status, message = await health(node)
+            assert (status, message["controllers"]) == (503, 2)
             sentence = f"stopping: {STOPPED_AT_A_TIME} of {count} controllers have stopped"
             await until(lambda: sentence in capsys.readouterr().err)
             ends.may_continue.set()

@@ -76,14 +76,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @for_each("is_stored", [False, True])
-async def test_by_its_name_and_its_address_the_cause_is_told(folder: Path, is_stored: bool) -> None:
+async def test_failed_controller_shows_the_cause_at_its_name_and_address(
+    folder: Path, is_stored: bool
+) -> None:
     async with failed_node(folder, is_stored=is_stored) as node:
         for answer in (await asked(node, "a.localhost"), await asked(node, ADDRESS, ADDRESS)):
             assert answer.status == 503
-            told = detail(answer)
-            assert told.startswith("This controller did not start. ")
-            assert "fleet.toml, line 4: a does not start: port " in told
-            assert told.endswith("`leverframe fleet start a` tries it again.")
+            message = detail(answer)
+            assert message.startswith("This controller failed to start. ")
+            assert "fleet.toml, line 4: a failed to start: port " in message
+            assert message.endswith("Retry it with `leverframe fleet start a`.")
             # Nothing retries it, so there is nothing to wait for.
             assert "retry-after" not in answer.head.lower()
         assert named((await asked(node, "b.localhost")).body) == "b"
@@ -99,13 +101,13 @@ async def test_a_roll_out_says_why_a_controller_failed_to_start(folder: Path) ->
         async with loop_node(lane) as node:
             await start(node, folder, port)
             await node.post("rollout/start", id="r")
-            await node.web.jobs.find("r").ended()
+            await node.web.jobs.find("r").wait_until_ended()
             done, failed = (await node.get("rollout", id="r"))["results"]
             assert (failed["name"], failed["status"], done["status"]) == ("a", 503, 200)
-            assert "a does not start: port " in failed["detail"]
+            assert "a failed to start: port " in failed["detail"]
 
 
-async def test_all_that_a_mistaken_table_would_have_made_are_told_of_it(folder: Path) -> None:
+async def test_every_controller_of_an_invalid_table_shows_its_mistake(folder: Path) -> None:
     async with failed_node(folder, is_stored=False) as node:
         answer = await asked(node, "gh-12-x.localhost")
         assert answer.status == 503
@@ -126,7 +128,7 @@ async def test_a_browser_gets_a_page_with_the_cause_and_the_way_to_the_node(fold
         assert "refresh:" not in answer.head.lower()
 
 
-async def test_where_people_sign_in_strangers_are_not_told_the_cause() -> None:
+async def test_cause_is_hidden_from_strangers_if_sign_in_is_required() -> None:
     async with tenant_fleet() as fleet:
         await fleet.node.node.door.listen(HOME, 0)
         fail(fleet.node.node, MemberRecord("c"), UNMADE, "/home/x/fleet.toml is wrong.")

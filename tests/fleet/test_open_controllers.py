@@ -108,6 +108,6 @@ async def test_where_other_machines_come_controllers_cannot_be_left_open() -> No
     async with loop_node(host="0.0.0.0") as node:
         web = node.web
         web.accounts._always = False
-        told = await node.refused(409, "add", name="a", open=1)
-        assert "Other machines can reach this node" in told
+        message = await node.refused(409, "add", name="a", open=1)
+        assert "Other machines can reach this node" in message
         assert not node.node.members

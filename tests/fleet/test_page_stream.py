@@ -15,7 +15,7 @@ from leverframe.engine.journal import Cause, Journal
 from leverframe.fleet import page_stream
 from leverframe.fleet.health_index import HEALTHS, Wanted, natural
 from leverframe.fleet.other_nodes import LocatedController
-from leverframe.fleet.page_stream import BAR_S, BARS, USUAL_ROWS, happened
+from leverframe.fleet.page_stream import BAR_S, BARS, USUAL_ROWS, count_entries
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.view_parts import KeysCall
 from leverframe.servers.http.messages import StreamReply
@@ -61,9 +61,9 @@ async def page(node: LoopNode, query: str = "") -> AsyncIterator[Told]:
     reply: Any = await node.ask(f"/api/fleet/stream?{query}", method="GET")
     assert isinstance(reply, StreamReply)
     try:
-        told = Told(reply)
-        await told.next()
-        yield told
+        message = Told(reply)
+        await message.next()
+        yield message
     finally:
         await reply.chunks.aclose()
 
@@ -73,80 +73,80 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_stream, "GATHER_S", 0.0)
 
 
-def names(told: Told) -> list[str]:
-    return [row["name"] for row in told.view["rows"]]
+def names(message: Told) -> list[str]:
+    return [row["name"] for row in message.view["rows"]]
 
 
-async def test_rows_tell_of_health_levers_and_the_last_hour_and_change_live() -> None:
+async def test_rows_show_health_levers_and_the_last_hour_live() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, hw="3.5", sw="1.49", tags="north")
-        async with page(node) as told:
-            assert told.view["counts"] == {"fault": 0, "attention": 0, "off": 0, "fine": 3}
-            assert told.view["matching"] == 3
-            first = told.view["rows"][0]
+        async with page(node) as message:
+            assert message.view["counts"] == {"fault": 0, "attention": 0, "off": 0, "fine": 3}
+            assert message.view["matching"] == 3
+            first = message.view["rows"][0]
             assert (first["hw"], first["sw"], first["tags"]) == ("3.5", "1.49", ["north"])
             assert (first["levers"], first["worst"]) == ([0] * 6, None)
             assert first["url"].startswith("http://gh-1.localhost")
             await node.post("send", command="outs.cgi?out2=1", name="gh-2")
-            await told.next()
-            assert [row["name"] for row in told.change["rows"]] == ["gh-2"]
-            assert told.view["rows"][1]["levers"] == [0, 0, 1, 0, 0, 0]
-            assert told.view["rows"][1]["happened"][-1] > 0
+            await message.next()
+            assert [row["name"] for row in message.change["rows"]] == ["gh-2"]
+            assert message.view["rows"][1]["levers"] == [0, 0, 1, 0, 0, 0]
+            assert message.view["rows"][1]["happened"][-1] > 0
             node.member("gh-3").controller.troubles["email"] = "The server refuses."
-            await told.next()
-            assert names(told) == ["gh-3", "gh-1", "gh-2"]
-            worst = told.view["rows"][0]["worst"]
+            await message.next()
+            assert names(message) == ["gh-3", "gh-1", "gh-2"]
+            worst = message.view["rows"][0]["worst"]
             assert (worst["kind"], worst["page"]) == ("trouble", "messages?open=email")
-            assert told.view["counts"]["fault"] == 1
+            assert message.view["counts"]["fault"] == 1
             node.member("gh-2").controller.lose_power()
-            await told.next()
-            assert told.view["counts"]["off"] == 1
-            assert names(told) == ["gh-3", "gh-2", "gh-1"]
+            await message.next()
+            assert message.view["counts"]["off"] == 1
+            assert names(message) == ["gh-3", "gh-2", "gh-1"]
 
 
-async def test_whoever_looks_is_told_that_somebody_changed_something() -> None:
+async def test_page_is_notified_of_changes_by_users() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         # Of which only the first is in view.
-        async with page(node, "order=name&count=1") as told:
+        async with page(node, "order=name&count=1") as message:
             for command in ("stm.cgi?oname=0Pump", "outs.cgi?out0=1"):
-                before = told.view["changes"]
+                before = message.view["changes"]
                 await node.post("send", command=command, name="gh-3")
                 with within(SOON_S):
-                    assert (await told.next())["changes"] > before
+                    assert (await message.next())["changes"] > before
                 (newest, *_) = await node.get("changes")
                 assert newest["name"] == "gh-3"
 
 
-async def test_a_snapshot_that_was_taken_can_be_restored_at_once() -> None:
+async def test_new_snapshot_is_offered_for_restore_immediately() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-1")
-        async with page(node) as told:
+        async with page(node) as message:
             await node.post("snapshot", label="noon")
             with within(SOON_S):
-                assert (await told.next())["node"]["snapshots"] == ["noon"]
+                assert (await message.next())["node"]["snapshots"] == ["noon"]
 
 
-async def test_names_tags_and_time_show_at_once() -> None:
+async def test_names_tags_and_time_are_shown_immediately() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
-        async with page(node, "order=name") as told:
+        async with page(node, "order=name") as message:
             await node.post("rename", name="gh-1", to="shed")
-            await told.next()
-            assert names(told) == ["gh-2", "shed"]
+            await message.next()
+            assert names(message) == ["gh-2", "shed"]
             await node.post("tag", name="shed", add="north")
-            await told.next()
-            assert told.view["node"]["tags"] == {"north": 1}
-            begin = told.view["node"]["time"]
+            await message.next()
+            assert message.view["node"]["tags"] == {"north": 1}
+            begin = message.view["node"]["time"]
             await node.post("advance", for_="1h")
             await node.post("add", name="gh-10")
-            while told.view["matching"] != 3 or told.view["node"]["time"] != begin + 3600:
-                await told.next()
+            while message.view["matching"] != 3 or message.view["node"]["time"] != begin + 3600:
+                await message.next()
             # By number, not by letter.
-            assert names(told) == ["gh-2", "gh-10", "shed"]
+            assert names(message) == ["gh-2", "gh-10", "shed"]
             await node.post("remove", name="shed")
-            await told.next()
-            assert names(told) == ["gh-2", "gh-10"]
+            await message.next()
+            assert names(message) == ["gh-2", "gh-10"]
 
 
 @pytest.mark.parametrize(
@@ -174,15 +174,15 @@ async def test_controllers_are_found_and_commanded_by_what_is_known_of_them(
         await node.post("add", name="shed", address="127.0.0.9", tags="north")
         await node.post("tag", name="gh-1", add="north")
         node.member("gh-2").controller.troubles["email"] = "The server refuses."
-        async with page(node, query) as told:
-            assert sorted(names(told)) == found
+        async with page(node, query) as message:
+            assert sorted(names(message)) == found
         if "first" not in query:
             reply = await node.ask(f"/api/fleet/send?command=outs.cgi%3Fout0%3D1&{query}")
             results = msgspec.json.decode(reply.body)["results"]
             assert sorted(one["name"] for one in results) == found
 
 
-async def test_nothing_is_kept_and_nobody_is_watched_long_after_the_last_page(
+async def test_index_is_dropped_after_the_last_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.health_index.KEPT_S", 0.0)
@@ -208,17 +208,17 @@ async def test_a_page_that_looks_elsewhere_has_only_those_asked_again_that_chang
         asked = []
         report = FindingsWatch.report
         monkeypatch.setattr(FindingsWatch, "report", lambda it: asked.append(it) or report(it))
-        async with page(node) as told:
-            assert names(told)[0] == "gh-2"
+        async with page(node) as message:
+            assert names(message)[0] == "gh-2"
         assert asked == [node.member("gh-2").controller.findings]
 
 
 def test_what_happened_is_counted_by_two_minutes() -> None:
     journal, now = Journal(), 10_000 * BAR_S
-    assert happened(journal, now) == [0] * BARS
+    assert count_entries(journal, now) == [0] * BARS
     for age in (BARS * BAR_S, BAR_S, 0.0, -5.0):
         journal.add(now - age, Cause("start"), "")
-    assert happened(journal, now) == [0] * (BARS - 2) + [1, 2]
+    assert count_entries(journal, now) == [0] * (BARS - 2) + [1, 2]
 
 
 def test_names_are_sorted_by_their_numbers() -> None:
@@ -227,30 +227,30 @@ def test_names_are_sorted_by_their_numbers() -> None:
     assert sorted(names, key=natural) == in_order
 
 
-async def test_roll_outs_and_other_nodes_are_told_as_they_change(
+async def test_stream_shows_changes_of_roll_outs_and_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_stream, "FLEET_LOOK_S", 0.01)
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
-        async with page(node) as told:
-            assert (told.view["rollouts"], told.view["cluster"]) == ([], None)
+        async with page(node) as message:
+            assert (message.view["rollouts"], message.view["cluster"]) == ([], None)
             asked = {"command": "stm.cgi?oname=0Pump", "id": "names", "groups": "1,rest"}
             await node.post("rollout/plan", **asked)
-            (one,) = (await told.next())["rollouts"]
+            (one,) = (await message.next())["rollouts"]
             assert (one["status"], one["can"], one["success"]) == ("planned", ["start"], 100)
             await node.post("rollout/start", id="names")
-            while told.view["rollouts"][0]["status"] != "finished":
-                await told.next()
-            assert [group["done"] for group in told.view["rollouts"][0]["groups"]] == [1, 1]
+            while message.view["rollouts"][0]["status"] != "finished":
+                await message.next()
+            assert [group["done"] for group in message.view["rollouts"][0]["groups"]] == [1, 1]
             await node.post("rollout/remove", id="names")
-            assert (await told.next())["rollouts"] == []
+            assert (await message.next())["rollouts"] == []
         others = StillNodes(node.node)
         node.node.cluster = others
-        async with page(node) as told:
-            assert told.view["cluster"]["nodes"][0]["name"] == "north"
+        async with page(node) as message:
+            assert message.view["cluster"]["nodes"][0]["name"] == "north"
             others.free = 3
-            assert (await told.next())["cluster"]["free"] == 3
+            assert (await message.next())["cluster"]["free"] == 3
 
 
 async def test_controllers_for_which_no_node_answers_stay_in_view(
@@ -262,10 +262,10 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
         node.node.cluster = others = StillNodes(node.node)
         north, south, nobody = (LocatedController(n, *one) for n, one in enumerate(ELSEWHERE, 90))
         others.elsewhere = [north, south, nobody]
-        async with page(node) as told:
-            assert told.view["counts"] == {**dict.fromkeys(HEALTHS, 0), "fine": 2, "unknown": 3}
-            assert (told.view["matching"], told.view["node"]["controllers"]) == (5, 5)
-            found = {row["name"]: (row["health"], row["node"]) for row in told.view["rows"]}
+        async with page(node) as message:
+            assert message.view["counts"] == {**dict.fromkeys(HEALTHS, 0), "fine": 2, "unknown": 3}
+            assert (message.view["matching"], message.view["node"]["controllers"]) == (5, 5)
+            found = {row["name"]: (row["health"], row["node"]) for row in message.view["rows"]}
             assert found == {
                 # North answers, and does not have it yet.
                 "attic": ("unknown", "north"),
@@ -274,16 +274,16 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
                 "gh-1": ("fine", "north"),
                 "gh-2": ("fine", "north"),
             }
-            assert list(found) == told.view["order"]
+            assert list(found) == message.view["order"]
             # Without the database, as the last look found them.
             others.moved = None
             others.elsewhere = [south, nobody]
-            assert (await told.next())["order"] == ["shed", "well", "gh-1", "gh-2"]
+            assert (await message.next())["order"] == ["shed", "well", "gh-1", "gh-2"]
             # One that was unknown here, and is at a node that answers by now, tells of itself.
             others.moved = [LocatedController(south.number, "north", south.record)]
-            assert (await told.next())["order"] == ["well", "gh-1", "gh-2"]
-        async with page(node, "health=unknown") as told:
-            assert told.view["order"] == ["well"]
+            assert (await message.next())["order"] == ["well", "gh-1", "gh-2"]
+        async with page(node, "health=unknown") as message:
+            assert message.view["order"] == ["well"]
 
 
 async def test_requests_that_look_at_the_same_time_do_not_disturb_each_other() -> None:

@@ -32,13 +32,13 @@ async def test_a_controller_answers_at_the_address_it_is_given_and_no_longer_at_
         port = await listening(node)
         await node.post("add", name="gh-1")
         for address, before in ((FIRST, HOME), (SECOND, FIRST)):
-            told = await node.post("place", name="gh-1", address=address)
-            assert told["address"] == address
+            message = await node.post("place", name="gh-1", address=address)
+            assert message["address"] == address
             assert await who_answers(address, port) == "gh-1"
             # The node answers there, which has no such path.
             assert (await ask_once(before, port, ASK_ALL, before)).status == 404
-        told = await node.post("place", name="gh-1", address="none")
-        assert told["address"] is None
+        message = await node.post("place", name="gh-1", address="none")
+        assert message["address"] is None
         assert (await ask_once(SECOND, port, ASK_ALL, SECOND)).status == 404
         assert named((await ask_once(HOME, port, ASK_ALL, "gh-1.localhost")).body) == "gh-1"
 
@@ -53,8 +53,8 @@ async def test_a_controller_answers_at_the_port_it_is_given_until_it_is_taken_aw
         # What is not named stays.
         await node.post("place", name="gh-1", address=FIRST)
         assert await who_answers(HOME, before) == "gh-1"
-        told = await node.post("place", name="gh-1", port=after)
-        assert (told["address"], told["port"]) == (FIRST, after)
+        message = await node.post("place", name="gh-1", port=after)
+        assert (message["address"], message["port"]) == (FIRST, after)
         assert await who_answers(HOME, after) == "gh-1"
         await node.post("place", name="gh-1", port=0)
         for port in (before, after):
@@ -62,7 +62,7 @@ async def test_a_controller_answers_at_the_port_it_is_given_until_it_is_taken_aw
                 await who_answers(HOME, port)
 
 
-async def test_what_a_controller_does_goes_on_and_its_connections_end() -> None:
+async def test_moved_controller_keeps_running_and_its_connections_end() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1", address=FIRST)
@@ -119,12 +119,20 @@ async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None
         await node.post("add", name="gh-{n}", count=2, address=FIRST)
         with socket.create_server((HOME, 0)) as other:
             taken = other.getsockname()[1]
-            told = await _refusals(node, taken)
+            message = await _refusals(node, taken)
         for sentence, part in zip(
-            told,
+            message,
             (
-                *("No place is named", "There is no controller 'gh-9'", "is no address for a"),
-                *("the node itself answers", "nobody would come by", "gh-2 has it"),
+                *(
+                    "No address or port is set",
+                    "There is no controller 'gh-9'",
+                    "is not a valid address for a",
+                ),
+                *(
+                    "the node itself is available",
+                    "would not reach this controller",
+                    "gh-2 has it",
+                ),
                 f"port {taken} of {HOME} cannot be used",
             ),
             strict=True,
@@ -170,9 +178,9 @@ async def test_of_controllers_in_the_fleet_file_the_file_decides(
     async with loop_node() as node:
         await listening(node)
         await start_controllers(node.web, fleet.controllers, as_json=False)
-        told = await node.refused(409, "place", name="cellar", address=FIRST)
-        assert "cellar is in the fleet file" in told
-        assert "write address or port there" in told
+        message = await node.refused(409, "place", name="cellar", address=FIRST)
+        assert "The fleet file sets the place of cellar" in message
+        assert "Change address or port there" in message
         # By another name it is a controller of the node alone.
         await node.post("rename", name="cellar", to="attic")
         await node.post("place", name="attic", address=FIRST)

@@ -75,7 +75,7 @@ async def test_going_back_is_counted() -> None:
 
 def test_a_tenant_follows_its_own_requests_alone() -> None:
     under_way = RequestsUnderWay()
-    with under_way.followed("acme", "mine"):
+    with under_way.follow("acme", "mine"):
         count_done(3)
         assert under_way.report("acme", "mine").done == 3
         for other in ("zulu", None):

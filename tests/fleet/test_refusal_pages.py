@@ -63,12 +63,12 @@ async def test_a_page_carries_its_style_and_the_policy_names_it() -> None:
         assert '<link rel="stylesheet"' not in answer.body
 
 
-async def test_a_controller_that_nobody_has_or_that_moved_is_told_in_words() -> None:
+async def test_missing_or_moved_controller_gets_a_page() -> None:
     async with joined_nodes(hold_s=1.0) as nodes:
         nodes.owners["gh-1"] = None
         nodes.tell()
         answer = await ask_once(HOME, nodes["a"].port, "/", "gh-1.localhost", **PAGE)
-        assert (answer.status, heading(answer)) == (503, refusal_pages.NOBODY["fr"].title)
+        assert (answer.status, heading(answer)) == (503, refusal_pages.NO_NODE["fr"].title)
         # It looks again by itself.
         assert "Refresh: 5" in answer.head
         # On a connection that was led on, a third node's controller is not reached.
@@ -79,7 +79,7 @@ async def test_a_controller_that_nobody_has_or_that_moved_is_told_in_words() -> 
         assert (answer.status, heading(answer)) == (421, refusal_pages.MOVED["fr"].title)
 
 
-async def test_who_has_not_signed_in_is_told_so_by_a_page() -> None:
+async def test_missing_sign_in_gets_a_page() -> None:
     async with tenant_fleet() as fleet:
         answer = await asked(fleet.node, "/", "localhost", **PAGE)
         assert (answer.status, heading(answer)) == (401, "Connectez-vous à cette flotte")

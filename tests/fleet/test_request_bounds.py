@@ -111,7 +111,7 @@ async def test_controller_has_at_most_32_tags() -> None:
         assert len(node.member("gh").record.tags) == MAX_TAGS
         await node.post("tag", add="one-more", remove="t0")
         assert "one-more" in node.member("gh").record.tags
-        assert "cannot be a tag" in await node.refused(400, "tag", add="x" * 41)
+        assert "is not a valid tag" in await node.refused(400, "tag", add="x" * 41)
 
 
 # --- every operation at its limits ----------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from leverframe.commands.table.refusals import BadValue
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.jobs.job_plan import error_count, grouped
+from leverframe.fleet.jobs.job_plan import error_count, form_groups
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.fleet.test_bulk_jobs import changes_by_fleet
@@ -22,16 +22,16 @@ OLD = {"hw": "3.0", "sw": "1.18"}
 async def plan(node: LoopNode, **given: object) -> FleetJob:
     """Plan a roll-out of a name, and return its job."""
     given.setdefault("command", NAME)
-    told = await node.post("rollout/plan", **given)
-    return node.web.jobs.find(told["job"]["id"])
+    message = await node.post("rollout/plan", **given)
+    return node.web.jobs.find(message["job"]["id"])
 
 
 async def operate(node: LoopNode, job: FleetJob, what: str) -> dict[str, Any]:
     """Do something with a roll-out, and return how it is when it has come to rest."""
     await node.post(f"rollout/{what}", id=job.plan.id)
-    await job.ended()
-    told: dict[str, Any] = await node.get("rollout", id=job.plan.id)
-    return told
+    await job.wait_until_ended()
+    message: dict[str, Any] = await node.get("rollout", id=job.plan.id)
+    return message
 
 
 def names(node: LoopNode) -> list[str]:
@@ -50,10 +50,8 @@ def names(node: LoopNode) -> list[str]:
         (4, "100%", [4]),
     ],
 )
-def test_groups_follow_each_other_and_hold_everybody_once(
-    count: int, sizes: str, groups: list[int]
-) -> None:
-    found = grouped(range(count), sizes)
+def test_groups_hold_every_controller_once(count: int, sizes: str, groups: list[int]) -> None:
+    found = form_groups(range(count), sizes)
     assert [len(group) for group in found] == groups
     assert [number for group in found for number in group] == list(range(count))
 
@@ -61,7 +59,7 @@ def test_groups_follow_each_other_and_hold_everybody_once(
 @pytest.mark.parametrize("sizes", ["0", "101%", "some", "-1", "1;2", ",".join(["1"] * 60)])
 def test_sizes_that_are_none_are_refused(sizes: str) -> None:
     with pytest.raises(BadValue, match="group"):
-        grouped(range(100), sizes)
+        form_groups(range(100), sizes)
 
 
 def test_errors_are_a_count_or_a_percentage_of_all() -> None:
@@ -69,7 +67,7 @@ def test_errors_are_a_count_or_a_percentage_of_all() -> None:
     assert error_count("5%", 10) == 1
     assert error_count("10%", 100) == 10
     assert error_count("none", 100) is None
-    with pytest.raises(BadValue, match="is no number of errors"):
+    with pytest.raises(BadValue, match="is not a number of errors"):
         error_count("few", 10)
 
 
@@ -84,14 +82,14 @@ async def test_a_roll_out_goes_group_by_group_and_back() -> None:
         job = await plan(node, groups="1,40%")
         assert job.report().can == ["start"]
         assert set(names(node)) == {"", "Fan"}
-        told = await operate(node, job, "start")
-        assert (told["status"], told["done"], told["can"]) == ("finished", 5, ["undo"])
-        assert [group["done"] for group in told["groups"]] == [1, 2, 2]
+        message = await operate(node, job, "start")
+        assert (message["status"], message["done"], message["can"]) == ("finished", 5, ["undo"])
+        assert [group["done"] for group in message["groups"]] == [1, 2, 2]
         assert set(names(node)) == {"Pump"}
-        told = await operate(node, job, "undo")
-        assert (told["status"], told["why"], told["undone"]) == ("undone", None, 5)
+        message = await operate(node, job, "undo")
+        assert (message["status"], message["why"], message["undone"]) == ("undone", None, 5)
         assert names(node) == ["", "Fan", "", "", ""]
-        assert told["can"] == []
+        assert message["can"] == []
         assert (await node.get(""))["snapshots"] == []
         await node.post("rollout/remove", id=job.plan.id)
         assert node.node.registry.snapshots == {}
@@ -102,30 +100,30 @@ async def test_too_few_that_have_done_it_stop_it_before_the_next_group() -> None
         await node.post("add", name="old", **OLD)
         await node.post("add", name="gh-{n}", count=3)
         job = await plan(node, command=NEWER, groups="2", errors="none")
-        told = await operate(node, job, "start")
-        assert (told["status"], told["group"]) == ("stopped", 0)
-        assert told["why"] == "1 of 2 in group 1 have done it, and 100 % must."
-        assert [one["status"] for one in told["results"]] == [404, 200]
-        assert told["can"] == ["resume", "retry", "undo"]
+        message = await operate(node, job, "start")
+        assert (message["status"], message["group"]) == ("stopped", 0)
+        assert message["why"] == "1 of 2 controllers in group 1 succeeded; 100 % are required."
+        assert [one["status"] for one in message["results"]] == [404, 200]
+        assert message["can"] == ["resume", "retry", "undo"]
         # Who lets it go on has accepted this failure.
-        told = await operate(node, job, "resume")
-        assert (told["status"], told["done"], told["failed"]) == ("finished", 3, 1)
+        message = await operate(node, job, "resume")
+        assert (message["status"], message["done"], message["failed"]) == ("finished", 3, 1)
         half = await plan(node, command=NEWER, groups="2", success=50, errors="none")
         assert (await operate(node, half, "start"))["status"] == "finished"
 
 
-async def test_so_many_errors_stop_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_limit_stops_a_roll_out_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
     async with loop_node() as node:
         await node.post("add", name="old-{n}", count=4, **OLD)
         await node.post("add", name="gh-{n}", count=2)
         job = await plan(node, command=NEWER, errors="2", success=0)
-        told = await operate(node, job, "start")
-        assert (told["status"], told["failed"], told["done"]) == ("stopped", 2, 0)
-        assert told["why"] == "Failed: 2. It stops at 2."
+        message = await operate(node, job, "start")
+        assert (message["status"], message["failed"], message["done"]) == ("stopped", 2, 0)
+        assert message["why"] == "2 failed; the limit is 2."
         # Two more that fail stop it again.
-        told = await operate(node, job, "resume")
-        assert (told["status"], told["failed"], told["done"]) == ("stopped", 4, 0)
+        message = await operate(node, job, "resume")
+        assert (message["status"], message["failed"], message["done"]) == ("stopped", 4, 0)
 
 
 async def test_only_those_that_failed_are_tried_again() -> None:
@@ -134,16 +132,16 @@ async def test_only_those_that_failed_are_tried_again() -> None:
         for name in ("gh-2", "gh-3"):
             node.member(name).controller.lose_power()
         job = await plan(node, groups="2", success=0, errors="none", check_health=0)
-        told = await operate(node, job, "start")
-        assert [one["status"] for one in told["results"]] == [200, 503, 503, 200]
+        message = await operate(node, job, "start")
+        assert [one["status"] for one in message["results"]] == [200, 503, 503, 200]
         node.member("gh-2").controller.restart()
-        told = await operate(node, job, "retry")
-        assert [one["status"] for one in told["results"]] == [200, 200, 503, 200]
+        message = await operate(node, job, "retry")
+        assert [one["status"] for one in message["results"]] == [200, 200, 503, 200]
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1, 1, 1]
         node.member("gh-3").controller.restart()
         assert (await operate(node, job, "retry"))["can"] == ["undo"]
-        told = await operate(node, job, "undo")
-        assert (told["undone"], set(names(node))) == (4, {""})
+        message = await operate(node, job, "undo")
+        assert (message["undone"], set(names(node))) == (4, {""})
 
 
 async def test_a_refusal_that_no_longer_holds_is_another_try() -> None:
@@ -151,11 +149,11 @@ async def test_a_refusal_that_no_longer_holds_is_another_try() -> None:
         await node.post("add", name="a")
         await node.post("send", command="stm.cgi?outblock=1")
         job = await plan(node, command="outs.cgi?out0=1")
-        told = await operate(node, job, "start")
-        assert (told["status"], told["results"][0]["status"]) == ("stopped", 423)
+        message = await operate(node, job, "start")
+        assert (message["status"], message["results"][0]["status"]) == ("stopped", 423)
         await node.post("send", command="stm.cgi?outblock=0")
-        told = await operate(node, job, "retry")
-        assert (told["status"], told["done"]) == ("finished", 1)
+        message = await operate(node, job, "retry")
+        assert (message["status"], message["done"]) == ("finished", 1)
         assert node.member("a").controller.engine.values["OUT0"] == 1
 
 
@@ -170,15 +168,15 @@ async def test_a_new_finding_counts_as_a_failure_and_one_from_before_does_not() 
 
         second.settings_watchers.append(break_it)  # type: ignore[arg-type]
         job = await plan(node, groups="2", errors="1")
-        told = await operate(node, job, "start")
-        assert (told["status"], told["why"]) == ("stopped", "Failed: 1. It stops at 1.")
-        assert told["results"][0]["status"] == 200
-        assert told["results"][1]["status"] == 409
-        assert "It has a new finding" in told["results"][1]["detail"]
+        message = await operate(node, job, "start")
+        assert (message["status"], message["why"]) == ("stopped", "1 failed; the limit is 1.")
+        assert message["results"][0]["status"] == 200
+        assert message["results"][1]["status"] == 409
+        assert "It has a new finding" in message["results"][1]["detail"]
         assert names(node) == ["Pump", "Pump", ""]
         # It was changed all the same, and goes back, too.
-        told = await operate(node, job, "undo")
-        assert (told["undone"], set(names(node))) == (2, {""})
+        message = await operate(node, job, "undo")
+        assert (message["undone"], set(names(node))) == (2, {""})
 
 
 async def test_one_that_does_not_answer_any_more_counts_as_a_failure() -> None:
@@ -189,27 +187,29 @@ async def test_one_that_does_not_answer_any_more_counts_as_a_failure() -> None:
             lambda old, new: controller.lose_power()  # type: ignore[func-returns-value, arg-type]
         )
         job = await plan(node, groups="1")
-        told = await operate(node, job, "start")
-        assert told["results"] == [{"name": "gh-1", "status": 409, "detail": "It does not answer."}]
+        message = await operate(node, job, "start")
+        assert message["results"] == [
+            {"name": "gh-1", "status": 409, "detail": "It does not answer."}
+        ]
 
 
-async def test_between_groups_it_waits_and_somebody_can_stop_it_or_go_on() -> None:
+async def test_pause_between_groups_can_be_stopped_or_resumed() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         job = await plan(node, groups="1,1", pause="1h")
         await node.post("rollout/start", id=job.plan.id)
         await waiting(job)
-        told = await node.get("rollout", id=job.plan.id)
-        assert (told["done"], told["group"], told["can"]) == (1, 1, ["stop", "resume"])
-        assert told["go_on_at"] > told["made"] + 3000
-        assert told["at"] == node.node.clock.wall() < told["made"]
-        told = await operate(node, job, "stop")
-        assert (told["status"], told["why"]) == ("stopped", "It was stopped by hand.")
+        message = await node.get("rollout", id=job.plan.id)
+        assert (message["done"], message["group"], message["can"]) == (1, 1, ["stop", "resume"])
+        assert message["go_on_at"] > message["made"] + 3000
+        assert message["at"] == node.node.clock.wall() < message["made"]
+        message = await operate(node, job, "stop")
+        assert (message["status"], message["why"]) == ("stopped", "Stopped by hand.")
         await node.post("rollout/resume", id=job.plan.id)
         await waiting(job)
         assert names(node) == ["Pump", "Pump", ""]
-        told = await operate(node, job, "resume")
-        assert (told["status"], set(names(node))) == ("finished", {"Pump"})
+        message = await operate(node, job, "resume")
+        assert (message["status"], set(names(node))) == ("finished", {"Pump"})
         short = await plan(node, groups="1", pause="0.01s")
         assert (await operate(node, short, "start"))["status"] == "finished"
 
@@ -218,7 +218,7 @@ async def waiting(job: FleetJob) -> None:
     await until(lambda: job.state.status == "waiting")
 
 
-async def test_a_pause_goes_on_after_the_node_was_stopped() -> None:
+async def test_pause_continues_after_a_restart_of_the_node() -> None:
     disk = Disk()
     async with loop_node(disk) as node:
         await node.post("add", name="gh-{n}", count=2)
@@ -235,25 +235,25 @@ async def test_a_pause_goes_on_after_the_node_was_stopped() -> None:
 
 async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
     async with loop_node() as node:
-        assert "No controller is chosen" in await node.refused(409, "rollout/plan", command=NAME)
+        assert "No controller matches" in await node.refused(409, "rollout/plan", command=NAME)
         await node.post("add", name="a")
 
         async def refused(status: int, **given: object) -> str:
             return await node.refused(status, "rollout/plan", **given)
 
-        assert "It is not said what to do" in await refused(400)
+        assert "There is neither a command nor a body" in await refused(400)
         assert "is no command" in await refused(404, command="nothing")
-        assert "is no size of a group" in await refused(400, command=NAME, groups="few")
-        assert "is no number of errors" in await refused(400, command=NAME, errors="few")
+        assert "is not a group size" in await refused(400, command=NAME, groups="few")
+        assert "is not a number of errors" in await refused(400, command=NAME, errors="few")
         assert "pause" in await refused(400, command=NAME, pause="long")
         both = await node.refused(400, "rollout/plan", b"x", command=NAME)
-        assert "There is a command and a body" in both
+        assert "There are both a command and a body" in both
         bad = b'{"hw": "9.9", "sw": "1", "settings": {}}'
         assert "unknown version" in await node.refused(400, "rollout/plan", bad, what="template")
         assert "There is no job 'x'" in await node.refused(404, "rollout/start", id="x")
         assert "id is missing" in await node.refused(400, "rollout/start")
         job = await plan(node)
-        assert "is planned and cannot be told to undo" in await node.refused(
+        assert "is planned, so undo is not possible" in await node.refused(
             409, "rollout/undo", id=job.plan.id
         )
         await node.post("rollout/remove", id=job.plan.id)
@@ -273,13 +273,15 @@ async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None
         await node.post("add", name="old", **OLD)
         for command in ("stm.cgi?oname=1Fan", "stm.cgi?oname=3Lamp"):
             await node.post("send", command=command)
-        told = await node.post("rollout/plan", template, what="template", errors="none", success=0)
-        assert told["job"]["title"] == "3 settings of a template"
-        job = node.web.jobs.find(told["job"]["id"])
-        told = await operate(node, job, "start")
-        assert [one["status"] for one in told["results"]] == [200, 200, 409]
-        why = "The template sets outputs.2.remember, which HW 3.0 SW 1.18 cannot hold."
-        assert why in told["results"][2]["detail"]
+        message = await node.post(
+            "rollout/plan", template, what="template", errors="none", success=0
+        )
+        assert message["job"]["title"] == "3 settings of a template"
+        job = node.web.jobs.find(message["job"]["id"])
+        message = await operate(node, job, "start")
+        assert [one["status"] for one in message["results"]] == [200, 200, 409]
+        why = "The template sets outputs.2.remember, which HW 3.0 SW 1.18 does not support."
+        assert why in message["results"][2]["detail"]
         outputs = node.member("gh-1").controller.engine.settings.outputs
         assert [one.name for one in outputs[:4]] == ["Pump", "", "", "Lamp"]
         assert outputs[2].remember
@@ -292,28 +294,28 @@ async def test_several_commands_are_one_change_of_each_controller() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         body = b"# names\nstm.cgi?oname=0Pump\nstm.cgi?oname=1Fan\n"
-        told = await node.post("rollout/plan", body)
-        assert told["job"]["title"] == "stm.cgi?oname=0Pump; stm.cgi?oname=1Fan"
-        job = node.web.jobs.find(told["job"]["id"])
+        message = await node.post("rollout/plan", body)
+        assert message["job"]["title"] == "stm.cgi?oname=0Pump; stm.cgi?oname=1Fan"
+        job = node.web.jobs.find(message["job"]["id"])
         assert (await operate(node, job, "start"))["done"] == 1
         assert await changes_by_fleet(node) == {"a": 1}
 
 
-async def test_a_controller_that_was_removed_or_renamed_meanwhile_is_told() -> None:
+async def test_removed_or_renamed_controller_is_reported() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         job = await plan(node, success=0, errors="none")
         await node.post("remove", name="gh-1")
         await node.post("rename", name="gh-2", to="cellar")
-        told = await operate(node, job, "start")
-        assert [(one["name"], one["status"]) for one in told["results"]] == [
+        message = await operate(node, job, "start")
+        assert [(one["name"], one["status"]) for one in message["results"]] == [
             ("gh-1", 404),
             ("cellar", 200),
             ("gh-3", 200),
         ]
         await node.post("remove", name="cellar")
-        told = await operate(node, job, "undo")
-        assert (told["why"], told["undone"]) == ("1 could not go back.", 1)
+        message = await operate(node, job, "undo")
+        assert (message["why"], message["undone"]) == ("1 could not be restored.", 1)
 
 
 async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_begins(
@@ -329,9 +331,9 @@ async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_b
             raise RuntimeError
 
         monkeypatch.setattr(node.node.lane, "fetch", fails)
-        told = await operate(node, job, "start")
-        assert (told["status"], told["done"]) == ("stopped", 0)
-        assert told["why"] == "The program failed; its log says more."
+        message = await operate(node, job, "start")
+        assert (message["status"], message["done"]) == ("stopped", 0)
+        assert message["why"] == "An internal error stopped it; see the log."
 
 
 # --- storage that takes nothing for a while -------------------------------------------------------
@@ -352,9 +354,9 @@ async def test_rollout_and_its_way_back_resume_wherever_storage_refused_a_write(
                 if what == "undo":
                     await operate(node, job, "start")
                 is_held_up = await _is_held_up_after(node, lane, job, what, writes)
-                told = await node.get("rollout", id=job.plan.id)
-                assert (told["status"], told["why"]) == (after, None), (what, writes)
-                assert (told["done"], told["failed"]) == (2, 0), (what, writes)
+                message = await node.get("rollout", id=job.plan.id)
+                assert (message["status"], message["why"]) == (after, None), (what, writes)
+                assert (message["done"], message["failed"]) == (2, 0), (what, writes)
                 writes += 1
             # Snapshots, the controllers and the rows of the job were refused.
             assert writes > 5, what
@@ -389,8 +391,8 @@ async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
         await node.member("gh-1").controller.writer.flush()
         lane._left = 0
         await node.refused(507, "rollout/stop", id=job.plan.id)
-        told = await node.get("rollout", id=job.plan.id)
-        assert (told["status"], told["can"]) == ("waiting", ["stop", "resume"])
+        message = await node.get("rollout", id=job.plan.id)
+        assert (message["status"], message["can"]) == ("waiting", ["stop", "resume"])
         lane._left = 10**6
         assert (await operate(node, job, "resume"))["done"] == 2
 
@@ -410,7 +412,7 @@ async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bo
         dying = asyncio.ensure_future(lane.died.wait())
         await asyncio.wait([working, dying], return_when=asyncio.FIRST_COMPLETED)
         if not dying.done():
-            ending = asyncio.ensure_future(job.ended())
+            ending = asyncio.ensure_future(job.wait_until_ended())
             await asyncio.wait([ending, dying], return_when=asyncio.FIRST_COMPLETED)
         # It is dead from here on, whatever it still does.
         lane._left = min(lane._left, 0)
@@ -444,12 +446,12 @@ async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_k
             if what in again.can():
                 # It had not begun.
                 await again.operate(what, "")  # type: ignore[arg-type]
-            await again.ended()
-            told = again.report(with_results=True)
-            assert [one.status for one in told.results] == [200] * 2, writes
+            await again.wait_until_ended()
+            message = again.report(with_results=True)
+            assert [one.status for one in message.results] == [200] * 2, writes
             wanted = ("finished", 0) if what == "start" else ("undone", 2)
-            assert (told.status, told.undone) == wanted, writes
+            assert (message.status, message.undone) == wanted, writes
             assert set(names(node)) == {"Pump" if what == "start" else ""}, writes
             assert set((await changes_by_fleet(node)).values()) == {before + 1}, writes
         writes += 1
-    assert writes > 2 * len(told.groups)
+    assert writes > 2 * len(message.groups)

@@ -46,4 +46,4 @@ def test_a_sealed_backup_in_a_fleet_file_is_logged(caplog: pytest.LogCaptureFixt
     )
     with caplog.at_level(logging.WARNING):
         read_fleet(Sources(Path("fleet.toml"), {}, {}))
-    assert "controllers gh-1 begin without the sealed secrets of sealed.bin" in caplog.text
+    assert "controllers gh-1 start without the sealed secrets of sealed.bin" in caplog.text

@@ -8,7 +8,7 @@ from time import perf_counter
 import pytest
 
 from leverframe.fleet.fleet_discovery import FleetDiscovery
-from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.loopback import bind_to_loopback
 from leverframe.fleet.member import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.loop_shares import BURST_S, PART, LoopShare
@@ -111,9 +111,9 @@ async def test_a_port_in_use_refuses_to_switch_modbus_and_snmp_on() -> None:
                 ("stm.cgi?modbuson=1", ports[0]),
                 ("stm.cgi?snmp=1*a*b", ports[1]),
             ):
-                told = await node.post("send", command=command)
-                assert told["refused"] == 2
-                detail = told["results"][0]["detail"]
+                message = await node.post("send", command=command)
+                assert message["refused"] == 2
+                detail = message["results"][0]["detail"]
                 assert f"Port {port} of {FIRST} cannot be used: Address already in use" in detail
 
 
@@ -121,8 +121,8 @@ async def test_a_controller_without_an_address_cannot_switch_them_on() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         for command in SWITCHES:
-            told = await node.post("send", command=command)
-            assert "has no address of its own" in told["results"][0]["detail"]
+            message = await node.post("send", command=command)
+            assert "has no address of its own" in message["results"][0]["detail"]
 
 
 async def test_one_that_was_given_them_without_an_address_is_in_trouble() -> None:
@@ -161,8 +161,8 @@ async def _snmp_name(address: str, port: int) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
-    told, _ = await asking.communicate()
-    return told.decode().strip().strip('"')
+    message, _ = await asking.communicate()
+    return message.decode().strip().strip('"')
 
 
 async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> None:
@@ -218,12 +218,12 @@ async def test_a_discovery_port_that_cannot_be_shared_is_a_trouble() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("", 0))
         discovery.start("127.0.0.1", taken.getsockname()[1])
-    assert "not found by discovery" in troubles["discovery"]
+    assert "so discovery is off" in troubles["discovery"]
     await discovery.close()
 
 
 async def test_on_an_address_of_its_own_a_node_has_the_ports_there() -> None:
-    assert bound_to_loopback(socket.SOCK_STREAM, "192.0.2.1", 0) is None
+    assert bind_to_loopback(socket.SOCK_STREAM, "192.0.2.1", 0) is None
     port = free_port()
     async with loop_node(modbus_port=port, host="0.0.0.0") as node:
         await node.node.add([])

@@ -70,22 +70,22 @@ async def not_started_figure(node: LoopNode) -> bytes:
     return line.removeprefix(NOT_STARTED)
 
 
-async def test_one_whose_port_is_free_by_now_starts_and_is_no_longer_told_of() -> None:
+async def test_controller_with_a_freed_port_starts_and_is_no_longer_reported() -> None:
     async with blocked_node() as blocked:
         node = blocked.node
         assert (await node.get(""))["can_start"] == ["a"]
         assert await not_started_figure(node) == b"1"
-        told = await node.post("start", name="a,b")
-        assert (told["done"], told["refused"]) == (1, 1)
-        a, b = told["results"]
+        message = await node.post("start", name="a,b")
+        assert (message["done"], message["refused"]) == (1, 1)
+        a, b = message["results"]
         assert a["status"] == 503
-        assert a["detail"].startswith(f"a does not start: port {blocked.port} of {HOME} cannot be")
-        assert b == {"name": "b", "status": 200, "detail": "b runs already."}
+        assert a["detail"].startswith(f"a failed to start: port {blocked.port} of {HOME} cannot be")
+        assert b == {"name": "b", "status": 200, "detail": "b is already running."}
         seen = []
         node.node.watchers.add(lambda: seen.append(node.node.roster.problems()))
         blocked.free_port()
-        told = await node.post("start")
-        assert told["results"] == [{"name": "a", "status": 200, "detail": "a runs now."}]
+        message = await node.post("start")
+        assert message["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         assert await who_answers(HOME, blocked.port) == "a"
         assert node.member("a").controller.engine.settings.outputs[0].name == "Pump"
         overview = await node.get("")
@@ -120,7 +120,7 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
             await listening(node)
             await start_controllers(node.web, wired, as_json=False)
             (one,) = (await node.post("start"))["results"]
-            assert "fleet.toml, line 3: a does not start: port" in one["detail"]
+            assert "fleet.toml, line 3: a failed to start: port" in one["detail"]
             other.close()
             monkeypatch.setattr(member_start, "build", noted)
             assert (await node.post("start"))["done"] == 1
@@ -130,8 +130,8 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
 async def test_one_that_is_placed_elsewhere_starts_there() -> None:
     async with blocked_node() as blocked:
         node, port = blocked.node, free_port()
-        told = await node.post("place", name="a", port=port)
-        assert (told["name"], told["port"]) == ("a", port)
+        message = await node.post("place", name="a", port=port)
+        assert (message["name"], message["port"]) == ("a", port)
         assert await who_answers(HOME, port) == "a"
         assert (await node.get(""))["not_started"] == []
 
@@ -139,15 +139,15 @@ async def test_one_that_is_placed_elsewhere_starts_there() -> None:
 async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_stays() -> None:
     async with blocked_node() as blocked:
         node = blocked.node
-        told = await node.refused(409, "place", name="a", address="127.0.0.31")
-        assert f"a: port {blocked.port} of {HOME} cannot be used" in told
+        message = await node.refused(409, "place", name="a", address="127.0.0.31")
+        assert f"a: port {blocked.port} of {HOME} cannot be used" in message
         await node.refused(404, "place", name="a,b", port=free_port())
         assert (await node.get(""))["can_start"] == ["a"]
-        (number,) = node.node.roster.failed_numbers().values()
+        (number,) = node.node.roster.numbers_of_failed().values()
         assert node.node.registry.records[number].address is None
 
 
-async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that_is_told(
+async def test_place_is_kept_and_reported_if_the_start_fails_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with blocked_node() as blocked:
@@ -158,8 +158,8 @@ async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that
 
         with monkeypatch.context() as broken:
             broken.setattr(ports, "connect_snmp", fail)
-            told = await node.refused(503, "place", name="a", port=port)
-        assert told == "Its place is set. a does not start: The agent is broken."
+            message = await node.refused(503, "place", name="a", port=port)
+        assert message == "Its place is set. a failed to start: The agent is broken."
         # What it had opened by then is free again.
         assert (await node.post("start"))["done"] == 1
         assert await who_answers(HOME, port) == "a"
@@ -169,9 +169,9 @@ async def test_one_that_does_not_start_for_another_reason_has_its_place_and_that
 async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: str) -> None:
     async with blocked_node() as blocked:
         node = blocked.node
-        (number,) = node.node.roster.failed_numbers().values()
-        told = await node.post("remove", name=names)
-        assert {one["name"] for one in told["results"]} == set(names.split(","))
+        (number,) = node.node.roster.numbers_of_failed().values()
+        message = await node.post("remove", name=names)
+        assert {one["name"] for one in message["results"]} == set(names.split(","))
         assert ("b" in node.node.members) == (names == "a")
         assert number not in node.node.registry.records
         stored = (await blocked.lane.fetch([number]))[number]
@@ -185,8 +185,8 @@ async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: st
 
 async def test_tags_and_searches_remove_only_what_runs() -> None:
     async with blocked_node() as blocked:
-        told = await blocked.node.post("remove", tag="north")
-        assert [one["name"] for one in told["results"]] == ["b"]
+        message = await blocked.node.post("remove", tag="north")
+        assert [one["name"] for one in message["results"]] == ["b"]
         assert (await blocked.node.get(""))["can_start"] == ["a"]
 
 
@@ -201,17 +201,17 @@ async def test_tags_and_searches_remove_only_what_runs() -> None:
         ("remove", {"tag": "north"}),
     ],
 )
-async def test_whatever_else_is_asked_of_it_by_name_is_refused_with_the_cause(
+async def test_other_requests_for_a_failed_controller_are_refused_with_the_cause(
     what: str, given: dict[str, str]
 ) -> None:
     async with blocked_node() as blocked:
-        told = await blocked.node.refused(503, what, name="a", **given)
-        assert told.startswith("This controller did not start. a does not start: port ")
-        assert told.endswith(" `leverframe fleet start a` tries it again.")
+        message = await blocked.node.refused(503, what, name="a", **given)
+        assert message.startswith("This controller failed to start. a failed to start: port ")
+        assert message.endswith(" Retry it with `leverframe fleet start a`.")
 
 
 @for_each("what", ["show", "list", "export"])
-async def test_who_looks_at_it_is_told_the_cause(what: str) -> None:
+async def test_failed_controller_shows_the_cause_to_visitors(what: str) -> None:
     async with blocked_node() as blocked:
         reply = await blocked.node.ask(f"/api/fleet/{what}?name=a", method="GET")
         assert reply.status == 503
@@ -219,11 +219,11 @@ async def test_who_looks_at_it_is_told_the_cause(what: str) -> None:
         await blocked.node.refused(404, "start", name="c")
 
 
-async def test_one_whose_table_has_a_mistake_is_told_of_and_not_started() -> None:
+async def test_controller_with_an_invalid_table_is_reported_and_not_started() -> None:
     async with blocked_node() as blocked:
-        blocked.node.node.roster.note_mistake("c", "c does not start: no.", "c")
-        told = await blocked.node.refused(503, "start", name="c")
-        assert told.endswith("c does not start: no. It is tried again when the node is started.")
+        blocked.node.node.roster.note_mistake("c", "c failed to start: no.", "c")
+        message = await blocked.node.refused(503, "start", name="c")
+        assert message.endswith("c failed to start: no. The node retries it when it restarts.")
 
 
 class NeverMade:
@@ -252,11 +252,11 @@ async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Pat
         assert (await node.get(""))["can_start"] == ["a"]
         (one,) = (await node.post("start", name="a"))["results"]
         assert one["status"] == 503
-        assert "fleet.toml, line 3: a does not start: port" in one["detail"]
+        assert "fleet.toml, line 3: a failed to start: port" in one["detail"]
         assert await not_started_figure(node) == b"1"
         never.free_port()
-        told = await node.post("start")
-        assert told["results"] == [{"name": "a", "status": 200, "detail": "a runs now."}]
+        message = await node.post("start")
+        assert message["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         overview = await node.get("")
         assert [overview[key] for key in ("troubles", "not_started", "can_start")] == [[], [], []]
         assert node.node.registry.records.keys() == {node.member("a").number}
@@ -273,7 +273,7 @@ async def is_password_of(node: LoopNode, name: str, password: str) -> bool:
 
 
 @for_each("is_stored", [True, False])
-async def test_the_answer_tells_the_first_password_of_an_administrator_once_and_nobody_else_does(
+async def test_first_password_is_shown_once_in_the_answer_only(
     is_stored: bool,
     tmp_path_factory: pytest.TempPathFactory,
     capsys: pytest.CaptureFixture[str],
@@ -287,14 +287,14 @@ async def test_the_answer_tells_the_first_password_of_an_administrator_once_and_
         found.free_port()
         capsys.readouterr()
         (one,) = (await found.node.post("start", name="a"))["results"]
-        assert (one["status"], one["detail"]) == (200, "a runs now.")
+        assert (one["status"], one["detail"]) == (200, "a is running now.")
         assert await is_password_of(found.node, "a", one["password"])
         (again,) = (await found.node.post("start", name="a"))["results"]
         assert "password" not in again
         assert one["password"] not in capsys.readouterr().out + caplog.text
 
 
-async def test_a_first_password_that_no_answer_can_tell_is_told_by_the_node(
+async def test_first_password_without_an_answer_is_printed_by_the_node(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
@@ -305,19 +305,19 @@ async def test_a_first_password_that_no_answer_can_tell_is_told_by_the_node(
         blocked.free_port()
         monkeypatch.setattr(new_controllers, "_make_again", fail)
         await blocked.node.refused(507, "start")
-        told = capsys.readouterr().out
-        assert "The administrator of a has the password" in told
-        assert await is_password_of(blocked.node, "a", told.split("password ")[1].split()[0])
+        message = capsys.readouterr().out
+        assert "The administrator of a has the password" in message
+        assert await is_password_of(blocked.node, "a", message.split("password ")[1].split()[0])
 
 
-async def test_one_that_was_added_meanwhile_loses_its_old_trouble(tmp_path: Path) -> None:
+async def test_added_controller_loses_its_old_failure(tmp_path: Path) -> None:
     async with never_made(tmp_path) as never:
         node = never.node
         await node.post("add", name="a")
         assert (await node.get(""))["troubles"] == []
         assert await not_started_figure(node) == b"0"
         assert (await node.post("start", name="a"))["results"] == [
-            {"name": "a", "status": 200, "detail": "a runs already."}
+            {"name": "a", "status": 200, "detail": "a is already running."}
         ]
 
 
@@ -333,7 +333,7 @@ async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> 
 async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
     async with blocked_node() as blocked:
         node = blocked.node.node
-        (number,) = node.roster.failed_numbers().values()
+        (number,) = node.roster.numbers_of_failed().values()
         record = replace(node.registry.records[number], address="127.0.0.31")
         node.registry.records[number] = node.roster.expect(record, number).record
         assert node.door.at_address("127.0.0.31") is not node.door.node
@@ -357,4 +357,4 @@ async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them()
             assert refused.status == 404
             assert "There is no controller 'zeta-1'." in refused.detail
         assert (await fleet.done("acme-chief", "remove?name=acme-1"))["done"] == 1
-        assert node.roster.failed_numbers().keys() == {"zeta-1"}
+        assert node.roster.numbers_of_failed().keys() == {"zeta-1"}

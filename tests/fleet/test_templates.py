@@ -70,11 +70,11 @@ def test_whole_backup_is_a_template_in_either_form(suffix: str) -> None:
         ("x" * (MAX_BYTES + 1), f"has {MAX_BYTES + 1} bytes. Allowed: up to {MAX_BYTES} bytes"),
         ("x = [" + "1," * 40_000 + "]", "Without strings and comments the template has 80006"),
         ('{"a": [' + "[]," * 40_000 + "[]]}", "Without strings and comments the template has"),
-        ("x = 0x" + "f" * 40_000, "no backup in JSON or TOML"),
+        ("x = 0x" + "f" * 40_000, "not a backup in JSON or TOML"),
         (HEAD + '"a" = 2020-01-01', ""),
-        ("[" * 30_000, "no backup in JSON or TOML"),
-        ('{"a":' * 10_000, "no backup in JSON or TOML"),
-        ("hw = 1", "no backup in JSON or TOML"),
+        ("[" * 30_000, "not a backup in JSON or TOML"),
+        ('{"a":' * 10_000, "not a backup in JSON or TOML"),
+        ("hw = 1", "not a backup in JSON or TOML"),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -86,7 +86,7 @@ def test_text_that_is_no_template_is_refused_with_the_reason(text: str, said: st
 
 
 def test_text_that_is_no_utf_8_is_refused() -> None:
-    with pytest.raises(BadValue, match="no UTF-8 text"):
+    with pytest.raises(BadValue, match="not UTF-8 text"):
         asyncio.run(TemplateReader().read(b"hw = '\xff'"))
 
 

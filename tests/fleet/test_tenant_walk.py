@@ -168,18 +168,18 @@ async def busy(fleet: TenantFleet) -> None:
         OPERATOR, "rollout/plan?command=outs.cgi?out1=1&id=operators&name=zeta-1,house"
     )
     fleet.member("zeta-1").controller.troubles["email"] = "The zulu server refuses it."
-    fail(fleet.node.node, MemberRecord("zeta-7", tenant="zulu"), 700, "zeta-7 does not start.")
+    fail(fleet.node.node, MemberRecord("zeta-7", tenant="zulu"), 700, "zeta-7 failed to start.")
 
 
 async def walked(fleet: TenantFleet, who: str) -> dict[str, tuple[int, str]]:
     """Ask everything in a tenant's name; return what was told."""
-    told = {}
+    message = {}
     for path, (_, requests) in RULES.items():
         for one in requests:
             query, _, body = one.partition(" ")
             answer = await fleet.ask(who, path + query, TEMPLATE if body else b"", METHODS[path])
-            told[path + one] = answer.status, CHANCE.sub("", answer.text)
-    return told
+            message[path + one] = answer.status, CHANCE.sub("", answer.text)
+    return message
 
 
 async def state_of_zulu(fleet: TenantFleet) -> object:
@@ -206,8 +206,8 @@ async def compare(
     before = await state_of_zulu(shared)
     without, beside = await walked(alone, who), await walked(shared, who)
     for asked, answer in without.items():
-        told = [(status, besides.sub("", text)) for status, text in (beside[asked], answer)]
-        assert told[0] == told[1], (who, asked)
+        message = [(status, besides.sub("", text)) for status, text in (beside[asked], answer)]
+        assert message[0] == message[1], (who, asked)
     assert await state_of_zulu(shared) == before
     # What a tenant asks for without naming others has nothing of them in it.
     for asked, (_, text) in beside.items():
@@ -220,7 +220,7 @@ def test_every_endpoint_has_a_rule_and_is_asked_for_something() -> None:
     assert all(requests for _, requests in RULES.values())
 
 
-async def test_a_tenant_is_told_the_same_whether_there_is_another_one_or_not() -> None:
+async def test_tenant_answers_do_not_depend_on_other_tenants() -> None:
     for who in ("acme-chief", "acme-guest"):
         async with tenant_fleet([ACME]) as alone, tenant_fleet([ACME, ZULU]) as shared:
             await busy(shared)
@@ -242,9 +242,9 @@ async def test_who_may_use_an_endpoint_is_as_its_rule_says() -> None:
         for path, (rule, _) in RULES.items():
             for who, status in zip(askers, expected[rule], strict=True):
                 # Without parameters: what lacks some is let in, and refused for that.
-                told = await fleet.ask(who, f"{path}?x=1", b"", METHODS[path])
-                assert told.status == (status or told.status), (path, who)
-                assert (told.status in (401, 403)) is (status is not None), (path, who, told)
+                message = await fleet.ask(who, f"{path}?x=1", b"", METHODS[path])
+                assert message.status == (status or message.status), (path, who)
+                assert (message.status in (401, 403)) is (status is not None), (path, who, message)
         assert len(await fleet.names("olga")) == 4
         assert await fleet.names("zulu-guest") == ["zeta-1", "zeta-2"]
 

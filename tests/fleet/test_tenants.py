@@ -81,8 +81,8 @@ async def test_a_look_that_began_before_the_first_account_does_not_undo_its_pass
 async def test_a_tenant_makes_as_many_controllers_as_it_may_and_the_operator_more() -> None:
     async with tenant_fleet(BOTH) as fleet:
         await fleet.done(OPERATOR, "tenant/add?tenant=acme&max=3")
-        told = await refused(fleet, "acme-chief", "add?name=more-{n}&count=2", 409)
-        assert "acme may have 3 controllers" in told
+        message = await refused(fleet, "acme-chief", "add?name=more-{n}&count=2", 409)
+        assert "acme may have 3 controllers" in message
         await fleet.done("acme-chief", "fork?name=acme-1&to=more-1")
         await refused(fleet, "acme-chief", "fork?name=acme-1&to=more-2", 409)
         await fleet.done(OPERATOR, "add?name=given&tenant=acme")
@@ -106,9 +106,9 @@ async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> N
         # A roll-out that was planned before leaves it alone, and does not tell its new name.
         await fleet.done("acme-chief", "rollout/start?id=names")
         job = fleet.node.web.jobs.find("names", "acme")
-        await job.ended()
-        told = (await fleet.ask("acme-chief", "rollout?id=names")).json
-        assert [(one["name"], one["status"]) for one in told["results"]] == [
+        await job.wait_until_ended()
+        message = (await fleet.ask("acme-chief", "rollout?id=names")).json
+        assert [(one["name"], one["status"]) for one in message["results"]] == [
             ("acme-1", 200),
             ("acme-2", 404),
         ]
@@ -119,16 +119,18 @@ async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> N
         assert names == ["Pump", ""]
         # It is in no snapshot any more, also when it comes back.
         await fleet.done(OPERATOR, "tenant/give?tenant=acme&name=renamed")
-        told = await fleet.done("acme-chief", "restore?label=noon&name=renamed")
-        assert told["results"][0]["status"] == 409
+        message = await fleet.done("acme-chief", "restore?label=noon&name=renamed")
+        assert message["results"][0]["status"] == 409
         await fleet.done(OPERATOR, "tenant/give?name=renamed")
         assert await fleet.names("acme-chief") == ["acme-1"]
-        assert "Nothing is chosen" in await refused(fleet, OPERATOR, "tenant/give?tenant=zulu", 400)
-        told = await refused(fleet, OPERATOR, "tenant/give?tenant=gone&name=zeta-1", 404)
-        assert told.endswith("There is no tenant 'gone'.")
+        assert "No controllers are chosen" in await refused(
+            fleet, OPERATOR, "tenant/give?tenant=zulu", 400
+        )
+        message = await refused(fleet, OPERATOR, "tenant/give?tenant=gone&name=zeta-1", 404)
+        assert message.endswith("There is no tenant 'gone'.")
 
 
-async def test_health_of_a_controller_that_was_given_away_is_not_told_to_a_roll_out() -> None:
+async def test_roll_out_does_not_see_health_of_reassigned_controllers() -> None:
     async with tenant_fleet(BOTH) as fleet:
         plan = "rollout/plan?command=stm.cgi?oname=0Pump&id=names&groups=1,rest&pause=1h"
         await fleet.done("acme-chief", plan)
@@ -139,19 +141,19 @@ async def test_health_of_a_controller_that_was_given_away_is_not_told_to_a_roll_
         member = fleet.node.member("acme-1")
         member.controller.troubles["email"] = "A server that is nobody's business."
         await fleet.done("acme-chief", "rollout/resume?id=names")
-        await job.ended()
-        told = (await fleet.ask("acme-chief", "rollout?id=names")).text
-        assert "business" not in told
-        assert "It does not answer." in told
+        await job.wait_until_ended()
+        message = (await fleet.ask("acme-chief", "rollout?id=names")).text
+        assert "business" not in message
+        assert "It does not answer." in message
 
 
 async def test_a_user_of_a_tenant_switches_and_sets_nothing() -> None:
     async with tenant_fleet(BOTH) as fleet:
         for more in ("", "&dry_run=1", "&all_or_none=1"):
-            told = await fleet.done("acme-guest", f"send?command=outs.cgi?out0=1{more}")
-            assert (told["done"], told["refused"]) == (2, 0)
-            told = await fleet.done("acme-guest", f"send?command=stm.cgi?oname=0Pump{more}")
-            assert [one["status"] for one in told["results"]] == [403, 403], more
+            message = await fleet.done("acme-guest", f"send?command=outs.cgi?out0=1{more}")
+            assert (message["done"], message["refused"]) == (2, 0)
+            message = await fleet.done("acme-guest", f"send?command=stm.cgi?oname=0Pump{more}")
+            assert [one["status"] for one in message["results"]] == [403, 403], more
             joined = "send?command=outs.cgi?out1=1%26out2=1" + more
             assert (await fleet.done("acme-guest", joined))["done"] == 0
         assert fleet.node.member("acme-1").controller.engine.values["OUT0"] == 1
@@ -163,8 +165,8 @@ async def test_a_user_of_a_tenant_switches_and_sets_nothing() -> None:
 async def test_jobs_and_snapshots_of_two_tenants_may_have_the_same_names() -> None:
     async with tenant_fleet(BOTH) as fleet:
         for number, who in enumerate(("acme-chief", "zulu-chief", OPERATOR)):
-            told = await fleet.done(who, f"send?command=stm.cgi?oname={number}Same&id=same")
-            assert told["refused"] == 0
+            message = await fleet.done(who, f"send?command=stm.cgi?oname={number}Same&id=same")
+            assert message["refused"] == 0
             await fleet.done(who, "snapshot?label=same")
         assert len((await fleet.ask("acme-chief", "rollouts")).json) == 1
         of_all = (await fleet.ask(OPERATOR, "rollouts")).json
@@ -172,8 +174,8 @@ async def test_jobs_and_snapshots_of_two_tenants_may_have_the_same_names() -> No
         assert (await fleet.ask("zulu-guest", "/api/fleet")).json["snapshots"] == ["same"]
         node = (await fleet.ask(OPERATOR, "/api/fleet")).json
         assert node["snapshots"] == ["acme:same", "zulu:same", "same"]
-        told = await fleet.done(OPERATOR, "restore?label=acme:same&name=acme-1")
-        assert told["done"] == 1
+        message = await fleet.done(OPERATOR, "restore?label=acme:same&name=acme-1")
+        assert message["done"] == 1
         outputs = fleet.node.member("acme-1").controller.engine.settings.outputs
         assert [output.name for output in outputs[:2]] == ["Same", ""]
         await refused(fleet, "zulu-guest", "snapshot/remove?label=same", 403)
@@ -200,11 +202,11 @@ async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(
         assert ids == ["zulu:second", "acme:second"]
 
 
-async def test_time_of_a_tenant_moves_by_itself_and_that_of_all_for_the_operator() -> None:
+async def test_tenant_moves_its_own_time_and_the_operator_that_of_all() -> None:
     async with tenant_fleet([BOTH[0]]) as fleet:
         start = fleet.node.node.clock.wall()
-        told = await fleet.done("acme-chief", "advance?for=1h")
-        assert (told["time"], fleet.node.node.clock.wall()) == (start + 3600, start)
+        message = await fleet.done("acme-chief", "advance?for=1h")
+        assert (message["time"], fleet.node.node.clock.wall()) == (start + 3600, start)
         await fleet.done(OPERATOR, "advance?for=1h")
         assert fleet.node.node.clock.wall() == start + 3600
         assert "only the operator" in await refused(fleet, "acme-chief", "advance?rate=1", 403)
@@ -212,8 +214,8 @@ async def test_time_of_a_tenant_moves_by_itself_and_that_of_all_for_the_operator
 
 async def test_a_tenant_that_has_something_is_not_removed_and_leaves_nothing_behind() -> None:
     async with tenant_fleet(BOTH) as fleet:
-        told = await refused(fleet, OPERATOR, "tenant/remove?tenant=zulu", 409)
-        assert "zulu has 1 controllers and 2 accounts" in told
+        message = await refused(fleet, OPERATOR, "tenant/remove?tenant=zulu", 409)
+        assert "zulu has 1 controllers and 2 accounts" in message
         await fleet.done("zulu-chief", "send?command=outs.cgi?out0=1&id=mine")
         await fleet.done("zulu-chief", "rollout/plan?command=outs.cgi?out0=1&id=plan&pause=1h")
         for name in ("zulu-chief", "zulu-guest"):
@@ -221,8 +223,8 @@ async def test_a_tenant_that_has_something_is_not_removed_and_leaves_nothing_beh
         await fleet.done(OPERATOR, "remove?name=zeta-1")
         await fleet.done(OPERATOR, "tenant/remove?tenant=zulu")
         assert (await fleet.ask(OPERATOR, "rollouts")).json == []
-        told = await refused(fleet, OPERATOR, "tenant/remove?tenant=zulu", 404)
-        assert told.endswith("There is no tenant 'zulu'.")
+        message = await refused(fleet, OPERATOR, "tenant/remove?tenant=zulu", 404)
+        assert message.endswith("There is no tenant 'zulu'.")
         await fleet.add_tenant("zulu", "zeta-1")
         assert (await fleet.ask("zulu-chief", "rollouts")).json == []
 
@@ -242,30 +244,30 @@ async def test_a_job_under_way_ends_with_its_tenant() -> None:
 
 
 @for_each(
-    ("what", "status", "told"),
+    ("what", "status", "message"),
     [
-        ("tenant/add?tenant=Upper", 400, "'Upper' cannot be a tenant"),
+        ("tenant/add?tenant=Upper", 400, "'Upper' is not a valid name for a tenant"),
         ("tenant/add", 400, "tenant is missing"),
-        ("account/add?name=a:b", 400, "'a:b' cannot be an account"),
+        ("account/add?name=a:b", 400, "'a:b' is not a valid name for an account"),
         ("account/add?name=eve&tenant=gone", 404, "There is no tenant 'gone'"),
         ("account/add?name=acme-chief", 409, "There is an account acme-chief already"),
         ("account/add?name=admin", 409, "There is an account admin already"),
-        ("account/add?name=eve&role=king", 400, "'king' will not do"),
+        ("account/add?name=eve&role=king", 400, "'king' is not allowed"),
         ("account/remove?name=eve", 404, "There is no account 'eve'"),
         ("account/password?name=eve", 404, "There is no account 'eve'"),
         ("add?name=x&tenant=gone", 404, "There is no tenant 'gone'"),
     ],
 )
 async def test_what_makes_no_sense_is_refused_in_a_sentence(
-    what: str, status: int, told: str
+    what: str, status: int, message: str
 ) -> None:
     async with tenant_fleet(BOTH[:1]) as fleet:
         before = (await fleet.ask(OPERATOR, "accounts")).text
-        assert told in await refused(fleet, OPERATOR, what, status)
+        assert message in await refused(fleet, OPERATOR, what, status)
         assert (await fleet.ask(OPERATOR, "accounts")).text == before
 
 
-async def test_from_the_first_account_on_everybody_signs_in_and_nobody_is_locked_out() -> None:
+async def test_first_account_requires_sign_in_and_locks_no_user_out() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         fleet = TenantFleet(node)
@@ -284,15 +286,15 @@ async def test_from_the_first_account_on_everybody_signs_in_and_nobody_is_locked
             assert (await fleet.ask(name, "list")).status == 200
 
 
-async def test_whoever_has_an_account_gets_another_password_and_the_old_one_ends() -> None:
+async def test_account_gets_a_new_password_and_the_old_one_ends() -> None:
     async with tenant_fleet(BOTH[:1]) as fleet:
         made = await fleet.done("acme-guest", "account/password")
         assert (made["name"], made["tenant"]) == ("acme-guest", "acme")
         assert (await fleet.ask("acme-guest", "list")).status == 401
         fleet.passwords["acme-guest"] = made["password"]
         assert (await fleet.ask("acme-guest", "list")).status == 200
-        told = await refused(fleet, "acme-chief", "account/password?name=acme-guest", 403)
-        assert told.startswith("Only the operator")
+        message = await refused(fleet, "acme-chief", "account/password?name=acme-guest", 403)
+        assert message.startswith("Only the operator")
         made = await fleet.done(OPERATOR, "account/password?name=acme-guest")
         assert made["password"] != fleet.passwords["acme-guest"]
         assert (await fleet.ask("acme-guest", "list")).status == 401
@@ -306,7 +308,7 @@ async def test_an_account_that_is_removed_while_its_password_is_checked_is_refus
         assert (await asked).status == 401
 
 
-async def test_there_are_only_so_many_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_number_of_accounts_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.operations.tenants.MAX_ACCOUNTS", 1)
     async with tenant_fleet() as fleet:
         assert "at most 1 accounts" in await refused(fleet, OPERATOR, "account/add?name=eve", 409)
@@ -330,9 +332,9 @@ async def test_a_stream_ends_with_its_account_and_beats_whatever_others_do(
             await fleet.done("zulu-guest", f"send?command=outs.cgi?out{out}=1")
             assert await anext(chunks) == b": still here\n\n"
         await fleet.done("acme-guest", "send?command=outs.cgi?out0=1")
-        while (told := await anext(chunks)).startswith(b":"):
+        while (message := await anext(chunks)).startswith(b":"):
             pass
-        assert b"zeta" not in told
+        assert b"zeta" not in message
         await fleet.done(OPERATOR, "account/remove?name=acme-guest")
         assert [one async for one in chunks if not one.startswith(b":")] == []
 
@@ -392,16 +394,16 @@ async def test_a_file_names_tenants_and_whose_controllers_are(tmp_path: Path) ->
     ):
         fleet = read(tmp_path, text)
         async with loop_node(lane) as node:
-            told = await start_controllers(
+            message = await start_controllers(
                 node.web, fleet.controllers, as_json=False, tenants=fleet.tenants
             )
-            assert told == []
+            assert message == []
             assert [one["tenant"] for one in await node.get("list")] == owners
             await node.post("tenant/give", tenant="zulu", name="house")
             assert [one["name"] for one in await node.get("tenants")] == ["acme", "zulu"]
 
 
-async def test_a_mistake_about_tenants_in_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+async def test_mistake_about_tenants_in_a_file_is_reported_with_its_line(tmp_path: Path) -> None:
     fleet = read(tmp_path, FILE.replace('tenant = "acme"', 'tenant = "gone"'))
     (mistake,) = (one.sentence for one in fleet.mistakes)
     assert "line 6: acme-{n}: There is no tenant 'gone'" in mistake

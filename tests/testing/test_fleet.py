@@ -213,7 +213,7 @@ def test_a_roll_out_goes_by_groups_stops_at_refusals_and_can_be_undone() -> None
         before = names(fleet)
         rollout = fleet.roll_out(command, groups="2,1,rest")
         assert (rollout.status, rollout.report.group) == ("stopped", 1)
-        assert rollout.report.why == "0 of 1 in group 2 have done it, and 100 % must."
+        assert rollout.report.why == "0 of 1 controllers in group 2 succeeded; 100 % are required."
         assert [one.name for one in rollout.failed] == ["twin-3"]
         assert names(fleet) == ["Frost", "Frost", *before[2:]]
         assert rollout.retry().status == "stopped"

@@ -127,7 +127,7 @@ def test_a_roll_out_that_is_held_up_is_not_waited_for() -> None:
 def test_start_of_a_running_controller_is_reported(fleet: AnyFleet[Any]) -> None:
     assert fleet.start_again().results == []
     (one,) = fleet.start_again("twin-1").results
-    assert (one.status, one.detail) == (200, "twin-1 runs already.")
+    assert (one.status, one.detail) == (200, "twin-1 is already running.")
     assert fleet.overview().can_start == []
 
 
@@ -160,7 +160,7 @@ def test_refusal_of_a_node_has_its_sentence(fleet: AnyFleet[Any]) -> None:
         fleet.send("outs.cgi?out0=1", tag="south")
     with pytest.raises(NodeRefused, match="There is no controller 'x'"):
         fleet.find("x")
-    with pytest.raises(NodeRefused, match="Nothing is chosen"):
+    with pytest.raises(NodeRefused, match="No controllers are chosen"):
         fleet.remove()
     with pytest.raises(NodeRefused, match="Field count: "):
         fleet.add("gh-{n}", count=0)

@@ -36,7 +36,7 @@ VERSIONS = (
 VARIABLE_NAMED = "Zmienna 2 · Nazwa: “” → “Frost”"
 #: What a node says of its database, which nodes have as `database`, and what a page makes of it.
 AWAY = (
-    "The database cannot be reached. Controllers go on with what they have; nothing can be changed"
+    "The database cannot be reached. Controllers keep running with their present settings; nothing can be changed"
     " until it is back."
 )
 AWAY_TOLD = (
@@ -185,7 +185,7 @@ def test_the_operator_starts_again_what_did_not_start(
         with socket.create_server((HOST, port)):
             site.ask(node.start_stored())
             page.goto(site.origin)
-            expect(page.locator(".problem")).to_contain_text(f"pump does not start: port {port}")
+            expect(page.locator(".problem")).to_contain_text(f"pump failed to start: port {port}")
             page.locator("[data-do=start-again]").click()
             expect(told).to_have_text("Started: 0. Still not started: 1.")
         # It was open until now.

@@ -1,7 +1,7 @@
-"""Commands to many controllers at once: tried, or carried out, with a result for each.
+"""Try or carry out commands on many controllers, with a result for each.
 
-To try a command is to stage it without writing it, so the refusals are the very ones. All or none
-means that it is tried on all of them first, and carried out in the same round of the event loop.
+To try a command is to stage it without writing it, so the refusals are the real ones. "All or none"
+tries the command on all controllers first, and carries it out in the same round of the event loop.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -41,48 +41,46 @@ from leverframe.servers.http.messages import AnyReply, Reply, Request
 from leverframe.servers.problems import reply_to_refusal, reply_when_done
 from leverframe.storage.store import StoreUnavailable
 
-#: Who does it, in journals and audit trails.
+#: The account in journals and audit trails.
 BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
-#: What is told of what a command would change.
+#: How much of what a command would change is reported.
 MAX_EFFECTS = 4
 DONE = 200
 NOT_SAVED = 507
-#: Commands that are carried out within one round of the loop, those of all controllers together.
+#: Commands that are carried out within one round of the loop, for all controllers together.
 MAX_TOGETHER = 5_000
 _NOTHING = Reply(DONE, "", b"")
-_NOT_DONE = "Nothing was changed here, because others refuse it."
+_NOT_DONE = "Nothing was changed here, because other controllers reject the command."
 
 
 class CommandEffect(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a command would change: a state or a setting, which may stay as it is."""
+    """A state or a setting that a command would set; it may stay as it is."""
 
     what: Annotated[str, Meta(description="The name of an output, or the path of a setting.")]
     old: Any = None
-    new: Annotated[Any, Meta(description="Null for what is not shown.")] = None
+    new: Annotated[Any, Meta(description="Null for a value that is not shown.")] = None
     is_state: bool = False
 
 
 class MemberResult(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
     status: Annotated[int, Meta(description="200, or the status of the refusal.")]
-    detail: Annotated[str | None, Meta(description="Why it was refused, or what became of it.")] = (
-        None
-    )
+    detail: Annotated[str | None, Meta(description="Why it was refused, or its result.")] = None
     effects: Annotated[
-        list[CommandEffect], Meta(description="What it would change, the first of it; if tried.")
+        list[CommandEffect], Meta(description="The first of its changes, if it was tried.")
     ] = []
     password: Annotated[
         str | None,
-        Meta(description="Of its administrator, where it has had none until now; shown this once."),
+        Meta(description="Password of its new administrator if it had none; shown this once."),
     ] = None
 
 
 class BulkReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """What became of something for each controller that was chosen."""
+    """The result of an operation for each chosen controller."""
 
     done: int
     refused: int
-    dry_run: Annotated[bool, Meta(description="Nothing was changed; this would become of it.")]
+    dry_run: Annotated[bool, Meta(description="True for a dry run: nothing was changed.")]
     results: list[MemberResult]
 
 
@@ -91,14 +89,14 @@ def report_of(results: list[MemberResult], *, dry_run: bool = False) -> BulkRepo
     return BulkReport(done, len(results) - done, dry_run, results)
 
 
-def refused(member: Member, refusal: Refusal) -> MemberResult:
+def refusal_result(member: Member, refusal: Refusal) -> MemberResult:
     return MemberResult(member.name, refusal.status, str(refusal.as_problem()["detail"]))
 
 
 async def each(
     members: Sequence[Member], work: Callable[[Member], Coroutine[Any, Any, None]]
 ) -> BulkReport:
-    """Do something to controllers one after the other; those that refuse it are told."""
+    """Apply an operation to controllers one after the other, and report each refusal."""
     results = []
     async for member in in_turns(members):
         try:
@@ -106,7 +104,7 @@ async def each(
             await finish_within(member.entrance.logged, work(member))
             results.append(MemberResult(member.name, DONE))
         except Refusal as refusal:
-            results.append(refused(member, refusal))
+            results.append(refusal_result(member, refusal))
         except NoLiveSnapshot as error:
             results.append(MemberResult(member.name, 409, str(error)))
         except StoreUnavailable as error:
@@ -124,51 +122,54 @@ async def send(
     *,
     dry_run: bool,
     all_or_none: bool,
-    by: Account = BY_FLEET,
+    requester: Account = BY_FLEET,
 ) -> BulkReport:
-    """Carry out a command, which may be several joined with `&`, on every controller, or try it."""
+    """Carry out or try a command on every controller; `&` joins several commands."""
     (command,) = parse_commands(text)
     if all_or_none and not dry_run:
-        return await _all_or_none(members, command, source, by)
+        return await _all_or_none(members, command, source, requester)
     if dry_run:
-        return await try_out(members, partial(_perform, command, by))
-    answers = [_ask(member, command, source, by) async for member in in_turns(members)]
-    return await _answered(members, answers)
+        return await try_out(members, partial(_perform, command, requester))
+    answers = [_ask(member, command, source, requester) async for member in in_turns(members)]
+    return await _collect_results(members, answers)
 
 
-def _perform(command: WrittenCommand, by: Account, controller: Controller, stage: Stage) -> None:
-    """Perform a command on a stage, as far as an account may."""
-    if by.role != ADMIN:
+def _perform(
+    command: WrittenCommand, requester: Account, controller: Controller, stage: Stage
+) -> None:
+    """Perform a command on a stage, with the permissions of an account."""
+    if requester.role != ADMIN:
         calls = [call for call, _ in calls_of(command, controller.profile)]
-        check_calls(by, calls, controller.pending)
+        check_calls(requester, calls, controller.pending)
     perform_one(command, stage)
 
 
 async def try_out(
     members: Sequence[Member], perform: Callable[[Controller, Stage], None]
 ) -> BulkReport:
-    """Return what would become of something on every controller; nothing is changed."""
+    """Return the result of an operation on every controller; nothing is changed."""
     tried = []
     async for member in in_turns(members):
-        tried.append(_tried(member, partial(perform, member.controller)))
+        tried.append(_try_on(member, partial(perform, member.controller)))
         count_done()
     return report_of(tried, dry_run=True)
 
 
 async def _all_or_none(
-    members: Sequence[Member], command: WrittenCommand, source: str, by: Account
+    members: Sequence[Member], command: WrittenCommand, source: str, requester: Account
 ) -> BulkReport:
     """Carry out a command on all controllers within one round of the event loop, or on none.
 
-    It is tried on all of them in turns, and in that round again where something has changed since.
-    Passwords are hashed before that, which takes a while: then it is tried again.
+    The command is tried on all of them in turns. Controllers that have changed since are tried
+    again in the final round. Passwords are hashed before that round; hashing takes a while, after
+    which the command is tried again.
     """
     _check_together(len(members), len(items_of(command.query)))
     hashes: dict[str, str] = {}
     passwords = Passwords()
     while True:
         needed: set[str] = set()
-        tried = await _tried_on_all(members, command, by, hashes, needed)
+        tried = await _try_on_all(members, command, requester, hashes, needed)
         if any(result.status != DONE for result in tried):
             return report_of(not_done(tried))
         if not needed:
@@ -176,24 +177,26 @@ async def _all_or_none(
         for password in needed:
             hashes[password] = await passwords.hash(password)
     if hashes:
-        return await _answered(
-            members, [_submit(member, command, source, by, hashes) for member in members]
+        return await _collect_results(
+            members, [_submit(member, command, source, requester, hashes) for member in members]
         )
-    return await _answered(members, [_ask(member, command, source, by) for member in members])
+    return await _collect_results(
+        members, [_ask(member, command, source, requester) for member in members]
+    )
 
 
-async def _tried_on_all(
+async def _try_on_all(
     members: Sequence[Member],
     command: WrittenCommand,
-    by: Account,
+    requester: Account,
     hashes: Mapping[str, str],
     needed: set[str],
 ) -> list[MemberResult]:
-    """Try a command on all controllers; the results are right in the round of the return."""
+    """Try a command on all controllers; the results are valid in the round of the return."""
 
     def attempt(member: Member) -> MemberResult:
-        perform = partial(_perform, command, by, member.controller)
-        return _tried(member, perform, hashes, needed)
+        perform = partial(_perform, command, requester, member.controller)
+        return _try_on(member, perform, hashes, needed)
 
     tried: dict[int, MemberResult] = {}
     before: dict[int, _Decisive] = {}
@@ -207,16 +210,16 @@ async def _tried_on_all(
 
 
 def _check_together(members: int, commands: int) -> None:
-    """Refuse what would keep the event loop from others for long."""
+    """Refuse a change that would block the event loop for long."""
     if members * commands > MAX_TOGETHER:
         raise BadValue(
-            f"All or none: {commands} commands for {members} controllers are too many together.",
+            f"{commands} commands for {members} controllers are too many for all-or-none.",
             allowed=f"up to {MAX_TOGETHER} commands in all",
         )
 
 
 class _Decisive(Struct, frozen=True, eq=False):
-    """What decides whether a controller refuses a command."""
+    """The state that decides if a controller refuses a command."""
 
     settings: Settings
     others: tuple[object, ...]
@@ -233,7 +236,7 @@ class _Decisive(Struct, frozen=True, eq=False):
         return now.settings is self.settings and now.others == self.others
 
 
-async def _answered(
+async def _collect_results(
     members: Sequence[Member], answers: Sequence[AnyReply | Coroutine[Any, Any, AnyReply]]
 ) -> BulkReport:
     results = []
@@ -243,13 +246,13 @@ async def _answered(
     return report_of(results)
 
 
-def _tried(
+def _try_on(
     member: Member,
     perform: Callable[[Stage], None],
     hashes: Mapping[str, str] = NO_HASHES,
     needed: set[str] | None = None,
 ) -> MemberResult:
-    """Stage a command; `needed` gets the passwords that have no hash yet."""
+    """Stage a command; collect passwords without a hash in `needed`."""
     controller = member.controller
     stage = Stage(
         controller.profile,
@@ -264,7 +267,7 @@ def _tried(
         if stage.given and not stage.replaces_all:
             controller.check_settings(stage.settings, stage.given)
     except Refusal as refusal:
-        return refused(member, refusal)
+        return refusal_result(member, refusal)
     if needed is not None:
         needed |= stage.unhashed
     return MemberResult(member.name, DONE, None, _effects(controller, stage))
@@ -298,14 +301,14 @@ def _effect_on(path: str, old: Any, new: Any) -> CommandEffect:
 
 
 def not_done(tried: list[MemberResult]) -> list[MemberResult]:
-    """Return the results of a change that some refuse and that was therefore made nowhere."""
+    """Return the results of a change that was made nowhere, because some controllers refuse it."""
     return [
         MemberResult(one.name, NOT_DONE, _NOT_DONE) if one.status == DONE else one for one in tried
     ]
 
 
 def _ask(
-    member: Member, command: WrittenCommand, source: str, by: Account
+    member: Member, command: WrittenCommand, source: str, requester: Account
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
     try:
         check_that_all_are_here([member])
@@ -314,7 +317,7 @@ def _ask(
         return reply_to_refusal(refusal)
     method = "POST" if command.body else "GET"
     request = Request(method, command.path, command.query, {}, command.body, source)
-    answer = within(member.entrance.logged, member.built.web.handle)(request, requester=by)
+    answer = within(member.entrance.logged, member.built.web.handle)(request, requester=requester)
     if isinstance(answer, AnyReply):
         return answer
     return finish_within(member.entrance.logged, answer)
@@ -324,30 +327,30 @@ async def submit_all(
     members: Sequence[Member],
     command: Callable[[Member], str],
     source: str,
-    by: Account,
+    requester: Account,
     hashes: Mapping[str, str],
 ) -> BulkReport:
-    """Carry out a command of its own on each controller, with passwords that are hashed already."""
+    """Carry out a separate command on each controller; passwords are hashed already."""
     answers = []
     for member in members:
         (written,) = parse_commands(command(member))
-        answers.append(_submit(member, written, source, by, hashes))
-    return await _answered(members, answers)
+        answers.append(_submit(member, written, source, requester, hashes))
+    return await _collect_results(members, answers)
 
 
 def _submit(
     member: Member,
     command: WrittenCommand,
     source: str,
-    by: Account,
+    requester: Account,
     hashes: Mapping[str, str],
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
     """Carry out a command whose passwords are hashed already."""
     controller = member.controller
-    cause = Cause("command", f"{by.name} {source}", by.name, source)
+    cause = Cause("command", f"{requester.name} {source}", requester.name, source)
     try:
         calls = list(calls_of(command, controller.profile))
-        outstanding = controller.submit(calls, cause, hashes, account=by)
+        outstanding = controller.submit(calls, cause, hashes, account=requester)
     except Refusal as refusal:
         return reply_to_refusal(refusal)
     return _NOTHING if outstanding is None else reply_when_done(outstanding, lambda: _NOTHING)

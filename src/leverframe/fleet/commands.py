@@ -1,6 +1,6 @@
-"""The work of `leverframe fleet`, besides `run`: ask a node, and tell people or scripts.
+"""The work of `leverframe fleet`, besides `run`: send requests to a node, and print the answers.
 
-What concerns many controllers ends with 1 where some of them refused it, and tells which and why.
+Bulk commands exit with status 1 if any controller rejects them, and list each one with the reason.
 """
 
 import sys
@@ -24,39 +24,39 @@ from leverframe.moments import moment_words, with_zone, zone_named
 from leverframe.plain_text import printable_json
 from leverframe.process.progress_bar import bar_of, is_watched, progress_bar
 
-#: Controllers that are made by one request.
+#: Controllers that are created by one request.
 AT_A_TIME = 50
-#: Steps in which time is moved where somebody watches it.
+#: Steps in which time is moved if progress is shown.
 STEPS = 50
 
-#: What is under way, where somebody watches it.
+#: The label of the progress bar for each command.
 _DOING = {
     "send": "sending",
     "remove": "removing",
     "tag": "tagging",
     "snapshot": "taking snapshots",
-    "restore": "going back",
+    "restore": "restoring",
     "fault": "setting faults",
 }
 
 JsonObject = dict[str, Any]
 
 
-def list_controllers(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
+def list_controllers(client: CommandLineClient, as_json: bool, options: JsonObject) -> None:
     """Print the chosen controllers as a table, or one JSON object a line."""
-    found = client.get("list", given)
+    found = client.get("list", options)
     about = client.get("", {})
     if as_json:
         print_json(found)
     else:
         _print_table(found, zone_of(about))
-    # Who asks for some by name misses nobody else.
-    if not given["name"]:
+    # A list by name needs no warning about other controllers.
+    if not options["name"]:
         _print_not_started(about)
 
 
 def zone_of(about: JsonObject) -> tzinfo:
-    """Return the zone of a node by what it tells of itself; one of an older program tells none."""
+    """Return the time zone of a node from its report; nodes of older versions report none."""
     return zone_named(about.get("timezone", ""))
 
 
@@ -81,23 +81,26 @@ def _print_table(found: list[JsonObject], zone: tzinfo) -> None:
 
 
 def _print_not_started(about: JsonObject) -> None:
-    """Warn people of controllers missing from the list; scripts have the overview and metrics."""
-    # A node of an older program tells none.
+    """Warn of controllers that are missing from a table; scripts have the overview and metrics."""
+    # Nodes of older versions do not report them.
     sentences: list[str] = about.get("not_started", [])
     if not sentences:
         return
     some = "1 controller" if len(sentences) == 1 else f"{len(sentences)} controllers"
-    print(f"leverframe: {some} did not start:", file=sys.stderr)
+    print(f"leverframe: {some} failed to start:", file=sys.stderr)
     for sentence in sentences:
         print(f"  {sentence}", file=sys.stderr)
     if about.get("can_start"):
-        print("`leverframe fleet start` tries again.", file=sys.stderr)
+        print("`leverframe fleet start` retries them.", file=sys.stderr)
 
 
-def _places(one: JsonObject) -> str:
-    """Return where a controller answers: by its name, and by what it has for itself."""
-    own = [one["address"] or "", "" if one["port"] is None else f"port {one['port']}"]
-    return ", ".join([one["url"], *filter(None, own)])
+def _places(controller: JsonObject) -> str:
+    """Return the addresses of a controller: its name, and any address or port of its own."""
+    own = [
+        controller["address"] or "",
+        "" if controller["port"] is None else f"port {controller['port']}",
+    ]
+    return ", ".join([controller["url"], *filter(None, own)])
 
 
 def show_controller(client: CommandLineClient, as_json: bool, name: str) -> None:
@@ -126,11 +129,11 @@ def add_controllers(
     address: str | None,
     port: int | None,
     dry_run: bool,
-    given: JsonObject,
+    options: JsonObject,
 ) -> None:
-    """Make controllers, some at a time; all are checked before the first is made."""
+    """Create controllers in batches; all are checked before the first is created."""
     body = None if template is None else _template(template)
-    whole = {**given, "count": count, "first": first, "address": address, "port": port}
+    whole = {**options, "count": count, "first": first, "address": address, "port": port}
     answer = client.post("add", {**whole, "dry_run": True}, body)
     if dry_run:
         _print_made([answer], as_json)
@@ -145,10 +148,10 @@ def add_controllers(
                     places["address"] = _later(address, begin)
                 if port is not None:
                     places["port"] = port + begin
-                made.append(client.post("add", {**given, **places}, body))
+                made.append(client.post("add", {**options, **places}, body))
                 advance(part)
     finally:
-        # Also where the rest is refused meanwhile: nobody else knows their password.
+        # Also if the next batch is refused: no one else knows their password.
         if made:
             _print_made(made, as_json)
 
@@ -162,17 +165,14 @@ def rename_controller(client: CommandLineClient, as_json: bool, name: str, to: s
     if as_json:
         print_json([answer])
     else:
-        print(f"{name} is {to} now, at {answer['url']}")
-        # A node of an older program does not tell.
+        print(f"Renamed {name} to {to}, at {answer['url']}")
+        # Nodes of older versions do not report it.
         if answer.get("is_made_anew"):
-            print(named_in_file("The file of the node", name))
+            print(name_warning("the file of the node", name))
 
 
-def named_in_file(file: str, name: str) -> str:
-    return (
-        f"{file} names {name}: take it out there, or the next start makes another controller of"
-        " that name, which has nothing of this one."
-    )
+def name_warning(file: str, name: str) -> str:
+    return f"Remove {name} from {file}, or the next start creates an empty controller of that name."
 
 
 def place_controllers(
@@ -182,11 +182,11 @@ def place_controllers(
     address: str | None,
     port: int | None,
 ) -> None:
-    """Give the first its place and the others the next ones; a refusal ends it there."""
+    """Set the first controller's place, and the next places for the others; stop at a refusal."""
     for count, name in enumerate(names):
         wanted: JsonObject = {"name": name, "address": address, "port": port}
         if address is not None:
-            # `none` is no address, and for all the same.
+            # `none` removes the address, of all controllers alike.
             with suppress(ValueError):
                 wanted["address"] = _later(address, count)
         if port:
@@ -195,12 +195,12 @@ def place_controllers(
         if as_json:
             print_json([answer])
         else:
-            print(f"{name} answers at {_places(answer)}")
+            print(f"{name} is available at {_places(answer)}")
 
 
 def start_controllers_again(client: CommandLineClient, as_json: bool, names: list[str]) -> int:
-    """Try again to start controllers that did not start, and print whether each runs."""
-    with _followed(client, "starting"):
+    """Retry failed controllers, and print whether each runs."""
+    with _show_progress(client, "starting"):
         answer = client.post("start", {"name": names})
     if as_json:
         print_json(answer["results"])
@@ -210,13 +210,15 @@ def start_controllers_again(client: CommandLineClient, as_json: bool, names: lis
             if password := one.get("password"):
                 print(f"Its administrator has the password {password}, which is shown this once.")
         if not answer["results"]:
-            print("There is nothing to start: all controllers that are stored run.")
+            print("Nothing to start: all stored controllers run.")
     return NO if answer["refused"] else DONE
 
 
-def send_command(client: CommandLineClient, as_json: bool, command: str, given: JsonObject) -> int:
+def send_command(
+    client: CommandLineClient, as_json: bool, command: str, options: JsonObject
+) -> int:
     target, _, body = command.strip().partition(" ")
-    asked = {**given, "command": target}
+    asked = {**options, "command": target}
     return _do_for_chosen("send", client, as_json, asked, body.encode() or None)
 
 
@@ -226,32 +228,32 @@ def advance_time(
     duration: str | None,
     rate: float | None,
     freeze: bool,
-    given: JsonObject,
+    options: JsonObject,
 ) -> None:
-    """Move the time of all together; in steps where somebody watches."""
+    """Move the time of controllers together; in steps if progress is shown."""
     if freeze or rate is not None:
-        answer = client.post("advance", {**given, "rate": 0 if freeze else rate})
+        answer = client.post("advance", {**options, "rate": 0 if freeze else rate})
     elif duration is None:
-        answer = client.post("advance", given)
+        answer = client.post("advance", options)
     else:
         seconds = seconds_from_text(duration)
         steps = STEPS if is_watched() else 1
-        answer = client.post("advance", {**given, "for": "0s"})
+        answer = client.post("advance", {**options, "for": "0s"})
         with progress_bar("advancing", steps) as advance:
             for _ in range(steps):
-                answer = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
+                answer = client.post("advance", {**options, "for": f"{seconds / steps:.9f}"})
                 advance(1)
-    if given["tag"] and answer.get("earliest") is None:
-        _check_chosen((), given)
+    if options["tag"] and answer.get("earliest") is None:
+        _check_chosen((), options)
     if as_json:
         print_json([answer])
     else:
         runs = f", running at {answer['rate']:g}" if answer["rate"] else ""
-        print(f"{_done_by_step(answer)}It is {_time_of_moved(answer)}{runs}")
+        print(f"{_step_result(answer)}It is {_time_of_moved(answer)}{runs}")
 
 
-def _done_by_step(answer: JsonObject) -> str:
-    """Return what a step has come to; nothing where there was none, or the node does not tell."""
+def _step_result(answer: JsonObject) -> str:
+    """Return the result of a step; empty without a step, or if the node does not report it."""
     due = answer.get("due")
     if due is None:
         return ""
@@ -259,11 +261,11 @@ def _done_by_step(answer: JsonObject) -> str:
         return "Nothing was due. "
     of = "1 controller" if answer["moved"] == 1 else f"{answer['moved']} controllers"
     after = text_from_seconds(answer["moved_s"])
-    return f"What was due after {after} is done, for {due} of {of}. "
+    return f"{due} of {of} had tasks due within {after}. "
 
 
 def _time_of_moved(answer: JsonObject) -> str:
-    """Return what time it is for those that were moved; the common time where nobody was."""
+    """Return the time of the controllers that were moved; the common time if none was."""
     zone = zone_of(answer)
     if answer.get("earliest") is None:
         return with_zone(moment_words(answer["time"], zone), zone)
@@ -271,22 +273,22 @@ def _time_of_moved(answer: JsonObject) -> str:
     return with_zone(earliest if earliest == latest else f"{earliest} to {latest}", zone)
 
 
-def fork_controller(client: CommandLineClient, as_json: bool, given: JsonObject) -> None:
-    answer = client.post("fork", given)
+def fork_controller(client: CommandLineClient, as_json: bool, options: JsonObject) -> None:
+    answer = client.post("fork", options)
     _print_made([answer], as_json)
 
 
 def export_controllers(
-    client: CommandLineClient, as_json: bool, folder: Path, given: JsonObject
+    client: CommandLineClient, as_json: bool, folder: Path, options: JsonObject
 ) -> None:
     """Write a fleet file and a settings file for each controller into a new folder."""
-    # Imported here, as below: to load a whole controller takes most commands twice their time.
+    # Imported here, as below: loading a whole controller would double the time of most commands.
     from leverframe.fleet.export_folder import FLEET_FILE, write_export
     from leverframe.fleet.operations.reports import ExportedController
 
-    with _followed(client, "collecting"):
-        answer = client.get("export", given)
-    _check_chosen(answer, given)
+    with _show_progress(client, "collecting"):
+        answer = client.get("export", options)
+    _check_chosen(answer, options)
     found = msgspec.convert(answer, list[ExportedController])
     with progress_bar("writing", len(found)) as wrote:
         files = write_export(folder, found, wrote)
@@ -296,7 +298,7 @@ def export_controllers(
             [{"name": name, "settings": str(file), "fleet": fleet} for name, file in files.items()]
         )
         return
-    print(f"{len(files)} controllers are in {folder}; leverframe fleet run --config reads it")
+    print(f"{len(files)} controllers written to {folder}; leverframe fleet run --config reads it")
 
 
 def _template(file: Path) -> bytes:
@@ -305,20 +307,20 @@ def _template(file: Path) -> bytes:
     return template_body(file)
 
 
-# --- telling --------------------------------------------------------------------------------------
+# --- printing -------------------------------------------------------------------------------------
 
 
-def do_for_chosen(what: str, client: CommandLineClient, as_json: bool, given: JsonObject) -> int:
-    """Send something to the chosen controllers, and print who refuses it."""
-    return _do_for_chosen(what, client, as_json, given, None)
+def do_for_chosen(what: str, client: CommandLineClient, as_json: bool, options: JsonObject) -> int:
+    """Send an operation to the chosen controllers, and print the refusals."""
+    return _do_for_chosen(what, client, as_json, options, None)
 
 
 def _do_for_chosen(
-    what: str, client: CommandLineClient, as_json: bool, given: JsonObject, body: bytes | None
+    what: str, client: CommandLineClient, as_json: bool, options: JsonObject, body: bytes | None
 ) -> int:
-    with _followed(client, _DOING[what]):
-        answer = client.post(what, given, body)
-    _check_chosen(answer["results"], given)
+    with _show_progress(client, _DOING[what]):
+        answer = client.post(what, options, body)
+    _check_chosen(answer["results"], options)
     if as_json:
         print_json(answer["results"])
     else:
@@ -331,19 +333,19 @@ tag_controllers = partial(do_for_chosen, "tag")
 set_faults = partial(do_for_chosen, "fault")
 
 
-def _check_chosen(found: Sized, given: JsonObject) -> None:
-    """Refuse to be done where nobody was chosen: nothing has happened."""
+def _check_chosen(found: Sized, options: JsonObject) -> None:
+    """Fail if no controller was chosen: nothing has happened."""
     if found:
         return
-    is_chosen = given.get("name") or given["tag"]
-    whom = "has these names and all of these tags" if is_chosen else "is there"
-    raise NodeRefused(f"Nobody is chosen: no controller {whom}.")
+    is_chosen = options.get("name") or options["tag"]
+    whom = "matches these names and tags" if is_chosen else "exists"
+    raise NodeRefused(f"No controller {whom}.")
 
 
 def print_results(answer: JsonObject) -> None:
-    """Print who refuses something and why, then how many there are.
+    """Print the refusals with their reasons, then the counts.
 
-    Those that were held back, because others refuse it, are counted only.
+    Controllers that were held back because others refuse it are only counted.
     """
     held_back = sum(one["status"] == NOT_DONE for one in answer["results"])
     refused = [one for one in answer["results"] if one["status"] not in (200, NOT_DONE)]
@@ -368,7 +370,7 @@ def _print_made(made: list[JsonObject], as_json: bool) -> None:
     names = [name for answer in made for name in answer["names"]]
     some = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
     would = "would be " if made[0]["dry_run"] else ""
-    print(f"{would}made: {len(names)} ({some})")
+    print(f"{would}created: {len(names)} ({some})")
     for answer in made:
         if answer["password"] is not None:
             first, last = answer["names"][0], answer["names"][-1]
@@ -381,7 +383,7 @@ def print_json(objects: list[Any]) -> None:
 
 
 def table_of(*titles: str) -> Table:
-    """Make a table in which nothing is cut: what is too long for a column goes on below."""
+    """Create a table that cuts no text: long cells continue on the next line."""
     table = Table()
     for title in titles:
         table.add_column(title, overflow="fold")
@@ -393,12 +395,14 @@ def tables() -> Console:
 
 
 @contextmanager
-def _followed(client: NodeClient, what: str) -> Iterator[None]:
-    """Show how far the node is with what it is asked for, to people who look at a terminal."""
+def _show_progress(client: NodeClient, what: str) -> Iterator[None]:
+    """Show the progress of a request, on a terminal."""
     if not is_watched():
         yield
         return
     with bar_of(what) as bar:
         task = bar.add_task("", total=None)
-        with client.followed(lambda done, of: bar.update(task, completed=done, total=of or None)):
+        with client.follow_progress(
+            lambda done, of: bar.update(task, completed=done, total=of or None)
+        ):
             yield

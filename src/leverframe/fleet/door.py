@@ -1,12 +1,12 @@
 """The front door of a node: one port, behind it many controllers and the node itself.
 
-A controller is meant by its name, the first label of the `Host` (`gh-1.localhost`); by the local
-address that the client connected to, where the controller has one of its own; or by a port of its
-own. Whoever names none of these gets to the node. A name that is unknown is refused: browsers that
-were led here by a foreign name (DNS rebinding) reach nobody.
+A request names a controller in one of three ways: by the first label of the `Host`
+(`gh-1.localhost`), by the local address that the client connected to, or by the port. Requests that
+name none reach the node. Unknown names are refused, so browsers that come by a foreign name (DNS
+rebinding) reach nothing.
 
-Connections are counted for the controller that they are used for, and so is the time that requests
-take, so that a flood of them at one controller leaves some for the others.
+Connections and request time are counted per controller, so that a flood at one controller leaves
+some for the others.
 """
 
 import socket
@@ -27,7 +27,7 @@ from leverframe.fleet.entrance import (
     Entrance,
     not_yet,
 )
-from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.loopback import bind_to_loopback
 from leverframe.fleet.records import NotRunning
 from leverframe.fleet.roster import TOLD_ELSEWHERE, Roster
 from leverframe.log_context import CONTROLLER, finish_within
@@ -56,21 +56,21 @@ ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Co
 
 #: One controller alone gets three fifths of the connections, the next one three fifths of the rest.
 PER_FREE = 1.5
-#: Host names for which it is kept whether they are addresses; all else is read with each request.
+#: Host names that are remembered as addresses or not; longer ones are parsed with each request.
 MAX_KEPT_NAMES = 256
 _LOCALHOST = "localhost"
-#: Where commands and browsers on the machine look for the node.
+#: Where commands and browsers on this machine find the node.
 _HOME = "127.0.0.1"
 _USUAL_PORTS = {"http": 80, "https": 443}
 
 NO_SUCH_NAME = (
-    "No controller has this name here. `leverframe fleet list` shows all of them; each answers at"
-    " NAME.localhost, and below the names in `hosts` of the configuration."
+    "No controller has this name. `leverframe fleet list` shows all of them; each is available"
+    " at NAME.localhost, and below the names in `hosts` of the configuration."
 )
 
 
 class DoorNames(OwnNames):
-    """The names of a controller behind a front door, which has found it by the `Host` already."""
+    """The names of a controller behind a front door, which has matched the `Host` already."""
 
     def __init__(
         self, *, secure: bool, origins: Iterable[str] = (), has_proxies: bool = False
@@ -78,11 +78,11 @@ class DoorNames(OwnNames):
         super().__init__(origins=origins, secure=secure, has_proxies=has_proxies)
 
     def check_host(self, request: Request) -> None:
-        """Do nothing: only its own requests are led to a controller."""
+        """Do nothing: only its own requests reach a controller."""
 
 
 class Door:
-    """The listening sockets of a node, and who is behind them."""
+    """The listening sockets of a node, and the entrances behind them."""
 
     def __init__(
         self,
@@ -90,14 +90,14 @@ class Door:
         domains: tuple[str, ...] = (),
         descriptors: DescriptorBudget | None = None,
     ) -> None:
-        #: The node itself; whoever answers for it sets the handlers.
-        self.node = Entrance("", _nobody, _nobody)
-        #: Whom a name means that no controller has.
+        #: The node itself; its web part sets the handlers.
+        self.node = Entrance("", _refuse_until_started, _refuse_until_started)
+        #: The entrance for names that no controller has.
         self.unknown = Entrance("", self._no_such_name, self._no_such_name)
-        #: Answers for controllers that are yet to start, and their ports that listen already.
+        #: Entrances for controllers that are yet to start, and their ports that listen already.
         self.starting = Entrance("", not_yet, not_yet)
         self._starting_ports: dict[int, HttpListener] = {}
-        #: The controllers of the node; it says in what state those are that no way leads to.
+        #: The controllers of the node, with the state of those that have no entrance.
         self.roster = Roster()
         #: Returns whether strangers may read why a controller failed: causes name files and ports.
         self.shows_causes: Callable[[], bool] = lambda: True
@@ -109,29 +109,31 @@ class Door:
         )
         self._by_name: dict[str, Entrance] = {}
         self._by_address: dict[str, Entrance] = {}
-        #: Those whose port was opened before they were there.
+        #: Controllers whose port was opened before they were there.
         self._by_port: dict[int, Entrance] = {}
         self.shares = FairShares(self.descriptors.clients.limit, PER_FREE)
-        self.state = ServerState(_nobody, limits, admission=_admit)
+        self.state = ServerState(_refuse_until_started, limits, admission=_admit)
         self.state.handler = self._handle
         self.loop_shares = LoopShares()
         self._listener: HttpListener | None = None
         self._host = ""
-        #: All addresses of 127.0.0.0/8 lead here.
+        #: All addresses of 127.0.0.0/8 reach this door.
         self.takes_loopback = False
-        #: What a client that connects gets; where there are other nodes, one that leads there.
+        #: Creates the protocol of a new connection; with other nodes, one that can forward.
         self.connections_as: ConnectionFactory = DoorConnection
-        #: Where controllers are, where there are other nodes.
+        #: The places of controllers, if there are other nodes.
         self.directory: Directory | None = None
         self._context: ssl.SSLContext | None = None
 
     # --- listening --------------------------------------------------------------------------------
 
     async def listen(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
-        """Listen, by TLS with a context; on loopback for all addresses of 127.0.0.0/8 at once."""
+        """Listen, by TLS if there is a context; on loopback for all addresses of 127.0.0.0/8
+        together.
+        """
         self._host, self._context = host, context
         self.is_secure = context is not None
-        loopback = bound_to_loopback(socket.SOCK_STREAM, host, port)
+        loopback = bind_to_loopback(socket.SOCK_STREAM, host, port)
         self.takes_loopback = loopback is not None
         if loopback is not None:
             loopback.listen(BACKLOG)
@@ -141,17 +143,17 @@ class Door:
         await self._listen_for_starting()
 
     async def _listen_for_starting(self) -> None:
-        """Answer at the ports of controllers that are yet to start.
+        """Listen on the ports of controllers that are yet to start.
 
-        Why one cannot be used, the start of its controller tells.
+        If a port cannot be used, the start of its controller reports why.
         """
-        for port in self.roster.awaited_ports():
+        for port in self.roster.list_awaited_ports():
             with suppress(OSError):
                 sockets = await listening_sockets(self._host, port)
                 self._starting_ports[port] = self._listener_of(sockets, self.starting)
 
     async def end_start(self) -> None:
-        """Close what listens for controllers that have not started."""
+        """Close the listeners of controllers that have not started."""
         for listener in self._let_starting_go():
             await listener.close()
 
@@ -191,7 +193,7 @@ class Door:
         return self.open_port
 
     def url_of(self, name: str) -> str:
-        """Return where the pages of a controller are, as people write it."""
+        """Return the URL of a controller's pages."""
         pages = self.pages_of(name)
         port = "" if pages.port == _USUAL_PORTS[pages.scheme] else f":{pages.port}"
         return f"{pages.scheme}://{pages.host}{port}/"
@@ -202,7 +204,7 @@ class Door:
         return PagesAddress(scheme, f"{name}.{self._domains[-1]}", port)
 
     def outward(self, handler: Handler) -> Handler:
-        """Return a handler with what browsers are to know of the way that they came by."""
+        """Return a handler that adds headers which depend on the way that browsers came by."""
         return by_tls_only(handler) if self.is_secure else handler
 
     async def stop(self, grace_s: float = 5.0) -> None:
@@ -221,10 +223,10 @@ class Door:
             return self._no_such_name(request)
         return redirect_to_https(DoorNames(secure=True), request)
 
-    # --- who is behind it -------------------------------------------------------------------------
+    # --- entrances --------------------------------------------------------------------------------
 
     async def open(self, entrance: Entrance, address: str | None, port: int | None) -> None:
-        """Open the ways to a controller: its name, and an address and a port of its own."""
+        """Open the ways to a controller: its name, and any address and port of its own."""
         sockets = await self.sockets_for(entrance.name, address, port)
         if port is not None and port in self._starting_ports:
             entrance.listener = self._starting_ports.pop(port)
@@ -239,14 +241,14 @@ class Door:
             self.directory.wake()
 
     async def check_place(self, name: str, address: str | None, port: int | None) -> None:
-        """Refuse a controller an address or a port at which it could not be reached."""
+        """Refuse an address or a port at which a controller could not be reached."""
         for listening in await self.sockets_for(name, address, port):
             listening.close()
 
     async def sockets_for(
         self, name: str, address: str | None, port: int | None
     ) -> list[socket.socket]:
-        """Open sockets of a port that a controller has for itself; refuse what cannot be."""
+        """Open the sockets of a controller's own port; refuse a port that cannot be used."""
         if address is not None:
             self._check_address(name, address)
         if port is None or self._listener is None or port in self._starting_ports:
@@ -255,16 +257,16 @@ class Door:
             return await listening_sockets(self._host, port)
         except OSError as error:
             raise Conflict(
-                f"{name}: port {port} of {self._host} cannot be used:"
-                f" {error.strerror or error}. Free it, or choose another.",
+                f"{name}: port {port} of {self._host} cannot be used: {error.strerror or error}."
+                " Free it, or choose another port.",
                 field="port",
             ) from error
 
     def _check_address(self, name: str, address: str) -> None:
-        """Refuse an address whose connections would not come here, or that leads to the node."""
+        """Refuse an address whose connections would not come here, or that reaches the node."""
         if address in (_HOME, self._host):
             raise Conflict(
-                f"{name}: the node itself answers at {address}.",
+                f"{name}: the node itself is available at {address}.",
                 field="address",
                 allowed="an IPv4 address of this machine, such as 127.0.0.2",
             )
@@ -272,13 +274,14 @@ class Door:
             return
         if not (self.takes_loopback and ip_address(address).is_loopback):
             raise Conflict(
-                f"{name}: the node listens on {self._host}, so nobody would come by {address}.",
+                f"{name}: the node listens on {self._host}, so {address} would not reach this"
+                " controller.",
                 field="address",
                 allowed="an address of 127.0.0.0/8; any with host = 0.0.0.0",
             )
 
     async def close(self, entrance: Entrance) -> None:
-        """Close the ways to a controller, and the connections that were used for it."""
+        """Close the ways to a controller, and its connections."""
         self._by_name.pop(entrance.name, None)
         if entrance.address is not None:
             self._by_address.pop(entrance.address, None)
@@ -294,14 +297,14 @@ class Door:
     ) -> None:
         """Move a controller to another address, and to sockets of another port.
 
-        None keeps the port that it has, and no sockets leave it without.
+        None keeps its present port, and an empty sequence leaves it without one.
         """
         if entrance.address is not None:
             self._by_address.pop(entrance.address, None)
         entrance.address = address
         if address is not None:
             self._by_address[address] = entrance
-        # Those that came by another way would be led here still.
+        # Connections by the old way would still reach this controller.
         for connection in tuple(entrance.connections):
             connection.stop()
         if sockets is not None:
@@ -321,7 +324,7 @@ class Door:
         self._by_name[name] = entrance
 
     def meant(self, request: Request, by_place: "Entrance") -> "Entrance":
-        """Find the entrance a request is for: by its `Host`, else by where the client connected."""
+        """Find the entrance for a request: by its `Host`, else by where the client connected."""
         host = request.headers.get("host")
         if host is None:
             return by_place
@@ -334,12 +337,12 @@ class Door:
         return by_place if _is_address(name) else self.unknown
 
     def _label_of(self, host_name: str) -> str:
-        """Return the name of a controller that a host name means, be there one or not."""
+        """Return the controller name in a host name, whether such a controller exists or not."""
         label, _, domain = host_name.partition(".")
         return label if not domain or domain in self._domains else ""
 
     def _no_such_name(self, request: Request) -> Reply:
-        """Refuse a name that no controller has; from one of our domains the node is not far."""
+        """Refuse an unknown name; below one of our domains, with a link to the node."""
         host = request.headers.get("host", "")
         name = self._label_of(_host_name(host))
         if self.roster.is_starting and name:
@@ -362,20 +365,20 @@ class Door:
         )
 
     def name_elsewhere(self, request: Request) -> str | None:
-        """Return the controller of another node that is meant, where nobody here is."""
+        """Return the requested controller if another node may have it, and none here does."""
         name = self._label_of(_host_name(request.headers.get("host", "")))
-        if self.directory is None or not self.directory.knows(name) or self._tells_why_not(name):
+        if self.directory is None or not self.directory.knows(name) or self._is_failed_here(name):
             return None
         return name
 
-    def _tells_why_not(self, name: str) -> bool:
-        """Return whether a controller is this node's, and did not start here."""
+    def _is_failed_here(self, name: str) -> bool:
+        """Return whether a controller belongs to this node and failed to start."""
         is_mine = self.directory is not None and self.directory.is_mine(name)
         return is_mine and self.roster.knows(name)
 
     def answers_for(self, name: str) -> bool:
-        """Return whether a controller is answered for here, be it by why it did not start."""
-        return self.has(name) or self._tells_why_not(name)
+        """Return whether this node answers for a controller, be it by why it failed to start."""
+        return self.has(name) or self._is_failed_here(name)
 
     def has(self, name: str) -> bool:
         return name in self._by_name
@@ -393,7 +396,7 @@ class Door:
         return Entrance(idle.name, refuse, refuse)
 
     def at_port(self, port: int) -> Entrance:
-        """Return who is at a port by now that was opened for a controller yet to start."""
+        """Return the entrance that owns by now a port opened for a controller yet to start."""
         return self._by_port.get(port, self.starting)
 
     def _handle(self, request: Request) -> SentAnswer:
@@ -401,19 +404,19 @@ class Door:
 
 
 class DoorConnection(Connection):
-    """A connection whose requests are led to whom each of them means."""
+    """A connection whose requests each reach the entrance that they name."""
 
     def __init__(
         self, door: Door, state: ServerState, entrance: Entrance | None, lease: Lease
     ) -> None:
         super().__init__(state, lease)
         self._door = door
-        #: Whom those mean who name nobody.
+        #: The entrance for requests that name no controller.
         self._by_place = entrance or door.node
         self._by_port = entrance is not None
-        #: Whom it is counted for.
+        #: The entrance that the connection is counted for.
         self._used_for: Entrance | None = None
-        #: The name that this one had then.
+        #: The name that it had then.
         self._held_as = ""
 
     def connection_made(self, transport: Any) -> None:
@@ -423,7 +426,7 @@ class DoorConnection(Connection):
         super().connection_made(transport)
 
     def _at_place(self) -> Entrance:
-        """Return who is at the address or the port that the client connected to."""
+        """Return the entrance at the address or the port that the client connected to."""
         address, port, *_ = self._transport.get_extra_info("sockname")
         return self._door.at_port(port) if self._by_port else self._door.at_address(address)
 
@@ -438,7 +441,7 @@ class DoorConnection(Connection):
             self._used_for = None
 
     def controller_left(self) -> None:
-        """End with the answer that is being made: the controller it is used for is gone."""
+        """Complete the current answer, then close: the controller of the connection is gone."""
         self.stop()
 
     def _meant(self, request: Request) -> Entrance:
@@ -448,7 +451,7 @@ class DoorConnection(Connection):
         return self._door.meant(request, self._by_place)
 
     def _lead(self, request: Request) -> None:
-        """Note whom a request is for, and count the connection there."""
+        """Record the entrance that a request is for, and count the connection there."""
         meant = self._meant(request)
         if meant is not self._used_for and meant not in (self._door.unknown, MISDIRECTED):
             self._leave()
@@ -490,7 +493,7 @@ def _handle(request: Request) -> SentAnswer:
     return answer
 
 
-def _nobody(request: Request) -> Reply:
+def _refuse_until_started(request: Request) -> Reply:
     return problem_reply(503, "The node is starting.")
 
 
@@ -503,7 +506,7 @@ def _host_name(host: str) -> str:
     return without_port(host).lower().rstrip(".")
 
 
-# Reading an address costs 4 us, a tenth of a short request; names are short, and few are kept.
+# Parsing an address costs 4 us, a tenth of a short request; names are short, and few are kept.
 @lru_cache(maxsize=MAX_KEPT_NAMES)
 def _is_address(name: str) -> bool:
     try:

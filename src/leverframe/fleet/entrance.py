@@ -1,4 +1,4 @@
-"""Who is behind the front door of a node: a controller, those yet to start, or a refusal."""
+"""What is behind the front door of a node: a controller, those yet to start, or a refusal."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -19,31 +19,28 @@ from leverframe.servers.http.parsing import RETRY
 from leverframe.servers.routes.sentence_page import PageSentence
 
 MOVED = (
-    "The controller has moved to another node while the request was on its way. Nothing was done:"
+    "The controller moved to another node while the request was on its way. Nothing was done;"
     " send it again."
 )
 CROWDED = "Too many connections are open to this controller. Close some, or try again later."
-NOT_YET = (
-    "The node is starting, and its controllers one after the other. Nothing was done. Try again in"
-    " a few seconds."
-)
-NOBODY_HAS_IT = (
-    "No node has this controller at present: it is being moved, or its node has failed. Nothing was"
-    " done. Try again in a few seconds."
+NOT_YET = "The node is starting its controllers. Nothing was done; try again in a few seconds."
+NO_NODE_HAS_IT = (
+    "No node has this controller at present: it is being moved, or its node has failed. Nothing"
+    " was done; try again in a few seconds."
 )
 
 
 class EntranceConnection(Protocol):
-    """A connection that the door has led to an entrance."""
+    """A connection that the door has assigned to an entrance."""
 
     def stop(self) -> None:
-        """Complete the answer that is being made, then close."""
+        """Complete the current answer, then close."""
 
     def reset(self) -> None:
-        """Close at once and without an orderly end."""
+        """Close immediately, without an orderly end."""
 
     def controller_left(self) -> None:
-        """Close, or be led anew: the controller has gone."""
+        """Close, or be assigned again: the controller has gone."""
 
 
 def _no_tenant() -> str:
@@ -51,7 +48,7 @@ def _no_tenant() -> str:
 
 
 class Entrance:
-    """What stands behind the door under one name; as an HTTP server does, it can be faulty."""
+    """What the door reaches under one name; as an HTTP server does, it can be faulty."""
 
     def __init__(
         self,
@@ -61,17 +58,17 @@ class Entrance:
         share: LoopShare | None = None,
         tenant: Callable[[], str] = _no_tenant,
     ) -> None:
-        #: The name that it has, also in log lines of what stands behind it.
+        #: Its name, also in its log lines.
         self.logged = LoggedName(name) if isinstance(name, str) else name
         self.handler: Callable[[Request], SentAnswer] = handler
         self.admission = admission
         self.address: str | None = None
-        #: Of its own, where that was opened before it was there.
+        #: Sockets of its own, if they were opened before it was there.
         self.port: int | None = None
         self.listener: HttpListener | None = None
-        #: Connections that were used for it last.
+        #: Connections that were last used for it.
         self.connections: set[EntranceConnection] = set()
-        #: It is off: who comes gets a reset.
+        #: It is off: connections get a reset.
         self.is_closed = False
         self.share = share or LoopShare()
         #: Returns whose uploads are those to it; empty for the operator's.
@@ -117,5 +114,5 @@ def _refusing(
 not_yet = _refusal(503, NOT_YET, refusal_pages.NOT_YET, RETRY)
 MISDIRECTED = _refusing(421, MOVED, refusal_pages.MOVED)
 CROWDED_OUT = _refusing(503, CROWDED, refusal_pages.CROWDED, RETRY)
-#: Whom those get to whose controller is at none of several nodes.
-HELD_BY_NOBODY = _refusing(503, NOBODY_HAS_IT, refusal_pages.NOBODY, RETRY)
+#: The entrance for controllers that none of several nodes has at present.
+HELD_BY_NO_NODE = _refusing(503, NO_NODE_HAS_IT, refusal_pages.NO_NODE, RETRY)

@@ -18,7 +18,7 @@ def write_export(
 ) -> dict[str, Path]:
     """Write controllers into a new folder; return the settings file of each by its name.
 
-    `wrote` is told how many more are written.
+    `wrote` is called with the number of controllers written since its last call.
     """
     folder.mkdir(parents=True)
     tenants = sorted({one.record.tenant for one in found if one.record.tenant})

@@ -1,7 +1,7 @@
 """UDP discovery for a node: one socket answers for all controllers that have an address.
 
-A question to one address is answered by the controller that has it, one to all by each of them,
-once a second at most: there may be thousands. The bytes that start a bootloader mean nothing here.
+A query to one address is answered by its controller, a broadcast by each of them, once a second at
+most: there may be thousands. The bytes that start a bootloader mean nothing here.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from leverframe.servers.discovery.discovery import (
 )
 from leverframe.servers.discovery.shared_port import Asked, SharedPort
 
-#: Between two questions to all that are answered.
+#: Seconds between two broadcasts that are answered.
 PAUSE_S = 1.0
 
 
@@ -43,32 +43,32 @@ class FleetDiscovery:
         self._port: SharedPort | None = None
 
     def start(self, host: str, port: int = PORT) -> None:
-        """Listen, on loopback for this machine alone; else the node works without being found."""
+        """Listen, on loopback for this machine alone; the node also runs without a socket."""
         interface = LOOPBACK if is_loopback4(host) else None
         try:
             self._port = SharedPort(port, is_known, self._take, interface)
         except OSError as error:
             self._troubles.note(
                 PART,
-                f"UDP port {port} cannot be used, so controllers are not found by discovery"
-                f" ({error.strerror or error}); free it, or set discovery = false.",
+                f"UDP port {port} cannot be used ({error.strerror or error}), so discovery is"
+                " off. Free the port, or set discovery = false.",
             )
             return
         asyncio.get_running_loop().add_reader(self._port, self._port.read)
 
-    def _take(self, data: bytes, asked: Asked) -> None:
+    def _take(self, data: bytes, query: Asked) -> None:
         if data.strip() != QUESTION:
             return
-        if not asked.by_broadcast:
+        if not query.by_broadcast:
             self._answer(
-                (one for one in self._members() if one.record.address == asked.address), asked
+                (one for one in self._members() if one.record.address == query.address), query
             )
             return
         if self._now() >= self._next_round:
             self._next_round = self._now() + PAUSE_S
-            self._answer((one for one in self._members() if one.record.address), asked)
+            self._answer((one for one in self._members() if one.record.address), query)
 
-    def _answer(self, members: Iterable[Member], asked: Asked) -> None:
+    def _answer(self, members: Iterable[Member], query: Asked) -> None:
         for member in members:
             controller, address = member.controller, member.record.address
             if not controller.has_power:
@@ -77,7 +77,7 @@ class FleetDiscovery:
                 lines = discovery_answer(
                     controller, member.built.name, member.built.mac, self._http_port
                 )
-                self._port.answer(lines, replace(asked, address=address))
+                self._port.answer(lines, replace(query, address=address))
 
     async def close(self) -> None:
         if self._port is not None:

@@ -16,8 +16,8 @@
     tenant = "acme"                   # one of those above; the operator's if not given
     firmware_key = "owner.pub"        # and other keys of a single controller: see MACHINE_KEYS
 
-A mistake in the keys of the node refuses the file. One in a controller is told with its name and
-line, and the others start.
+A mistake in the keys of the node refuses the file. A mistake in a controller is reported with its
+name and line, and the others start.
 """
 
 import logging
@@ -44,12 +44,12 @@ from leverframe.fleet.records import (
     MAX_CONTROLLERS,
     MemberRecord,
     TakenPlaces,
-    checked_address,
-    checked_tags,
+    check_address,
+    check_tags,
     names_from,
-    numbered,
+    number_places,
 )
-from leverframe.fleet.tenants import OPERATOR, checked_tenant
+from leverframe.fleet.tenants import OPERATOR, check_tenant_name
 from leverframe.maintenance.given_settings import template_leaves, version_for
 from leverframe.maintenance.readable_backup import read
 from leverframe.profile import HARDWARE
@@ -88,12 +88,12 @@ class ControllerTable(Struct, frozen=True):
     firmware_check_url: str | None = None
 
 
-#: Devices that one controller has alone.
+#: Devices that a single controller owns.
 _DEVICES = ("serial_port", "serial_modbus")
 #: Files, which stand beside the fleet file unless their paths are absolute.
 _FILES = ("mqtt_certificate", "mqtt_key", "firmware_key")
-#: What a single controller has in its configuration, and one of a node here: what concerns the
-#: machine is for the operator, who writes this file, to decide.
+#: Keys of a single controller's configuration, and of a controller of a node. They concern the
+#: machine, so only the operator, who writes this file, may set them.
 MACHINE_KEYS = (
     *_DEVICES,
     *_FILES,
@@ -113,16 +113,16 @@ class FileMistake(Struct, frozen=True):
     """What is wrong with a controller of the file, with its name and line."""
 
     sentence: str
-    #: Its table, and its name where that makes several; a table may have several mistakes.
+    #: Its table, and its name if that makes several; a table may have several mistakes.
     who: str
-    #: As it is written, with `{n}` where its table makes several.
+    #: As it is written, with `{n}` if its table makes several.
     name: str
 
 
 class FleetFile(Struct, frozen=True):
     config: NodeConfig
     controllers: list[NewController]
-    #: Why controllers cannot be.
+    #: Controllers that cannot be created, with the reasons.
     mistakes: list[FileMistake]
     #: The database that it shares with other nodes.
     cluster: ClusterTable | None = None
@@ -130,9 +130,9 @@ class FleetFile(Struct, frozen=True):
 
 
 def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) -> FleetFile:
-    """Read the configuration of a node; raise `BadConfiguration` where the node cannot be.
+    """Read the configuration of a node; raise `BadConfiguration` if the node cannot run.
 
-    What flags say `of_cluster` counts for more than what the file says.
+    The flags in `of_cluster` override the file.
     """
     _refuse_scenario(sources)
     tables = sources.values.pop(CONTROLLERS, [])
@@ -140,14 +140,14 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
     tenants = _tenants(sources)
     if not is_tables(tables):
         raise BadConfiguration(
-            f"{sources.line((CONTROLLERS,))}: {CONTROLLERS} is written as [[{CONTROLLERS}]] tables."
+            f"{sources.line((CONTROLLERS,))}: write {CONTROLLERS} as [[{CONTROLLERS}]] tables."
         )
     of_node, of_one = NodeConfig.__struct_fields__, Config.__struct_fields__
     strangers = [key for key in sources.values if key in of_one and key not in of_node]
     if strangers:
         where = sources.origin((strangers[0],))
         raise BadConfiguration(
-            f"{where}: {strangers[0]} is no key of a node; known are {', '.join(of_node)}."
+            f"{where}: unknown key {strangers[0]} for a node. Known keys: {', '.join(of_node)}."
         )
     config = check_sources(sources, NodeConfig)
     controllers, mistakes = _controllers(tables, sources, config, tenants)
@@ -155,7 +155,7 @@ def read_fleet(sources: Sources, of_cluster: Mapping[str, Any] = NOTHING_GIVEN) 
 
 
 def is_of_fleet(sources: Sources) -> bool:
-    """Return whether a file says what only the file of a node does."""
+    """Return whether a file has keys that only the file of a node has."""
     return not sources.values.keys().isdisjoint((CONTROLLERS, TENANTS, CLUSTER))
 
 
@@ -165,14 +165,14 @@ def is_tables(value: Any) -> bool:
 
 
 def _refuse_scenario(sources: Sources) -> None:
-    """Lead who runs a scenario to what lives through it."""
+    """Refuse a scenario, and name the command that simulates it."""
     if not sources.values.get(AT) or not is_tables(sources.values[AT]):
         return
     of_fleet = CONTROLLERS in sources.values
     command = f"fleet simulate --config {sources.file}" if of_fleet else f"simulate {sources.file}"
     raise BadConfiguration(
-        f"{sources.line((AT,))}: with [[{AT}]] tables this is a scenario, which a node does not"
-        f" run; `leverframe {command}` lives through it."
+        f"{sources.line((AT,))}: [[{AT}]] tables make this a scenario, which a node does not"
+        f" run. Run it with `leverframe {command}`."
     )
 
 
@@ -180,25 +180,25 @@ def _tenants(sources: Sources) -> tuple[str, ...]:
     names = sources.values.pop(TENANTS, [])
     try:
         if not isinstance(names, list):
-            raise BadValue(f"{TENANTS} is a list of names.")
-        return tuple(checked_tenant(str(name)) for name in names)
+            raise BadValue(f"{TENANTS} must be a list of names.")
+        return tuple(check_tenant_name(str(name)) for name in names)
     except Refusal as refusal:
         where = sources.line((TENANTS,))
         raise BadConfiguration(f"{where}: {refusal.at_its_place}") from None
 
 
-def _cluster(sources: Sources, given: Mapping[str, Any]) -> ClusterTable | None:
+def _cluster(sources: Sources, flags: Mapping[str, Any]) -> ClusterTable | None:
     written = sources.values.pop(CLUSTER, {})
     if not isinstance(written, dict):
         raise BadConfiguration(
-            f"{sources.line((CLUSTER,))}: {CLUSTER} is written as a [{CLUSTER}] table."
+            f"{sources.line((CLUSTER,))}: write {CLUSTER} as a [{CLUSTER}] table."
         )
-    table = {**written, **given}
+    table = {**written, **flags}
     if not table:
         return None
     for mistake in misshapen_table(table, ClusterTable, (CLUSTER,)):
         key = mistake.place[-1]
-        where = f"--{key}" if key in given else sources.line(mistake.place)
+        where = f"--{key}" if key in flags else sources.line(mistake.place)
         raise BadConfiguration(f"{where}: {mistake.sentence}")
     return msgspec.convert(table, ClusterTable)
 
@@ -251,7 +251,7 @@ def _line_of(sources: Sources, index: int, key: str) -> str:
 def _new(
     table: ControllerTable, folder: Path, config: NodeConfig, tenants: tuple[str, ...]
 ) -> list[NewController]:
-    """Make the controllers of a table: one, or a number of them."""
+    """Create the controllers of a table: one, or a number of them."""
     with _about("tenant"):
         if table.tenant and table.tenant not in tenants:
             raise BadValue(
@@ -260,14 +260,16 @@ def _new(
             )
     with _about("board"):
         if config.virtual_time and table.board.kind != "simulated":
-            raise BadConfiguration("Virtual time needs simulated boards: real devices do not wait.")
+            raise BadConfiguration(
+                "Virtual time needs simulated boards: real devices follow real time."
+            )
         for _, sentence in find_mistakes(table.board):
             raise BadConfiguration(sentence)
     with _about("settings"):
         template = None if table.settings is None else read(folder / table.settings)
     if template is not None and template.sealed is not None:
         log.warning(
-            "controllers %s begin without the sealed secrets of %s", table.name, table.settings
+            "controllers %s start without the sealed secrets of %s", table.name, table.settings
         )
     hw, sw = table.hw, table.sw
     if template is not None and hw is None and sw is None:
@@ -279,11 +281,11 @@ def _new(
     with _about("name"):
         names = names_from(table.name, 1, table.count)
     with _about("tags"):
-        tags = checked_tags(table.tags)
+        tags = check_tags(table.tags)
     with _about("address"):
-        address = checked_address(table.address)
+        address = check_address(table.address)
     with _about("port"):
-        records = numbered(
+        records = number_places(
             [
                 MemberRecord(name, tags, table.hw, table.sw, address, table.port, table.tenant)
                 for name in names
@@ -294,7 +296,7 @@ def _new(
 
 
 def _config(table: ControllerTable, folder: Path) -> Config:
-    """Return what the table says beside the record; refuse what cannot be."""
+    """Return the parts of the table beside the record; refuse invalid ones."""
     default = {name: getattr(PLAIN, name) for name in MACHINE_KEYS}
     given = {
         name: value for name in MACHINE_KEYS if (value := getattr(table, name)) != default[name]
@@ -310,15 +312,15 @@ def _config(table: ControllerTable, folder: Path) -> Config:
 
 
 def _take_devices(owners: dict[str, str], made: list[NewController]) -> None:
-    """Note who has which device; refuse a second owner."""
+    """Record the owner of each device; refuse a second owner."""
     for one in made:
         for key in _DEVICES:
             device = getattr(one.config, key)
             if device is not None and device in owners:
                 raise WrongKey(
                     key,
-                    f"{key}: {one.record.name} cannot have {device}, which {owners[device]} has;"
-                    " a device has one owner.",
+                    f"{key}: {one.record.name} cannot use {device}, because {owners[device]}"
+                    " does. A device has one owner.",
                 )
             if device is not None:
                 owners[device] = one.record.name
@@ -326,7 +328,7 @@ def _take_devices(owners: dict[str, str], made: list[NewController]) -> None:
 
 @contextmanager
 def _about(key: str) -> Iterator[None]:
-    """Note which key of a table a refusal is about."""
+    """Add the key of the table to a refusal about it."""
     try:
         yield
     except Refusal as refusal:

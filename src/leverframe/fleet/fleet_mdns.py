@@ -1,6 +1,7 @@
 """mDNS for a node: one responder announces all controllers that have an address in the network.
 
-Those without one share the address of the node, and are reached by names that mDNS cannot tell.
+Controllers without one share the address of the node, and are reached by names that mDNS cannot
+announce.
 """
 
 import asyncio
@@ -28,12 +29,12 @@ class FleetMdns:
         self._http_port = http_port
         self._is_announced = is_announced
         self._responder = MdnsResponder()
-        #: By the numbers of their controllers, with where these are announced.
+        #: The announced place of each controller, by its number.
         self._announcers: dict[int, tuple[Member, Place, MdnsAnnouncer]] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def start(self, host: str) -> None:
-        """Announce who is there, and from now on who comes and goes."""
+        """Announce the present controllers, and from now on each change."""
         self._responder = MdnsResponder(() if host == ANY_ADDRESS else (host,))
         self._node.watchers.add(self._look)
         self._look()
@@ -58,7 +59,7 @@ class FleetMdns:
             closing.add_done_callback(self._closing.discard)
         for number, (member, place) in wanted.items():
             if number not in self._announcers:
-                self._announcers[number] = member, place, self._announced(member, *place)
+                self._announcers[number] = member, place, self._announce(member, *place)
 
     def _place_of(self, member: Member) -> Place | None:
         address = member.record.address
@@ -66,7 +67,7 @@ class FleetMdns:
             return None
         return address, member.record.port or self._http_port
 
-    def _announced(self, member: Member, address: str, port: int) -> MdnsAnnouncer:
+    def _announce(self, member: Member, address: str, port: int) -> MdnsAnnouncer:
         return follow(
             member.controller,
             self._responder,

@@ -1,8 +1,8 @@
-"""`/metrics` of a node: sums over all controllers, and single ones by a tag where that is asked.
+"""`/metrics` of a node: sums over all controllers, and all metrics of the tagged ones on request.
 
-A controller has hundreds of figures; those of ten thousand would be too many for whoever collects
-them. So what can be summed up is, and `?tag=critical` adds all figures of the controllers that have
-a tag, each with its name as the label `controller`.
+A controller has hundreds of metrics; those of ten thousand would be too many for a collector. So
+metrics are summed up where a sum makes sense, and `?tag=critical` adds all metrics of the
+controllers that have a tag, each with its name as the label `controller`.
 """
 
 from collections import Counter
@@ -24,11 +24,11 @@ from leverframe.storage.fleet.group_commit import GroupCommitLane
 from leverframe.storage.fleet.lane_figures import LaneFigures
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, Sample
 
-#: Controllers whose figures are told by name, at most.
+#: Controllers whose metrics are reported by name, at most.
 MAX_SINGLE = 500
-#: Figures besides counters that mean something as a sum.
+#: Metrics besides counters whose sum has a meaning.
 SUMMED_GAUGES = ("leverframe_troubles", "leverframe_outbox_waiting", "leverframe_streams")
-#: Counters that do not: each is in a unit of its own.
+#: Counters whose sum has none: each has a unit of its own.
 NOT_SUMMED = ("leverframe_energy_total",)
 
 
@@ -38,11 +38,11 @@ async def node_families(
     single: Sequence[Member],
     tenant: str | None = None,
 ) -> list[Family]:
-    """Return the figures of a node, and those of some of its controllers by their names.
+    """Return the metrics of a node, and of single controllers by their names.
 
-    A tenant has sums over its own controllers, and no figures of the node.
+    A tenant gets sums over its own controllers, and no metrics of the node.
     """
-    members = tuple(node.seen_by(tenant).values())
+    members = tuple(node.visible_to(tenant).values())
     found = [*_of_controllers(members), *job_families(jobs)]
     if tenant is None:
         found += [*_of_findings(node), *_of_lane(node)]
@@ -62,20 +62,23 @@ async def node_families(
 
 def _of_controllers(members: Sequence[Member]) -> Iterable[Family]:
     yield Family(
-        "leverframe_fleet_info", GAUGE, "Which node this is.", [({"version": __version__}, 1)]
+        "leverframe_fleet_info",
+        GAUGE,
+        "The node that reports this.",
+        [({"version": __version__}, 1)],
     )
     profiles = (member.controller.profile for member in members)
     versions = Counter((profile.hw, profile.sw) for profile in profiles)
     yield Family(
         "leverframe_fleet_controllers",
         GAUGE,
-        "Controllers of the node, by their version.",
+        "Controllers of the node, by version.",
         [({"hw": hw, "sw": sw}, count) for (hw, sw), count in sorted(versions.items())],
     )
     yield Family(
         "leverframe_fleet_degraded",
         GAUGE,
-        "Controllers with a part that is in trouble.",
+        "Controllers with a problem in one of their parts.",
         [(NO_LABELS, sum(bool(member.controller.troubles) for member in members))],
     )
 
@@ -84,7 +87,7 @@ def _of_findings(node: FleetNode) -> Iterable[Family]:
     yield Family(
         "leverframe_node_controllers_not_started",
         GAUGE,
-        "Controllers of the node that did not start; a table of the fleet file with a mistake"
+        "Controllers of the node that failed to start; a table of the fleet file with a mistake"
         " counts as one.",
         [(NO_LABELS, len(node.roster.reasons()))],
     )
@@ -92,7 +95,7 @@ def _of_findings(node: FleetNode) -> Iterable[Family]:
     yield Family(
         "leverframe_node_findings",
         GAUGE,
-        "How much is not as it should be with the node itself, by severity.",
+        "Problems of the node itself, by severity.",
         [
             ({"severity": severity}, faults.count(is_fault))
             for severity, is_fault in (("fault", True), ("attention", False))
@@ -102,7 +105,7 @@ def _of_findings(node: FleetNode) -> Iterable[Family]:
     yield Family(
         "leverframe_node_certificate_days",
         GAUGE,
-        "Whole days until the certificate of the node ends, where it speaks TLS.",
+        "Whole days until the certificate of the node expires, if it uses TLS.",
         [] if certificate is None else [(NO_LABELS, certificate.days_left(wall))],
     )
 
@@ -112,7 +115,7 @@ def job_families(jobs: Iterable[FleetJob]) -> Iterable[Family]:
     yield Family(
         "leverframe_fleet_jobs",
         GAUGE,
-        "Bulk changes and roll-outs that this node knows, by what they are doing.",
+        "Bulk changes and roll-outs that this node knows, by state.",
         [({"kind": kind, "status": status}, n) for (kind, status), n in sorted(counts.items())],
     )
 
@@ -127,8 +130,7 @@ def lane_families(figures: LaneFigures) -> Iterable[Family]:
     yield Family(
         "leverframe_lane_changes_total",
         COUNTER,
-        "Changes of controllers by what became of them: durable, refused, or in doubt when they"
-        " were answered.",
+        "Changes of controllers by result: durable, refused, or in doubt when they were answered.",
         [({"outcome": name}, getattr(figures, name)) for name in outcomes],
     )
     yield Family(
@@ -146,7 +148,7 @@ def _is_summed(family: Family) -> bool:
 
 
 def _add(sums: dict[str, Family], family: Family) -> None:
-    """Add the samples of one more controller to those with the same labels."""
+    """Add the samples of another controller to those with the same labels."""
     known = sums.get(family.name)
     values = {} if known is None else {tuple(labels.items()): n for labels, n in known.samples}
     for labels, number in family.samples:
@@ -164,9 +166,9 @@ def _append(by_name: dict[str, Family], family: Family, name: str) -> None:
 
 
 def _of_fleet(family: Family) -> Family:
-    """Name a sum so that it is not taken for the figure of one controller."""
+    """Name a sum so that it is not mistaken for the metric of one controller."""
     return replace(
         family,
         name=family.name.replace("leverframe_", "leverframe_fleet_", 1),
-        help=f"Of all controllers: {family.help}",
+        help=f"Sum of all controllers: {family.help}",
     )

@@ -1,4 +1,4 @@
-"""`leverframe fleet simulate`: a fleet file with what happens to its controllers, lived through.
+"""`leverframe fleet simulate`: simulate a fleet file with the events of its controllers.
 
     [[controllers]]
     name = "gh-{n}"
@@ -41,14 +41,14 @@ from leverframe.servers.routes.sim_time import Advance
 from leverframe.simulation.scenario import BadScenario, seconds_after
 from leverframe.storage.fleet.lane import MemoryLane
 
-#: Who is the cause of what a scenario commands.
+#: The cause of the commands of a scenario.
 BY_SCENARIO = "scenario"
 _LISTS = ("name", "tag", "commands")
 _KEYS = ("time", "sim", *_LISTS)
 
 
 class FleetHappening(Struct, frozen=True):
-    """The orders of one moment, and whom they concern."""
+    """The orders of one moment, and their controllers."""
 
     after_s: float
     line: str
@@ -59,7 +59,7 @@ class FleetHappening(Struct, frozen=True):
 
 
 async def simulate_fleet(sources: Sources, for_s: float, as_json: bool) -> int:
-    """Run a scenario; return 1 where a controller refused something."""
+    """Run a scenario; return 1 if a controller refused an order."""
     tables = sources.values.pop(AT, [])
     sources.values["virtual_time"] = True
     fleet = read_fleet(sources)
@@ -129,9 +129,9 @@ def _refuse(mistakes: Sequence[str]) -> None:
 def _happenings(
     tables: Any, sources: Sources, fleet: FleetFile
 ) -> tuple[list[FleetHappening], list[str]]:
-    """Return what happens in order of time, and a sentence for each mistake."""
+    """Return the events in order of time, and a sentence for each mistake."""
     if not is_tables(tables):
-        raise BadScenario(f"{sources.line((AT,))}: {AT} is written as [[{AT}]] tables.")
+        raise BadScenario(f"{sources.line((AT,))}: write {AT} as [[{AT}]] tables.")
     zone = fleet.config.zone()
     start = fleet.config.first_moment() or VirtualClock.START
     found: list[FleetHappening] = []
@@ -140,7 +140,7 @@ def _happenings(
         line = sources.line((AT, index))
         after_s = seconds_after(table.get("time"), start, zone)
         wrong = [
-            f"{sources.line((AT, index, key))}: {key} is unknown. Known are {', '.join(_KEYS)}."
+            f"{sources.line((AT, index, key))}: unknown key {key}. Known keys: {', '.join(_KEYS)}."
             for key in table
             if key not in _KEYS
         ]
@@ -156,19 +156,19 @@ def _happenings(
 def _misshapen(table: Mapping[str, Any], after_s: float | None) -> Iterator[str]:
     if after_s is None or after_s < 0:
         yield (
-            "this is no time of the run; write a time of day like 06:00, or a duration from the"
-            " start like +90s."
+            "this is not a time of the run. Write a time of day such as 06:00, or a duration"
+            " from the start such as +90s."
         )
     if not isinstance(table.get("sim", ""), str):
-        yield 'sim must be a text such as "DS1=21.5&INPD1=0".'
+        yield 'sim must be a string such as "DS1=21.5&INPD1=0".'
     for key in _LISTS:
         texts = table.get(key, [])
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            yield f'{key} must be a list of texts: {key} = ["...", "..."].'
+            yield f'{key} must be a list of strings: {key} = ["...", "..."].'
 
 
 def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
-    """Yield what concerns nobody, and what no controller could be told."""
+    """Yield mistakes: events that concern no controller, and orders that none could accept."""
     try:
         members = node.select(happening.names, happening.tags)
     except Refusal as refusal:
@@ -187,14 +187,14 @@ def _mistakes(node: FleetNode, happening: FleetHappening) -> Iterator[str]:
 
 def _check_sim(text: str, member: Member) -> None:
     if any(isinstance(step, Advance) for step in _bench(member).steps(text)):
-        raise Malformed("advance and until are not for scenarios: the run moves the time.")
+        raise Malformed("advance and until do not work in scenarios: the run moves the time.")
 
 
 def _check_command(text: str, profiles: set[Profile]) -> None:
-    """Refuse what none of these versions has; what some do not have is told when it happens."""
+    """Refuse commands that none of these versions has; other mismatches show at run time."""
     commands = parse_commands(text)
     if len(commands) != 1:
-        raise Malformed(f"{text[:40]!r} are several commands.", allowed="one in each text")
+        raise Malformed(f"{text[:40]!r} holds several commands.", allowed="one per string")
     refusals = []
     for profile in sorted(profiles, key=str):
         try:
@@ -206,7 +206,7 @@ def _check_command(text: str, profiles: set[Profile]) -> None:
         raise refusals[-1]
 
 
-# --- telling --------------------------------------------------------------------------------------
+# --- reporting ------------------------------------------------------------------------------------
 
 
 def _print_step(happening: FleetHappening, what: str, report: BulkReport, as_json: bool) -> None:
@@ -229,5 +229,7 @@ def _sum_up(node: FleetNode, for_s: float, as_json: bool) -> None:
         print_json({"controllers": len(controllers), "entries": entries, "digest": digest})
         return
     lived = text_from_seconds(for_s)
-    print(f"{len(controllers)} controllers lived {lived}; {entries} entries in their journals")
+    print(
+        f"simulated {lived} for {len(controllers)} controllers; {entries} entries in their journals"
+    )
     print(f"digest {digest}")

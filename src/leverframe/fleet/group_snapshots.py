@@ -1,9 +1,9 @@
 """Snapshots of controllers of a node, whole groups under one label, kept in the node's storage.
 
-What is kept of a controller is what survives a power cut: settings and remembered state, in a part
-of the storage like a controller's own, so that its secrets are sealed alike. On virtual time a live
-picture lives beside it as long as the process: then a controller goes on exactly from where it was,
-otherwise it starts anew with what it had.
+A snapshot holds what survives a power cut: settings and remembered state, in a part of the storage
+like a controller's own, so that its secrets are sealed alike. On virtual time it also holds the
+live state while the process runs: then a controller resumes exactly there, otherwise it restarts
+with its settings and remembered state.
 """
 
 import logging
@@ -41,7 +41,7 @@ from leverframe.storage.store import Changes, StoreUnavailable
 log = logging.getLogger(__name__)
 
 MAX_LABELS = 20
-#: Labels of snapshots that jobs take; no person can write such a one.
+#: Labels of snapshots that jobs take; users cannot write such a label.
 OF_JOBS = "job/"
 _HW, _SW = "profile.hw", "profile.sw"
 
@@ -53,7 +53,7 @@ class KeptSnapshot(Struct, frozen=True):
     at: Annotated[
         float, Meta(description="When it was taken, by the time of the node, in seconds since 1970")
     ]
-    controllers: Annotated[int, Meta(description="How many are in it.")]
+    controllers: Annotated[int, Meta(description="The number of controllers in it.")]
 
 
 def no_such_snapshot(label: str, known: Iterable[str]) -> BadValue:
@@ -62,18 +62,18 @@ def no_such_snapshot(label: str, known: Iterable[str]) -> BadValue:
 
 
 class GroupSnapshots:
-    """Snapshots by label, each with the controllers that it was taken of."""
+    """Snapshots by label, each with its controllers."""
 
     def __init__(self, node: FleetNode) -> None:
         self._node = node
-        #: By the numbers of the parts that are kept.
+        #: By the numbers of the stored parts.
         self._live: dict[int, LiveSnapshot] = {}
 
     def labels(self, tenant: str | None = None) -> list[str]:
-        """List the labels that a tenant has given; all for None, the operator."""
-        return [one.label for one in self.kept(tenant)]
+        """List the labels of a tenant; all for None, the operator."""
+        return [one.label for one in self.list_kept(tenant)]
 
-    def kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
+    def list_kept(self, tenant: str | None = None) -> list[KeptSnapshot]:
         """Return the snapshots that a tenant has taken; all for None, the operator."""
         return [
             KeptSnapshot(name_for_tenant(tenant, label), record.at, len(record.parts))
@@ -89,8 +89,8 @@ class GroupSnapshots:
         kept_as = within_tenant(tenant, label)
         if kept_as not in own and len(own) >= MAX_LABELS:
             raise Conflict(
-                f"There are {MAX_LABELS} snapshots already; use one of their labels, or remove one:"
-                " on the fleet page, or with leverframe fleet remove-snapshot."
+                f"There are {MAX_LABELS} snapshots already. Reuse a label, or remove a snapshot"
+                " on the fleet page or with `leverframe fleet remove-snapshot`."
             )
         return await self._take(members, kept_as, with_live=self._node.is_virtual)
 
@@ -125,7 +125,7 @@ class GroupSnapshots:
         part = None if snapshot is None else snapshot.parts.get(member.number)
         if part is None:
             raise _none_from_before(member)
-        return (await self._stored(member, part))[0]
+        return (await self._read_part(member, part))[0]
 
     async def forget_of_job(self, job: str) -> None:
         """Forget the snapshots that a job has taken."""
@@ -137,7 +137,7 @@ class GroupSnapshots:
     async def _take(
         self, members: Sequence[Member], label: str, *, with_live: bool, adds: bool = False
     ) -> BulkReport:
-        """Take a snapshot in place of the one of this label; `adds` keeps what is in that."""
+        """Take a snapshot, replacing that of this label; `adds` keeps the controllers in it."""
         node, known = self._node, self._node.registry.snapshots
         parts: dict[int, int] = {}
         owners = {member.number: member.record.tenant for member in members}
@@ -200,25 +200,25 @@ class GroupSnapshots:
 
         report = await each(members, restore)
         if went_back and tenant is None and len(went_back) == len(self._node.members):
-            # The common time goes back with all of them: new ones begin where they are.
+            # The common time goes back with all of them: new controllers start there.
             self._node.clock.set_wall(snapshot.at)
         return report
 
     async def _start_again(self, member: Member, part: int) -> None:
-        await start_again(member.controller, *await self._stored(member, part))
+        await start_again(member.controller, *await self._read_part(member, part))
 
-    async def _stored(self, member: Member, part: int) -> tuple[Settings, dict[str, Any]]:
+    async def _read_part(self, member: Member, part: int) -> tuple[Settings, dict[str, Any]]:
         """Read settings and remembered state of a part, for a controller of the same version."""
         controller = member.controller
         stored = (await self._node.lane.fetch([part]))[part]
         if _HW not in stored.kept:
-            # It was removed, or taken anew, since it was looked up.
+            # It was removed, or taken again, since it was looked up.
             raise _none_from_before(member)
         profile = Profile(stored.kept.pop(_HW), stored.kept.pop(_SW))
         if profile != controller.profile:
             raise Conflict(
-                f"{member.name} is {controller.profile} now, and was {profile} then: its settings"
-                " cannot be taken back as they are."
+                f"{member.name} is {controller.profile} now, and was {profile} then, so its"
+                " settings cannot be restored."
             )
         settings, _ = settings_from_leaves(profile, stored.settings)
         if stored.kept.pop(STORED_EDITION, None) != EDITION:
@@ -228,4 +228,4 @@ class GroupSnapshots:
 
 
 def _none_from_before(member: Member) -> Conflict:
-    return Conflict(f"There is no snapshot of {member.name} from before.")
+    return Conflict(f"There is no snapshot of {member.name} from before the change.")

@@ -1,8 +1,9 @@
 """The time of a group of controllers, moved together on virtual time.
 
-Controllers share nothing, so what each does is the same in whatever order they are served. They are
-served in order of time: strictly, or within a window one after the other, which is twice as fast
-for many, because a controller that is served again finds its memory in the processor's caches.
+Controllers share nothing, so the order in which they are served does not change what each does.
+They are served strictly in order of time, or one after the other within a window. A window is twice
+as fast for many, because a controller that is served again finds its memory in the processor's
+caches.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ WINDOW_S = 60.0
 
 
 class MoveCancelled(asyncio.CancelledError):
-    """A move was cancelled on the way, and all that took part stand at one moment of it."""
+    """A move was cancelled on the way; all controllers stand at the same moment of it."""
 
     def __init__(self, moved_s: float) -> None:
         super().__init__()
@@ -28,20 +29,20 @@ class MoveCancelled(asyncio.CancelledError):
 async def advance_together(
     controllers: Sequence[Controller], seconds: float, window_s: float = 0.0
 ) -> None:
-    """Move the time of all by so many seconds; what is due on the way happens before the return.
+    """Move the time of all by a number of seconds; due tasks run before the return.
 
-    Where it is cancelled, all have moved by the same time, which `MoveCancelled` says.
+    If it is cancelled, all have moved by the same time, which `MoveCancelled` holds.
     """
     begins = [controller.clock.now() for controller in controllers]
-    await _GroupMove(controllers, begins, window_s).live_through(seconds)
+    await _GroupMove(controllers, begins, window_s).move_all(seconds)
 
 
 async def bring_together(
     controllers: Sequence[Controller], wall: float, window_s: float = 0.0
 ) -> None:
-    """Move the time of each to one moment; those that are ahead wait for the others.
+    """Move the time of each to one moment; controllers that are ahead wait for the others.
 
-    Where it is cancelled, those that were behind stand at one moment.
+    If it is cancelled, those that were behind stand at one moment.
     """
     distances = [max(0.0, wall - controller.clock.wall()) for controller in controllers]
     longest = max(distances, default=0.0)
@@ -49,11 +50,11 @@ async def bring_together(
         controller.clock.now() - (longest - distance)
         for controller, distance in zip(controllers, distances, strict=True)
     ]
-    await _GroupMove(controllers, begins, window_s).live_through(longest)
+    await _GroupMove(controllers, begins, window_s).move_all(longest)
 
 
 class _GroupMove:
-    """A move of controllers, each from a beginning, which may have been a while ago."""
+    """A move of controllers, each from its own beginning, which may have been a while ago."""
 
     def __init__(
         self, controllers: Sequence[Controller], begins: Sequence[float], window_s: float
@@ -67,8 +68,8 @@ class _GroupMove:
         self._is_cancelled = False
         self._turns = bulk_turns()
 
-    async def live_through(self, seconds: float) -> None:
-        """Move each to so many seconds after its beginning, or to where a cancelled move ends."""
+    async def move_all(self, seconds: float) -> None:
+        """Move each to a time after its beginning, or to where a cancelled move ends."""
         self._until_s = seconds
         due: list[tuple[float, int]] = []
         for number in range(len(self._controllers)):
@@ -76,7 +77,7 @@ class _GroupMove:
         heapify(due)
         while due and due[0][0] <= self._until_s:
             after_s, number = heappop(due)
-            await self._live_through_window(number, after_s)
+            await self._move_within_window(number, after_s)
             self._expect(due, number)
         # Nothing is due any more: a caller that cancels it now gets all of it.
         self._reached_s = self._until_s
@@ -92,7 +93,7 @@ class _GroupMove:
         if deadline is not None:
             heappush(due, (deadline - self._begins[number], number))
 
-    async def _live_through_window(self, number: int, after_s: float) -> None:
+    async def _move_within_window(self, number: int, after_s: float) -> None:
         """Serve what is due for a controller at a time, and up to the end of the window."""
         controller, begin = self._controllers[number], self._begins[number]
         end_s, window_s = after_s, self._window_s
@@ -106,9 +107,9 @@ class _GroupMove:
         self._reached_s = max(self._reached_s, end_s)
 
     async def _give_way(self) -> bool:
-        """Give others their turn; return whether the move was cancelled by that, and ends soon.
+        """Yield to the loop; return whether the move was cancelled by that, and ends soon.
 
-        Those that are behind the furthest catch up, which a window bounds: then all stand at one
+        Controllers behind the furthest catch up, which a window bounds: then all stand at one
         moment.
         """
         if not self._turns.is_over():
@@ -123,21 +124,21 @@ class _GroupMove:
 
 
 def next_step_s(controllers: Sequence[Controller]) -> float | None:
-    """Return how long it is until something is due for one of them; None where nothing is."""
+    """Return how long it is until something is due for any controller; None if nothing is."""
     deadlines = [(one.next_deadline(), one.clock.now()) for one in controllers]
     return min((max(0.0, due - now) for due, now in deadlines if due is not None), default=None)
 
 
 def due_within(controllers: Sequence[Controller], seconds: float) -> int:
-    """Return for how many of them something is due within so many seconds."""
+    """Count the controllers for which something is due within a number of seconds."""
     deadlines = [(one.next_deadline(), one.clock.now()) for one in controllers]
     return sum(due is not None and due - now <= seconds for due, now in deadlines)
 
 
 def journal_digest(controllers: Sequence[Controller]) -> str:
-    """Return one text for all that happened to controllers, in their order: equal runs, equal text.
+    """Return a digest of all that happened to controllers, in their order: equal runs, equal text.
 
-    It goes by the entries that their journals still keep, and by how many there were.
+    It covers the entries that their journals still keep, and the number of all entries.
     """
     digest = sha256()
     for controller in controllers:

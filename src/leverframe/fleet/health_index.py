@@ -1,8 +1,8 @@
-"""The health of all controllers of a node, for whoever looks for some among thousands.
+"""The health of all controllers of a node, for searches among thousands.
 
-While somebody watches, controllers report that something changed, and are asked again: those
-that are in view at once, the others in turn, some at a time. When nobody looks any more, all is
-forgotten after a while: a page that searches or turns over looks anew with each step.
+While a page watches, controllers report that something changed, and are asked again: those in view
+immediately, the others in turn, some at a time. After the last page has left, all is forgotten
+after a while: a page that searches or turns over reads the latest state with each step.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from leverframe.naming.names import name_of
 
 #: Controllers that are asked again in one look, besides those in view.
 ASKED_AGAIN = 250
-#: Seconds that everything is kept while nobody looks.
+#: Seconds that everything is kept without a watcher.
 KEPT_S = 30.0
 
 Health = Literal["fault", "attention", "off", "fine", "unknown"]
-#: How a node finds its own controllers, worst first: none of these is unknown.
+#: Ranks of a node's own controllers, worst first: none of these is unknown.
 HEALTHS: tuple[Health, ...] = ("fault", "attention", "off", "fine")
 Order = Literal["worst", "name"]
 
@@ -36,34 +36,34 @@ _DIGITS = re.compile(r"\d+")
 
 
 class MemberHealth(Struct, frozen=True):
-    """What is known of a controller that people look for."""
+    """What searches need to know of a controller."""
 
     health: Health
     findings: int
     worst: FindingReport | None
-    #: What the worst one is about, as people call it.
+    #: The subject of the worst finding, in the reader's words.
     about: str | None
-    #: Small letters of all that is searched: name, address, tags, tenant, version and findings.
+    #: Lower-case text of all that is searched: name, address, tags, tenant, version and findings.
     words: str
-    #: Counts changes of all, so that who has the same number knows the same.
+    #: Counts changes of all, so that equal numbers mean equal contents.
     revision: int
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which controllers are looked for, and in which order."""
+    """Which controllers are searched for, and their order."""
 
     search: str = ""
     health: Health | None = None
     tags: tuple[str, ...] = ()
     order: Order = "worst"
-    #: Whose controllers; None is all.
+    #: The tenant whose controllers these are; None for all.
     tenant: str | None = None
-    #: Of these only those of one tenant, and those of one version, as `version_of` writes it.
+    #: Only those of this tenant, and of this version as `version_of` writes it.
     owner: str | None = None
     version: str | None = None
 
     def is_of(self, tenant: str, version: str, tags: Collection[str]) -> bool:
-        """Return whether a controller is wanted by what its record says."""
+        """Return whether the record of a controller matches."""
         return (
             is_seen(self.tenant, tenant)
             and self.owner in (None, tenant)
@@ -73,7 +73,7 @@ class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def version_of(hw: str, sw: str) -> str:
-    """Write a version as people look for it."""
+    """Write a version in the form that searches use."""
     return f"{hw}/{sw}"
 
 
@@ -84,14 +84,14 @@ class HealthIndex:
         self._known: dict[int, MemberHealth] = {}
         self._changed: dict[int, None] = {}
         self._watchers: dict[int, tuple[Member, Callable[[], None], Callable[[bool], None]]] = {}
-        #: Who watches, and whose controllers.
+        #: The watchers, with the tenants that they watch.
         self._watching: dict[Callable[[], None], str | None] = {}
         self._revision = 0
         self._forgetting: asyncio.TimerHandle | None = None
 
     @contextmanager
     def watching(self, on_change: Callable[[], None], tenant: str | None = None) -> Iterator[None]:
-        """Call `on_change` when something of a tenant changed, for as long as this lasts."""
+        """Call `on_change` when a controller of a tenant changed, for as long as this lasts."""
         self.watch(on_change, tenant)
         try:
             yield
@@ -99,7 +99,7 @@ class HealthIndex:
             self.unwatch(on_change)
 
     def watch(self, on_change: Callable[[], None], tenant: str | None = None) -> None:
-        """Call `on_change` when something of a tenant changed, until `unwatch`."""
+        """Call `on_change` when a controller of a tenant changed, until `unwatch`."""
         self._keep()
         self._watching[on_change] = tenant
         self._node.watchers.add(on_change)
@@ -112,7 +112,7 @@ class HealthIndex:
             self._forgetting = loop.call_later(KEPT_S, self._forget_all)
 
     def close(self) -> None:
-        """Forget everything at once: the node ends, and its loop may go on without it."""
+        """Forget everything: the node ends, and its loop may outlast it."""
         self._keep()
         self._forget_all()
 
@@ -122,7 +122,7 @@ class HealthIndex:
             self._forgetting = None
 
     async def look(self, first: Iterable[int] = (), *, at_most: int | None = None) -> bool:
-        """Ask controllers that changed, `first` ones first; return whether some are left."""
+        """Ask controllers that changed, `first` ones first; return whether any are left."""
         members = {member.number: member for member in self._node.members.values()}
         for number in self._known.keys() - members.keys():
             self._forget(number)
@@ -139,7 +139,7 @@ class HealthIndex:
         return self._known.get(member.number) or self._ask(member)
 
     def matching(self, wanted: Wanted) -> list[Member]:
-        """List the controllers that are wanted, by what the last look told."""
+        """List the matching controllers, by the results of the last look."""
         words = wanted.search.lower().split()
         found = [
             member
@@ -155,19 +155,19 @@ class HealthIndex:
 
     def counts(self, tenant: str | None = None) -> dict[Health, int]:
         found: dict[Health, int] = dict.fromkeys(HEALTHS, 0)
-        for member in self._node.seen_by(tenant).values():
+        for member in self._node.visible_to(tenant).values():
             if (known := self._known.get(member.number)) is not None:
                 found[known.health] += 1
         return found
 
     def changes(self, tenant: str | None = None) -> int:
-        """Count who changed what; another number than before tells of something new."""
-        members = self._node.seen_by(tenant).values()
+        """Count changes by users; a number that differs from the last one means something new."""
+        members = self._node.visible_to(tenant).values()
         return sum(member.controller.audit.entry_count for member in members)
 
-    async def chosen(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
-        """Find who of some controllers is wanted, for a request: all are asked."""
-        # A function of its own for each: several requests may look at once.
+    async def find(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
+        """Find the controllers that match a request, among these: all are asked."""
+        # A separate generator for each: several requests may look at the same time.
         with self.watching(lambda: None):
             self._changed.update(dict.fromkeys(self._known))
             await self.look()
@@ -239,8 +239,8 @@ def _is_of(wanted: Wanted, member: Member) -> bool:
 
 def natural(name: str) -> str:
     """Return a key by which gh-2 comes before gh-10, quickly enough for ten thousand."""
-    return _DIGITS.sub(_padded, name)
+    return _DIGITS.sub(_pad_number, name)
 
 
-def _padded(number: re.Match[str]) -> str:
+def _pad_number(number: re.Match[str]) -> str:
     return number[0].rjust(MAX_NAME_LETTERS, "0")

@@ -1,8 +1,8 @@
-"""The life of a controller in a node: its states, and all that may happen to it.
+"""The life of a controller in a node: its states, and their transitions.
 
-A controller is always in one of these states, and `TRANSITIONS` is all that may happen to it, at a
-single node and in a cluster alike. The door, the list, health, figures, Modbus TCP and
-`fleet start` read the state: nothing else says whether a controller runs, or why it does not.
+A controller is always in one of these states, and `TRANSITIONS` lists all changes, at a single node
+and in a cluster alike. The door, the list, health, metrics, Modbus TCP and `fleet start` read the
+state: nothing else says whether a controller runs, or why it does not.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ from leverframe.process.controller_host import ControllerHost
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The node is to start it, and has not begun to."""
+    """The node is to start it, but has not begun yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class Failed:
     #: A sentence for the operator; it may name files and ports of the machine.
     reason: str
     attempts: int = 1
-    #: When the node tries it again, by the monotonic clock; None where only an operator does.
+    #: When the node retries it, by the monotonic clock; None if only an operator does.
     retry_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    #: The failure of the attempt before; it is reported until the outcome of this one is known.
+    #: The failure of the last attempt; it is reported until the outcome of this one is known.
     after: Failed | None = None
 
 
@@ -39,15 +39,15 @@ class Starting:
 class Running:
     built: ControllerHost
     entrance: Entrance
-    #: Moves the servers that nodes tell apart by address to another one.
+    #: Moves the servers that nodes distinguish by address to another address.
     move_ports: Callable[[str | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """It stops here, or has stopped; another start is that of another member."""
+    """It stops here, or has stopped; another start creates another member."""
 
-    #: What it was while it ran; None if it never did.
+    #: Its state while it ran; None if it never did.
     ran: Running | None = None
 
 
@@ -55,14 +55,14 @@ MemberState = Waiting | Starting | Running | Failed | Leaving
 
 
 class MemberEvent(Enum):
-    START = auto()  # its turn has come, or an operator tries it again
+    START = auto()  # its turn has come, or an operator retries it
     STARTED = auto()
     FAIL = auto()
     RESCHEDULE = auto()  # the next attempt need not wait any longer
     LEAVE = auto()  # it is removed, stops with the node, or another node has it
 
 
-#: Whatever is not in here cannot happen.
+#: A transition that is not in here cannot happen.
 TRANSITIONS: dict[type[MemberState], dict[MemberEvent, type[MemberState]]] = {
     Waiting: {MemberEvent.START: Starting, MemberEvent.LEAVE: Leaving},
     Starting: {MemberEvent.STARTED: Running, MemberEvent.FAIL: Failed},
@@ -77,7 +77,7 @@ TRANSITIONS: dict[type[MemberState], dict[MemberEvent, type[MemberState]]] = {
 
 
 def follow(state: MemberState, event: MemberEvent, then: MemberState) -> MemberState:
-    """Return the state that follows an event; raise where it cannot happen in this state."""
+    """Return the state that follows an event; raise if the event cannot happen in this state."""
     if TRANSITIONS[type(state)].get(event) is not type(then):
         raise RuntimeError(f"{event.name} cannot lead from {state!r} to {then!r}")
     return then

@@ -1,6 +1,6 @@
-"""What is done to running controllers of a node besides commands: time, copies, faults.
+"""Operations on running controllers besides commands: time, copies, faults.
 
-A fork of a controller on virtual time goes on from where that one is; on real time it begins with
+A fork of a controller on virtual time resumes from its present state; on real time it starts with
 its settings, as after a power cut.
 """
 
@@ -31,19 +31,20 @@ from leverframe.fleet.tenants import TenantRecord
 from leverframe.hardware.fault_catalogue import FAULTS, BadFault, fault_from_text
 
 MAX_RATE = 1000.0
-#: How often time that runs is moved on.
+#: How often running time is moved on.
 PACE_S = 0.05
 NONE = "none"
 #: Wall times are seconds since 1970, which leave a fraction of a second no more digits.
 SAME_S = 0.001
-#: What makes a controller this one, and no other.
+#: Settings that identify a controller.
 _OWN_ROWS = ("identity.", "snmp.boots", "profile.", "job.")
 
 
 class GroupTime:
     """The time of a node's controllers: moved by hand, or running at a rate; else it stands.
 
-    One move of a tenant's controllers waits for another one, and for none of other tenants.
+    One move of a tenant's controllers waits for another one of this tenant, and for none of other
+    tenants.
     """
 
     def __init__(self, node: FleetNode) -> None:
@@ -59,10 +60,10 @@ class GroupTime:
     async def advance(
         self, members: Sequence[Member], seconds: float, *, of_all: bool = True
     ) -> None:
-        """Move some on; where `of_all` may move, and all controllers do, the common time."""
+        """Move controllers on; also the common time if `of_all` permits it and all take part."""
         self._require_virtual()
         _check_distance(seconds)
-        async with self._held_for(members):
+        async with self._hold_time_of(members):
             await self._advance(members, seconds, of_all=of_all)
 
     async def _advance(self, members: Sequence[Member], seconds: float, *, of_all: bool) -> None:
@@ -79,9 +80,9 @@ class GroupTime:
     async def advance_to(
         self, members: Sequence[Member], wall: float, *, of_all: bool = True
     ) -> None:
-        """Move each to a moment, also where their times differ; refuse one that has passed."""
+        """Move each to a moment, also if their times differ; refuse a moment that has passed."""
         self._require_virtual()
-        async with self._held_for(members):
+        async with self._hold_time_of(members):
             clock = self._node.clock
             _check_that_it_comes(wall, members, clock.wall())
             times = [one.controller.clock.wall() for one in members]
@@ -97,7 +98,7 @@ class GroupTime:
                 self._set_common(wall)
 
     def _set_common(self, wall: float) -> None:
-        """Set the common time, also back: new controllers begin where the others are."""
+        """Set the common time, also back: new controllers start where the others are."""
         clock = self._node.clock
         clock.move_to(clock.now() + wall - clock.wall())
         clock.set_wall(wall)
@@ -106,7 +107,7 @@ class GroupTime:
         """Move all to the next moment at which something is due; return for how many it is."""
         self._require_virtual()
         controllers = [one.controller for one in members]
-        async with self._held_for(members):
+        async with self._hold_time_of(members):
             seconds = next_step_s(controllers)
             if seconds is None:
                 return 0
@@ -116,11 +117,11 @@ class GroupTime:
         return due
 
     @asynccontextmanager
-    async def _held_for(self, members: Sequence[Member]) -> AsyncIterator[None]:
+    async def _hold_time_of(self, members: Sequence[Member]) -> AsyncIterator[None]:
         """Hold the time of the tenants whose controllers are moved.
 
-        Who moves controllers of several tenants waits until none of them is moved, and keeps no
-        tenant waiting for another one in the meantime.
+        A move of several tenants' controllers waits until none of them is moved, and makes no
+        tenant wait for another one in the meantime.
         """
         locks = [self._lock_of(tenant) for tenant in {one.record.tenant for one in members}]
         while (taken := next((one for one in locks if one.locked()), None)) is not None:
@@ -128,7 +129,7 @@ class GroupTime:
                 pass
         async with AsyncExitStack() as held:
             for lock in locks:
-                # It is free, and taken without giving way to others.
+                # It is free, and taken without a turn of the loop.
                 await held.enter_async_context(lock)
             yield
 
@@ -140,10 +141,12 @@ class GroupTime:
         return lock is not None and lock.locked()
 
     async def run_at(self, rate: float) -> None:
-        """Run the time of all at so many seconds in a second; 0 freezes it."""
+        """Run the time of all at a number of seconds per second; 0 freezes it."""
         self._require_virtual()
         if not 0 <= rate <= MAX_RATE:
-            raise BadValue(f"{rate:g} is no rate.", field="rate", allowed=f"0 to {MAX_RATE:g}")
+            raise BadValue(
+                f"{rate:g} is not a valid rate.", field="rate", allowed=f"0 to {MAX_RATE:g}"
+            )
         await self.freeze()
         if rate:
             self.rate = rate
@@ -162,10 +165,10 @@ class GroupTime:
             await asyncio.sleep(PACE_S)
             now = loop.time()
             members = tuple(self._node.members.values())
-            # A tenant whose controllers are being moved by hand keeps no other time waiting.
+            # A tenant whose controllers are being moved by hand delays no other time.
             moved = {one.record.tenant for one in members if self._is_moved(one.record.tenant)}
             free = [one for one in members if one.record.tenant not in moved]
-            async with self._held_for(free):
+            async with self._hold_time_of(free):
                 seconds = (now - last) * self.rate
                 await advance_together([one.controller for one in free], seconds, self.window_s)
                 self._node.clock.move_to(self._node.clock.now() + seconds)
@@ -173,7 +176,9 @@ class GroupTime:
 
     def _require_virtual(self) -> None:
         if not self._node.is_virtual:
-            raise Conflict("Time runs by itself here; start with --virtual-time to move it.")
+            raise Conflict(
+                "This node runs in real time. Start it with --virtual-time to move the time."
+            )
 
 
 def _check_distance(seconds: float) -> None:
@@ -186,7 +191,7 @@ def _check_distance(seconds: float) -> None:
 
 
 def _check_that_it_comes(wall: float, members: Sequence[Member], common: float) -> None:
-    """Refuse a moment that has passed for somebody, or for a node without controllers."""
+    """Refuse a moment that has passed for a controller, or for a node without controllers."""
     ahead = [one.name for one in members if one.controller.clock.wall() > wall + SAME_S]
     if not ahead and (members or common <= wall + SAME_S):
         return
@@ -201,7 +206,7 @@ async def fork(
     records: Sequence[MemberRecord],
     within: TenantRecord | None = None,
 ) -> list[Member]:
-    """Make controllers that go on from where another one is, and belong to the same tenant."""
+    """Create controllers that resume from another one's state, and belong to the same tenant."""
     controller = member.controller
     await controller.writer.flush()
     snapshot = await take_snapshot(controller) if node.is_virtual else None
@@ -227,7 +232,7 @@ async def fork(
 
 
 async def set_fault(members: Sequence[Member], text: str, seed: int) -> BulkReport:
-    """Set a fault on controllers, each with a seed of its own; `none` ends all that are set."""
+    """Set a fault on controllers, each with a seed of its own; `none` ends all faults."""
     try:
         fault = None if text == NONE else fault_from_text(text)
     except BadFault as error:
@@ -243,7 +248,7 @@ async def set_fault(members: Sequence[Member], text: str, seed: int) -> BulkRepo
             faults.clear()
             return
         if len(faults.report()) >= MAX_FAULTS:
-            raise Conflict(f"There are {MAX_FAULTS} faults already; end them with none.")
+            raise Conflict(f"There are {MAX_FAULTS} faults already; `none` ends them.")
         if "seed" in FAULTS[fault.kind].scopes and "seed" not in fault.given:
             faults.add(fault.within(seed=(seed + member.number) % 2**31))
         else:

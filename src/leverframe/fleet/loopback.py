@@ -1,10 +1,10 @@
-"""A socket for all addresses of 127.0.0.0/8 at once, which no other machine can reach."""
+"""A socket for all addresses of 127.0.0.0/8 together, which no other machine can reach."""
 
 import socket
 
 from leverframe.servers.accounts.cross_site import is_loopback
 
-#: The loopback interface, as Linux calls it.
+#: The loopback interface, as Linux names it.
 LOOPBACK = b"lo"
 
 
@@ -12,10 +12,10 @@ def is_loopback4(host: str) -> bool:
     return is_loopback(host) and ":" not in host
 
 
-def bound_to_loopback(kind: socket.SocketKind, host: str, port: int) -> socket.socket | None:
-    """Bind to the loopback interface; None on another host, or where that cannot be done.
+def bind_to_loopback(kind: socket.SocketKind, host: str, port: int) -> socket.socket | None:
+    """Bind to the loopback interface; return None on another host, or if that fails.
 
-    It takes Linux, whose kernels before 5.7 let only root bind to an interface.
+    It needs Linux, whose kernels before 5.7 let only root bind to an interface.
     """
     if not (is_loopback4(host) and hasattr(socket, "SO_BINDTODEVICE")):
         return None

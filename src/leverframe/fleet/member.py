@@ -1,4 +1,4 @@
-"""A controller of a node: how it is to be made, its record, and the state that it is in."""
+"""A controller of a node: its plan, its record, and its state."""
 
 import asyncio
 import logging
@@ -32,23 +32,23 @@ log = logging.getLogger(__name__)
 #: The number of a controller that a fleet file names, and of which nothing is stored yet.
 UNMADE = -1
 WAITING = Waiting()
-#: A controller of which no fleet file says anything.
+#: A controller that is in no fleet file.
 PLAIN = Config()
-#: What has asked a controller when it left is answered after this many seconds at the latest.
+#: Requests to a controller that has left are answered after this many seconds at the latest.
 LAST_ANSWER_S = 30.0
 
 
 class NewController(Struct, frozen=True):
-    """A controller that is to be made, with the settings that it begins with."""
+    """A controller that is to be created, with its initial settings."""
 
     record: MemberRecord
     profile: Profile
     leaves: dict[str, Any] = {}
-    #: What is remembered besides settings.
+    #: Remembered state besides settings.
     kept: dict[str, Any] = {}
-    #: What only the fleet file can say: its board, devices, files and networks of the machine.
+    #: What only the fleet file can set: its board, devices, files and networks of the machine.
     config: Config = PLAIN
-    #: Tells the line of a fleet file that has one of its keys, where it is from one.
+    #: Returns the line of a key in the fleet file, for a controller from one.
     line_of: Callable[[str], str] | None = None
 
     def at_its_line(self, sentence: str, key: str = "name") -> str:
@@ -83,7 +83,7 @@ class Member:
 
     @property
     def parts(self) -> Running:
-        """Return what it consists of, or did until it left."""
+        """Return its parts, also those that it had until it left."""
         found = self.state.ran if isinstance(self.state, Leaving) else self.state
         if not isinstance(found, Running):
             raise NotRunning(f"{self.name} does not run.")
@@ -103,12 +103,12 @@ class Member:
 
     @property
     def has_left(self) -> bool:
-        """Return whether it stops here, or has: nothing more is begun with it."""
+        """Return whether it stops here, or has stopped: then it accepts nothing new."""
         return isinstance(self.state, Leaving)
 
     @property
     def failure(self) -> Failed | None:
-        """Return why it does not run, also while it is tried again."""
+        """Return why it does not run, also while it is retried."""
         state = self.state
         if isinstance(state, Starting):
             return state.after
@@ -126,7 +126,7 @@ class Member:
         self.state = follow(self.state, MemberEvent.FAIL, failed)
 
     def reschedule(self, retry_at: float) -> None:
-        """Have a controller that failed to start tried at another time than was planned."""
+        """Have a failed controller retried at another time than was planned."""
         then = replace(self.failure or Failed(""), retry_at=retry_at)
         self.state = follow(self.state, MemberEvent.RESCHEDULE, then)
 
@@ -147,17 +147,17 @@ class Member:
         asyncio.get_running_loop().call_later(LAST_ANSWER_S, parts.built.take_apart)
 
 
-def why_not_started(name: str, error: BaseException, said: NewController | None) -> str:
-    """Return why a controller does not start, with its line where a fleet file names it."""
+def why_not_started(name: str, error: BaseException, planned: NewController | None) -> str:
+    """Return why a controller fails to start, with its line in the fleet file if it has one."""
     detail = getattr(error, "detail", None)
     if isinstance(error, asyncio.CancelledError):
         detail = "Its start was interrupted."
     elif detail is None and not isinstance(error, OSError | ValueError | ErrorForPeople):
-        log.error("%s does not start", name, exc_info=error)
+        log.error("controller %s failed to start", name, exc_info=error)
     why = detail or str(error) or type(error).__name__
-    sentence = f"{name} does not start: {why.removeprefix(f'{name}: ')}"
+    sentence = f"{name} failed to start: {why.removeprefix(f'{name}: ')}"
     key = error.field if isinstance(error, Refusal) else None
-    return sentence if said is None else said.at_its_line(sentence, key or "name")
+    return sentence if planned is None else planned.at_its_line(sentence, key or "name")
 
 
 def check_that_all_are_here(members: Iterable[Member]) -> None:
@@ -166,8 +166,10 @@ def check_that_all_are_here(members: Iterable[Member]) -> None:
             raise Moved(member.name)
 
 
-def selected(seen: Mapping[str, Chosen], names: Sequence[str], tags: Sequence[str]) -> list[Chosen]:
-    """Choose by name, and those that have all of the tags; refuse an unknown tag."""
+def select_members(
+    seen: Mapping[str, Chosen], names: Sequence[str], tags: Sequence[str]
+) -> list[Chosen]:
+    """Choose controllers by name, and those that have all of the tags; refuse an unknown tag."""
     chosen = [seen[name] for name in dict.fromkeys(names)] or seen.values()
     known = {tag for member in seen.values() for tag in member.record.tags}
     for tag in tags:
@@ -181,7 +183,7 @@ def no_such_name(name: str) -> NoSuchController:
 
 
 def no_such_tag(tag: str, known: Iterable[str]) -> NoSuchController:
-    allowed = ", ".join(sorted(known)[:40]) or "none: no controller has a tag"
+    allowed = ", ".join(sorted(known)[:40]) or "none, because no controller has a tag"
     return NoSuchController(
         f"No controller has the tag {tag[:40]!r}.", field="tag", allowed=allowed
     )

@@ -1,4 +1,4 @@
-"""The start of one controller of a node, with what it shares with the others."""
+"""The start of one controller of a node, with the parts that all share."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ from leverframe.storage.fleet.lane import Lane
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Store, Stored
 
-#: Shows a password, and whose it is, to the people who started the node.
+#: Shows a password, and the names of its controllers, to the user who started the node.
 ShowPassword = Callable[[Sequence[str], str], None]
 
 
@@ -54,8 +54,8 @@ def print_password(names: Sequence[str], password: str, *, as_json: bool = False
         return
     have = "administrators of {} have" if len(names) > 1 else "administrator of {} has"
     print(
-        f"The {have.format(', '.join(names))} the password {password}\n"
-        "There was none yet; this one is shown only this once.",
+        f"The {have.format(', '.join(names))} the password {password}\nIt is new and is shown"
+        " only this once.",
         flush=True,
     )
 
@@ -66,15 +66,15 @@ class MemberOptions(Struct, frozen=True):
     timezone: tzinfo = UTC
     lenient: bool = False
     sending: Sending = Sending(targets=Targets(in_node=True))
-    #: Strangers can reach the node: everybody has to sign in.
+    #: Strangers can reach the node: all users have to sign in.
     must_sign_in: bool = False
-    #: Called with controllers that had no account, and the password that was made for them.
+    #: Called with controllers that had no account, and the password that was generated for them.
     show_password: ShowPassword = print_password
-    #: Where Modbus TCP and SNMP answer, and who may write by the former.
+    #: Where Modbus TCP and SNMP listen, and which networks may write by Modbus TCP.
     ports: NodeConfig = NodeConfig()
-    #: Returns why nothing may be done for controllers now, where other nodes may have them.
+    #: Returns why controllers must not act now, if other nodes may have them.
     why_refused: Callable[[], Hindrance | None] | None = None
-    #: What is wrong with all controllers of the node.
+    #: Problems of all controllers of the node.
     findings: FindingSource = tuple
     #: What is added to answers, of controllers and about them.
     marked: Callable[[Handler], Handler] = lambda handler: handler
@@ -84,7 +84,7 @@ NORMALLY = MemberOptions()
 
 
 class MemberStarter(Struct, frozen=True):
-    """What all controllers of a node share, and the start of one of them."""
+    """The shared parts of a node's controllers, and the start of a controller."""
 
     door: Door
     lane: Lane
@@ -106,10 +106,10 @@ class MemberStarter(Struct, frozen=True):
         stored: Stored,
         saved: SavedLive | None = None,
     ) -> Running:
-        """Build a controller, give it its place at the door, and open its other ports."""
+        """Build a controller, register it at the door, and open its other ports."""
         record = member.record
         public_key = await asyncio.to_thread(config.public_key) if config.firmware_key else None
-        # What it begins now, timers and tasks, is logged under its name.
+        # Timers and tasks that it starts now are logged under its name.
         logged = LoggedName(record.name)
         turns = LoopTurns(self.door.loop_shares, LoopShare())
         before = CONTROLLER.set(logged)
@@ -176,7 +176,7 @@ class MemberStarter(Struct, frozen=True):
         options, number, record = self.options, member.number, member.record
 
         def tenant() -> str:
-            # The controller may be given to another one while it runs.
+            # The controller may move to another tenant while it runs.
             return member.record.tenant
 
         live, clock = resumption(saved, profile, self.clock)
@@ -201,7 +201,7 @@ class MemberStarter(Struct, frozen=True):
                 mqtt_certificate=config.mqtt_certificate,
                 mqtt_key=config.mqtt_key,
             ),
-            # Another controller of the node may have another owner.
+            # Another controller of the node may have another tenant.
             reach=Reach(
                 names, options.must_sign_in, read_trusted_networks(config), open_to_itself=False
             ),
@@ -215,7 +215,7 @@ class MemberStarter(Struct, frozen=True):
         )
 
     def _connect(self, controller: Controller) -> None:
-        """Connect a controller with what the node says of all."""
+        """Connect a controller with the findings of the node."""
         controller.settings_watchers += self.settings_watchers
         controller.ports["http"] = lambda: self.door.open_port
         controller.why_refused = self.options.why_refused
@@ -225,16 +225,16 @@ class MemberStarter(Struct, frozen=True):
 def keys_without_effect(
     config: Config, address: str | None, options: MemberOptions, clock: Clock
 ) -> dict[str, str]:
-    """Return why keys that the fleet file gives a controller do nothing here."""
+    """Return why keys in the fleet file of a controller have no effect here."""
     reasons: dict[str, str] = {}
     if address is None:
         reasons["firmware_key"] = (
-            "The controller has no address of its own, to which firmware could be sent; write"
-            " address in its table of the fleet file."
+            "The controller has no address of its own to receive firmware at. Set address in"
+            " its table of the fleet file."
         )
     if not options.must_sign_in:
         reasons["trusted"] = reasons["trusted_role"] = (
-            "The node listens on a loopback address, which no other network reaches."
+            "The node listens on a loopback address, which other networks cannot reach."
         )
     if options.sending.captures(clock):
         reasons["mqtt_certificate"] = reasons["mqtt_key"] = reasons["firmware_check_url"] = (
@@ -248,9 +248,9 @@ def keys_without_effect(
 
 
 class FirstPasswords:
-    """One password for all that need one in a start; shown in the end, whatever happens.
+    """One password for all controllers that need one in a start; shown at the end in any case.
 
-    A controller that was open on a loopback address has no account. Where strangers can reach the
+    A controller that was open on a loopback address has no account. If strangers can reach the
     node, it gets an administrator before it is served, as a single controller does at its first
     start.
     """
@@ -262,7 +262,7 @@ class FirstPasswords:
         self._names: list[str] = []
 
     async def ensure(self, name: str, store: Store, stored: Stored) -> bool:
-        """Give a controller an administrator if it has none; return whether it has a new one."""
+        """Create an administrator for a controller that has none; return whether it did."""
         if stored.settings.get(ADMINISTRATOR):
             return False
         if self._made is None:

@@ -1,7 +1,7 @@
-"""A node: many controllers in one process, made, found, renamed and removed together.
+"""A node: many controllers in one process, created, found, renamed and removed together.
 
-The node knows its controllers by name and tags, keeps their records in a store of its own, and
-gives each a place at the front door. What a controller does is its own affair.
+The node finds its controllers by name and tags, keeps their records in a store of its own, and
+registers each at the front door. How a controller works is not known here.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from leverframe.fleet.member import (
     Member,
     NewController,
     check_that_all_are_here,
-    selected,
+    select_members,
     why_not_started,
 )
 from leverframe.fleet.member_start import (
@@ -42,8 +42,8 @@ from leverframe.fleet.records import (
     MemberRecord,
     Registry,
     TakenPlaces,
-    checked_count,
-    checked_name,
+    check_name,
+    check_tag_count,
 )
 from leverframe.fleet.roster import Roster
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
@@ -59,11 +59,11 @@ from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes, Stored
 
-#: Before whom a trouble is about that starts without its place.
+#: The prefix of findings about a controller that starts without its place.
 WITHOUT_PLACE = "place "
-#: Controllers whose rows are read at once.
+#: Controllers whose rows are read together.
 READ_AT_A_TIME = 50
-#: So many are stopped together, before other requests have their turn.
+#: Controllers that are stopped together, before other requests have their turn.
 STOPPED_AT_A_TIME = 50
 #: Controllers whose first rows share transactions; other requests have their turn after them.
 MADE_AT_A_TIME = 10
@@ -89,13 +89,13 @@ class FleetNode:
         self.registry = registry or Registry(self.lane.store(OF_NODE))
         #: All controllers and their states.
         self.roster = door.roster = Roster()
-        #: The common time; controllers that are made later begin there.
+        #: The common time; new controllers start there.
         self.clock = clock
-        #: What the fleet file says by name, and says again at every start.
+        #: Settings of the fleet file by name, which apply at every start.
         self.in_file: Mapping[str, NewController] = {}
-        #: What is wrong with parts of the node itself, a sentence each.
+        #: Problems of parts of the node itself, a sentence each.
         self.troubles: dict[str, str] = {}
-        #: With which it speaks TLS.
+        #: The certificate and key for TLS.
         self.certificate: Certificate | None = None
         #: Called for every controller with its old and new settings.
         self.settings_watchers: list[SettingsWatcher] = []
@@ -107,15 +107,15 @@ class FleetNode:
             lambda address: self.roster.is_starting and self.roster.idle_at(address) is not None,
         )
         self.snmp = SharedUdpPort(options.ports.host, options.ports.snmp_port)
-        #: Called when controllers were made, removed, renamed or tagged.
+        #: Called when controllers were created, removed, renamed or tagged.
         self.watchers: set[Callable[[], None]] = set()
-        #: What all controllers share.
+        #: The shared parts of all controllers.
         self.services = NodeServices()
         #: What is known of other nodes, where there are any.
         self.cluster: OtherNodes | None = None
-        #: What other nodes ask this one to do, by its name.
+        #: Calls that other nodes may make here, by their names.
         self.calls: dict[str, CallHandler] = {}
-        #: Called when this node is to go on with jobs of others, and when it has lost its own.
+        #: Called when this node takes over jobs of other nodes, and when it has lost its own.
         self.jobs_taken: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
         self.jobs_lost: Callable[[], Coroutine[Any, Any, None]] = _nothing_to_do
         #: Called when another node may have changed an account of the nodes.
@@ -131,14 +131,14 @@ class FleetNode:
 
     @property
     def members(self) -> dict[str, Member]:
-        """The controllers that run, by name, in the order in which they were made."""
+        """The controllers that run, by name, in the order in which they were created."""
         return self.roster.running
 
     @property
     def is_virtual(self) -> bool:
         return self.clock.is_virtual
 
-    # --- making and removing ----------------------------------------------------------------------
+    # --- creating and removing --------------------------------------------------------------------
 
     async def start_some(
         self,
@@ -146,11 +146,11 @@ class FleetNode:
         live: Mapping[int, SavedLive] = MappingProxyType({}),
         show_password: ShowPassword | None = None,
     ) -> dict[int, str]:
-        """Start controllers that are stored, as the fleet file says; return why one cannot be.
+        """Start stored controllers, as the fleet file says; return why any of them fails.
 
-        Those with a saved live state resume from it, where they can. Where strangers can reach the
+        Controllers with a saved live state resume from it, if they can. If strangers can reach the
         node, controllers without an account get an administrator first; its password is shown to
-        the people who started the node, unless `show_password` takes it.
+        the user who started the node, unless `show_password` takes it.
         """
         hashes = Passwords(self.services.hashing)
         with FirstPasswords(hashes, show_password or self.options.show_password) as first:
@@ -160,7 +160,7 @@ class FleetNode:
         return self.roster.reasons_by_number(numbers)
 
     async def start_stored(self) -> dict[int, str]:
-        """Start all that the store knows; return why one cannot be."""
+        """Start all stored controllers; return why any of them fails."""
         return await self.start_some(sorted(self.registry.records))
 
     async def _start_batch(
@@ -181,7 +181,7 @@ class FleetNode:
                 number = member.number
                 member.start()
                 try:
-                    await self._go_on(member, stored[number], live.get(number), first)
+                    await self._start_stored(member, stored[number], live.get(number), first)
                 except BaseException as error:
                     said = self.in_file.get(member.name)
                     self.roster.note_failed(member, why_not_started(member.name, error, said))
@@ -194,13 +194,13 @@ class FleetNode:
     async def start_failed(
         self, numbers: Sequence[int], show_password: ShowPassword | None = None
     ) -> dict[int, str]:
-        """Try controllers again that failed to start here; return why one cannot be."""
+        """Retry controllers that failed to start here; return why any of them fails."""
         if self.cluster is not None:
             return await self.cluster.start_now(numbers)
         return await self.start_some(numbers, show_password=show_password)
 
     def begin_start(self, written: Iterable[MemberRecord]) -> None:
-        """Expect what is stored and what a file says, before the door listens."""
+        """Expect the stored controllers and those of a file, before the door listens."""
         self.roster.begin_start(self.registry.records, written)
 
     async def end_start(self) -> None:
@@ -209,13 +209,13 @@ class FleetNode:
         await self.door.end_start()
 
     async def drop(self, members: Sequence[Member]) -> None:
-        """Stop controllers that start elsewhere; what is stored of them stays."""
+        """Stop controllers that another node starts; what is stored of them stays."""
         async with self.changing:
             await self._stop(members)
         self.notify_watchers()
 
     async def hand_over(self, members: Sequence[Member]) -> dict[int, SavedLive]:
-        """Stop controllers that go on elsewhere; return what those go on from that can."""
+        """Stop controllers that another node resumes; return their live states, if any."""
         async with self.changing:
             # Some may have been removed while others changed something.
             members = [member for member in members if not member.has_left]
@@ -233,7 +233,7 @@ class FleetNode:
         await member.end()
         return live
 
-    async def _go_on(
+    async def _start_stored(
         self, member: Member, stored: Stored, live: SavedLive | None, first: FirstPasswords
     ) -> None:
         number, record = member.number, member.record
@@ -250,7 +250,7 @@ class FleetNode:
         self.roster.note_running(member, running)
 
     def _config_of(self, record: MemberRecord) -> Config:
-        """Return what the fleet file says of a controller; only the tenant that it names gets it.
+        """Return the fleet file's keys for a controller; only the tenant that it names gets them.
 
         Otherwise a tenant could take a name of the file, and with it a device of the machine.
         """
@@ -259,19 +259,19 @@ class FleetNode:
             return PLAIN
         if said.config is not PLAIN and said.record.tenant != record.tenant:
             raise Conflict(
-                f"The table of {record.name} in the fleet file gives it parts of the machine, and"
-                " does not name its tenant."
-                f' Write tenant = "{record.tenant}" there, or take those keys out, and start the'
-                " node again.",
+                f"The table of {record.name} in the fleet file assigns parts of the machine without"
+                " naming its tenant. "
+                f'Write tenant = "{record.tenant}" there, or remove those keys,'
+                " and restart the node.",
                 field="tenant",
             )
         return said.config
 
     async def take_over(self, records: Sequence[MemberRecord]) -> dict[str, Conflict]:
-        """Adopt what a file says of known controllers: tags, version, address and port.
+        """Adopt a file's keys for known controllers: tags, version, address and port.
 
-        A tenant counts, too; where the file names none, it stays. Whose address or port another
-        has that is not in the file is left without; return why, by their names.
+        A tenant counts, too; without one in the file, it stays. A controller whose address or port
+        belongs to a controller outside the file goes without it; return why, by their names.
         """
         by_name = {record.name: record for record in records}
         known = self.registry.records
@@ -296,7 +296,7 @@ class FleetNode:
         return contradictions
 
     async def _put(self, records: dict[int, MemberRecord]) -> None:
-        """Write changed records; who belongs to somebody else is in no snapshot any more."""
+        """Write changed records; controllers that changed their tenant leave all snapshots."""
         known = self.registry.records
         given = [n for n, one in records.items() if one.tenant != known[n].tenant]
         parts = await self.registry.remove_from_snapshots(given)
@@ -304,7 +304,7 @@ class FleetNode:
         await self.lane.forget(parts)
 
     def check_new(self, new: Sequence[MemberRecord]) -> None:
-        """Refuse new records of which one has what another controller has."""
+        """Refuse new records if one of them conflicts with another controller."""
         if len(self.members) + len(new) > MAX_CONTROLLERS:
             raise Conflict(f"A node has at most {MAX_CONTROLLERS} controllers.")
         taken = TakenPlaces(self.registry.records.values())
@@ -317,7 +317,7 @@ class FleetNode:
         taken.add(record)
 
     async def refusals_of(self, new: Sequence[NewController]) -> dict[str, Refusal]:
-        """Return refusals of new controllers by name, so that the others are made together."""
+        """Return refusals of new controllers by name, so that the others are created together."""
         taken = TakenPlaces(self.registry.records.values())
         refusals: dict[str, Refusal] = {}
         for one in new:
@@ -330,7 +330,7 @@ class FleetNode:
         return refusals
 
     async def check_room(self, count: int, within: TenantRecord | None) -> None:
-        """Refuse more controllers than a tenant may make."""
+        """Refuse more controllers than a tenant may create."""
         if within is None:
             return
         if await self.registry.count_of(within.name) + count > within.max_controllers:
@@ -342,7 +342,7 @@ class FleetNode:
     async def add(
         self, new: Sequence[NewController], within: TenantRecord | None = None
     ) -> list[Member]:
-        """Make controllers: all of them or, if one cannot be, none; as many as a tenant may."""
+        """Create controllers, all or none; a tenant may not exceed its limit."""
         async with self.changing:
             self.check_new([one.record for one in new])
             await self.check_room(len(new), within)
@@ -354,7 +354,7 @@ class FleetNode:
                 for begin in range(0, len(new), MADE_AT_A_TIME):
                     end = begin + MADE_AT_A_TIME
                     made += await self._make_all(numbers[begin:end], new[begin:end])
-                    # What is there by now stays: no collection has to walk through it.
+                    # Present objects stay: no collection has to walk through them.
                     gc.freeze()
                 await self.registry.put({member.number: member.record for member in made})
             except BaseException:
@@ -366,7 +366,7 @@ class FleetNode:
         return made
 
     async def _make_all(self, numbers: Sequence[int], new: Sequence[NewController]) -> list[Member]:
-        """Make controllers whose first rows share transactions."""
+        """Create controllers whose first rows share transactions."""
         making = [self._make(number, one) for number, one in zip(numbers, new, strict=True)]
         results = await asyncio.gather(*making, return_exceptions=True)
         made = [one for one in results if isinstance(one, Member)]
@@ -392,11 +392,11 @@ class FleetNode:
     async def remove(self, members: Sequence[Member], not_running: Sequence[int] = ()) -> None:
         """Remove controllers from the records, then stop them and remove all that is stored.
 
-        Where the records cannot be written, they run on as if nothing had been asked.
+        If the records cannot be written, they keep running as if nothing had been requested.
         """
         async with self.changing:
             check_that_all_are_here(members)
-            # Some may have been started meanwhile.
+            # Some may have been started in the meantime.
             running = [*members, *self.by_number(not_running)]
             numbers = [*(member.number for member in members), *not_running]
             parts = await self.registry.remove(numbers)
@@ -407,9 +407,9 @@ class FleetNode:
     async def _clear_away(
         self, running: Sequence[Member], numbers: Sequence[int], parts: Sequence[int]
     ) -> None:
-        """Stop controllers that are removed; what they have written until then goes after them.
+        """Stop removed controllers; what they write until then is erased after that.
 
-        That they are removed stays so: what cannot be erased belongs to nobody any more.
+        The removal holds in any case: data that cannot be erased belongs to no controller any more.
         """
         await self._stop(running)
         erasing: list[End] = [partial(self.lane.forget, [*numbers, *parts])]
@@ -418,7 +418,7 @@ class FleetNode:
         await close_all(erasing)
 
     async def _stop(self, members: Sequence[Member]) -> None:
-        """Stop controllers, some together: each waits for the history and for its clients."""
+        """Stop controllers, several together: each waits for the history and for its clients."""
         members = [member for member in members if not member.has_left]
         for begin in range(0, len(members), STOPPED_AT_A_TIME):
             await asyncio.gather(*map(self._stop_one, members[begin : begin + STOPPED_AT_A_TIME]))
@@ -429,7 +429,7 @@ class FleetNode:
         count_done()
 
     async def close(self) -> None:
-        """Stop all controllers, each by itself; what must be remembered is on disk then."""
+        """Stop all controllers, each independently; then all that must be remembered is on disk."""
         for end in self.endings:
             end()
         await self._stop(tuple(self.members.values()))
@@ -439,7 +439,7 @@ class FleetNode:
     # --- names and tags ---------------------------------------------------------------------------
 
     def name_of(self, number: int, tenant: str = OPERATOR) -> str | None:
-        """Return what a controller is called for a tenant, at this node or another one."""
+        """Return the name of a controller for a tenant, at this node or another one."""
         record = self.registry.records.get(number)
         if record is None:
             return None if self.cluster is None else self.cluster.name_of(number, tenant)
@@ -449,7 +449,7 @@ class FleetNode:
         """Find those of some controllers that run here."""
         return [member for member in self.members.values() if member.number in numbers]
 
-    def seen_by(self, tenant: str | None) -> dict[str, Member]:
+    def visible_to(self, tenant: str | None) -> dict[str, Member]:
         """Return the controllers of a tenant by name; all for None, the operator."""
         if tenant is None:
             return self.members
@@ -465,20 +465,20 @@ class FleetNode:
         tags: Sequence[str] = (),
         tenant: str | None = None,
     ) -> list[Member]:
-        """Find controllers by name, and those that have all of the tags; all where none is given.
+        """Find controllers by name, and those that have all of the tags; all without either.
 
-        An unknown name or tag is refused, and so is what another tenant has.
+        An unknown name or tag is refused, and so is a controller of another tenant.
         """
-        seen = self.seen_by(tenant)
+        seen = self.visible_to(tenant)
         for name in names:
             if name not in seen:
                 raise self.roster.refusal_of(name, tenant)
-        return selected(seen, names, tags)
+        return select_members(seen, names, tags)
 
     async def rename(self, member: Member, name: str) -> None:
         async with self.changing:
             check_that_all_are_here([member])
-            renamed = msgspec.structs.replace(member.record, name=checked_name(name, "to"))
+            renamed = msgspec.structs.replace(member.record, name=check_name(name, "to"))
             if any(one.name == name for one in self.registry.records.values()):
                 raise Conflict(f"There is a controller {name} already.", field="to")
             await self.registry.put({member.number: renamed})
@@ -491,7 +491,7 @@ class FleetNode:
         self.notify_watchers()
 
     async def place(self, member: Member, address: str | None, port: int | None) -> None:
-        """Move a controller to an address and a port of its own, from those it has."""
+        """Move a controller to an address and a port of its own, from its present ones."""
         async with self.changing:
             check_that_all_are_here([member])
             before = member.record
@@ -515,11 +515,11 @@ class FleetNode:
     def with_place(
         self, before: MemberRecord, address: str | None, port: int | None
     ) -> MemberRecord:
-        """Return what is said of a controller with another place; refuse what others decide."""
+        """Return a record with another place; refuse it if the fleet file sets the place."""
         if before.name in self.in_file:
             raise Conflict(
-                f"{before.name} is in the fleet file, which decides where it is: write address"
-                " or port there, and start the node again."
+                f"The fleet file sets the place of {before.name}. Change address or port there,"
+                " and restart the node."
             )
         record = msgspec.structs.replace(before, address=address, port=port)
         others = [one for one in self.registry.records.values() if one.name != before.name]
@@ -531,22 +531,24 @@ class FleetNode:
     ) -> None:
         async with self.changing:
             check_that_all_are_here(members)
-            records = {member.number: _tagged(member.record, added, removed) for member in members}
+            records = {
+                member.number: _change_tags(member.record, added, removed) for member in members
+            }
             await self.registry.put(records)
             for member in members:
                 member.record = records[member.number]
         self.notify_watchers()
 
     async def give(self, members: Sequence[Member], tenant: str) -> None:
-        """Give controllers to a tenant, with all that they hold, or to the operator alone."""
+        """Assign controllers to a tenant, with all that they hold, or to the operator alone."""
         async with self.changing:
             if self.cluster is not None:
-                # Another node may have made the tenant, or have the controller by now.
+                # Another node may have created the tenant, or have the controller by now.
                 await self.registry.load_accounts()
                 check_that_all_are_here(members)
             if tenant != OPERATOR and tenant not in self.registry.tenants:
                 raise no_such_tenant(tenant)
-            # Others may have been removed meanwhile.
+            # Others may have been removed in the meantime.
             there = [member for member in members if self.members.get(member.name) is member]
             records = {
                 member.number: msgspec.structs.replace(member.record, tenant=tenant)
@@ -560,7 +562,7 @@ class FleetNode:
         self.notify_watchers()
 
     def findings(self) -> list[Finding]:
-        """Return what is found about the node itself, though everything still works."""
+        """Return findings about the node itself that break nothing yet."""
         known = self.certificate
         return [] if known is None else list(known.findings(self.clock.wall()))
 
@@ -573,10 +575,12 @@ async def _nothing_to_do() -> None:
     """Do nothing: there are no other nodes."""
 
 
-def _tagged(record: MemberRecord, added: Sequence[str], removed: Sequence[str]) -> MemberRecord:
+def _change_tags(
+    record: MemberRecord, added: Sequence[str], removed: Sequence[str]
+) -> MemberRecord:
     """Return a record with other tags; refuse more than a controller may have."""
     tags = tuple(sorted({*record.tags, *added} - set(removed)))
-    # One of an earlier version may have more, and loses them one by one.
+    # A record of an earlier version may have more, and loses them one by one.
     return msgspec.structs.replace(
-        record, tags=tags if len(tags) <= len(record.tags) else checked_count(tags)
+        record, tags=tags if len(tags) <= len(record.tags) else check_tag_count(tags)
     )

@@ -1,7 +1,7 @@
-"""Who asks a node: accounts of the operator and of tenants, signed in by HTTP Basic.
+"""Authentication at a node: accounts of the operator and of tenants, by HTTP Basic.
 
-On a loopback address a node without accounts is open to this machine. As soon as it has one,
-everybody signs in, there as on every other address: a proxy in front of it brings strangers along.
+On a loopback address a node without accounts is open to this machine. With the first account, all
+users sign in, there as on every other address: a proxy in front of it brings strangers along.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _NAME_PATH = "access.admin.name"
 
 
 class Asking(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who asks, and for which tenant; None is the operator, who has everything."""
+    """An authenticated requester and its tenant; None is the operator, who may do everything."""
 
     account: Account
     tenant: str | None = None
@@ -64,7 +64,7 @@ class NodeAccounts:
         self._accounts: Accounts = {}
         #: The records that are among the accounts.
         self._known: dict[str, FleetAccount] | None = None
-        #: What was read before a password was made must not be taken after it.
+        #: A read that started before a password was generated must not overwrite it.
         self._reading = asyncio.Lock()
         self._take(lane.store(OF_NODE).load().settings)
 
@@ -74,7 +74,7 @@ class NodeAccounts:
 
     @property
     def protects_controllers(self) -> bool:
-        """Return whether new controllers ask for sign-in: others than the owner may come."""
+        """Return whether new controllers require sign-in: strangers may reach the node."""
         return self.must_sign_in or bool(self._registry.tenants)
 
     @property
@@ -82,18 +82,18 @@ class NodeAccounts:
         return next(iter(self._administrator))
 
     def recognise(self, request: Request) -> Asking | None:
-        """Return who asks where that is known at once; None where a password must be checked."""
+        """Return the requester if it is known immediately; None if a password must be checked."""
         if not self.must_sign_in and request.peer != OWN_PEER:
             return THE_OPERATOR
         account = self._access.recognise(request)
         return None if account is None else self._asking(account)
 
     async def who(self, request: Request) -> Asking:
-        """Return who asks by name and password, or refuse wrong ones."""
+        """Return the requester by name and password, or refuse wrong ones."""
         return self._asking(await self._access.who(request))
 
     def watch(self, asking: Asking) -> Callable[[], bool]:
-        """Return a function that tells whether somebody may still see what is told."""
+        """Return a function that returns whether a requester may still receive a stream."""
         account = asking.account
         known = self._registry.accounts.get(account.name)
 
@@ -107,7 +107,7 @@ class NodeAccounts:
         return still
 
     async def first_administrator(self) -> str | None:
-        """Make a password for the administrator where there is none yet, and return it."""
+        """Create a password for the administrator if there is none yet, and return it."""
         async with self._reading:
             stored = await self._fetch()
             password = None

@@ -1,6 +1,5 @@
-"""Clients of the API of a node: one request, and what a refusal is to people and programs.
-
-The command line and the twin kit ask by the network; the kit also asks a node in its own process.
+"""Clients of the API of a node: requests, and refusals as exceptions. // The command line and the
+twin kit use the network; the kit also calls a node in its own process.
 """
 
 import sys
@@ -25,17 +24,17 @@ from leverframe.process.api_client import NO_ANSWER, ApiClient, Credentials, sig
 from leverframe.process.asked_secret import ask_secret
 
 if TYPE_CHECKING:
-    # The command line does without: to load what a node is made of takes twice its time.
+    # Not imported by the command line: loading the parts of a node doubles its time.
     from leverframe.fleet.operation import Operation
 
 Reply = TypeVar("Reply")
 
 #: How long a node may take: thousands of controllers can be concerned.
 ANSWER_S = 3600.0
-#: How long a node may take to start its controllers, and how often it is asked meanwhile.
+#: How long a node may take to start its controllers, and how often it is polled until then.
 START_S = 600.0
 START_LOOK_S = 1.0
-#: How often it is asked how far a request has come, and how long that may take.
+#: How often the progress of a request is polled, and how long that may take.
 LOOK_S = 0.2
 LOOKED_S = 5.0
 
@@ -46,7 +45,7 @@ class NodeRefused(ErrorForPeople):
     def __init__(self, sentence: str, status: int | None = None, field: str | None = None) -> None:
         super().__init__(sentence)
         self.field = field
-        #: Of the refusal; None where there was no answer.
+        #: Of the refusal; None without an answer.
         self.status = status
 
 
@@ -55,13 +54,13 @@ class NodeAnswer(Struct, frozen=True):
     body: bytes
     #: Nodes that share the database, and have not answered this one.
     silent: str | None = None
-    #: How many of its controllers run, where it is still starting.
+    #: The number of controllers that run, while it is starting.
     starting: str | None = None
 
 
 def print_silent(nodes: str) -> None:
     print(
-        f"leverframe: their part is missing, since they do not answer: {nodes}",
+        f"leverframe: incomplete result, no answer from: {nodes}",
         file=sys.stderr,
     )
 
@@ -71,7 +70,7 @@ def print_starting(counted: str) -> None:
 
 
 class NodeAsking(ABC):
-    """Asks one node; how a request gets there, those say that derive from it."""
+    """Sends requests to one node; subclasses define the transport."""
 
     def __init__(
         self,
@@ -87,27 +86,32 @@ class NodeAsking(ABC):
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> NodeAnswer:
-        """Make a request; raise NodeRefused where nobody answers."""
+        """Send a request; raise NodeRefused without an answer."""
 
     def carry_out(
-        self, operation: "Operation[Reply]", given: Mapping[str, Any], body: bytes | None = None
+        self,
+        operation: "Operation[Reply]",
+        parameters: Mapping[str, Any],
+        body: bytes | None = None,
     ) -> Reply:
         """Have the node carry out an operation; return its report, typed as it is declared."""
-        answer = self._ask(operation.methods[0], operation.path, given, body)
+        answer = self._ask(operation.methods[0], operation.path, parameters, body)
         report: Reply = msgspec.convert(answer, operation.reply)
         return report
 
-    def get(self, what: str, given: Mapping[str, Any]) -> Any:
-        return self._ask("GET", what, given, None)
+    def get(self, what: str, parameters: Mapping[str, Any]) -> Any:
+        return self._ask("GET", what, parameters, None)
 
-    def post(self, what: str, given: Mapping[str, Any], body: bytes | None = None) -> Any:
-        return self._ask("POST", what, given, body)
+    def post(self, what: str, parameters: Mapping[str, Any], body: bytes | None = None) -> Any:
+        return self._ask("POST", what, parameters, body)
 
-    def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
+    def _ask(
+        self, method: str, what: str, parameters: Mapping[str, Any], body: bytes | None
+    ) -> Any:
         query = "&".join(
             f"{name}={quote(_text(value), safe='')}"
-            for name, value in given.items()
-            # A number that is 0 has to be said.
+            for name, value in parameters.items()
+            # A 0 must be sent explicitly.
             if value is not False and value not in (None, [], "")
         )
         headers: dict[str, str] = {}
@@ -117,24 +121,24 @@ class NodeAsking(ABC):
             body, headers = query.encode(), {"Content-Type": FORM}
         elif query:
             target += f"?{query}"
-        answer = self._answered(method, target, body, headers)
+        answer = self._send_until_ready(method, target, body, headers)
         try:
             content = msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise NodeRefused(
-                f"{self.url} is no node: it answers something else.", answer.status
+                f"{self.url} is not a node: its answer has another format.", answer.status
             ) from None
-        # How a node is that is not ready is an answer.
+        # The state of a node that is not ready is an answer.
         if answer.status >= 400 and "detail" in content:
             raise NodeRefused(f"{content['detail']}", answer.status, content.get("field"))
         if answer.silent:
             self._when_silent(answer.silent)
         return content
 
-    def _answered(
+    def _send_until_ready(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> NodeAnswer:
-        """Make a request, again where the node refuses it because it is still starting."""
+        """Send a request, again if the node refuses it because it is still starting."""
         until, counted = time.monotonic() + START_S, None
         while True:
             answer = self._exchange(method, target, body, headers)
@@ -147,10 +151,10 @@ class NodeAsking(ABC):
 
 
 class NodeClient(NodeAsking):
-    """Asks a node by the network, with an account where one is given."""
+    """Sends requests to a node by the network, with an account if there is one."""
 
-    #: What to do where nobody answers.
-    advice = "`leverframe fleet run` starts a node; give the address that it prints."
+    #: Advice if there is no answer.
+    advice = "Start a node with `leverframe fleet run`, and use the address that it prints."
 
     def __init__(
         self,
@@ -170,7 +174,7 @@ class NodeClient(NodeAsking):
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise NodeRefused(
-                f"{url!r} is no address of a node; write it like http://127.0.0.1:8080."
+                f"{url!r} is not the address of a node. Write it like http://127.0.0.1:8080."
             )
         self._account: Credentials | None = None
         self._headers: dict[str, str] = {}
@@ -194,10 +198,10 @@ class NodeClient(NodeAsking):
         return NodeAnswer(reply.status, reply.body, named.get(SILENT_NODES), named.get(STARTING))
 
     @contextmanager
-    def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
-        """Call `tell` now and then with the progress of the request made within this: done, of all.
+    def follow_progress(self, on_progress: Callable[[int, int], None]) -> Iterator[None]:
+        """Call `on_progress` at intervals with the numbers of controllers done and in all.
 
-        The node is asked for it by a connection of its own, as long as it knows the request.
+        The progress is requested on a connection of its own, as long as the node knows the request.
         """
         id, ended = token_hex(8), threading.Event()
 
@@ -207,9 +211,10 @@ class NodeClient(NodeAsking):
                     try:
                         content = other.get("progress", {"id": id})
                     except NodeRefused:
-                        # It has not come there yet, or has ended; what is wrong, it says itself.
+                        # It has not arrived yet, or has ended; the request itself reports its
+                        # errors.
                         continue
-                    tell(content["done"], content["of"])
+                    on_progress(content["done"], content["of"])
 
         watcher = threading.Thread(target=look, name="progress", daemon=True)
         self._headers[PROGRESS] = id
@@ -229,15 +234,15 @@ class NodeClient(NodeAsking):
 
 
 class CommandLineClient(NodeClient):
-    """Asks a node for the command line, and tells people which of its options help.
+    """Sends requests to a node for the command line, and names the options that help.
 
-    It asks for the password before the first request: what is wrong with a command is said before.
+    It asks for the password before the first request: mistakes in a command are reported before.
     """
 
-    advice = "`leverframe fleet run` starts a node, and --node says where one is."
+    advice = "Start a node with `leverframe fleet run`, or set its address with --node."
 
     def __init__(self, url: str, user: str | None, ca_file: str | None) -> None:
-        # Whoever is silent for several requests of a command is named once.
+        # A node that is silent for several requests of a command is named once.
         super().__init__(url, None, ca_file, cache(print_silent))
         self._user = user
 
@@ -246,15 +251,17 @@ class CommandLineClient(NodeClient):
             self._sign_in((self._user, ask_secret(f"Password of {self._user}")))
 
     @contextmanager
-    def followed(self, tell: Callable[[int, int], None]) -> Iterator[None]:
+    def follow_progress(self, on_progress: Callable[[int, int], None]) -> Iterator[None]:
         self._sign_in_once()
-        with super().followed(tell):
+        with super().follow_progress(on_progress):
             yield
 
-    def _ask(self, method: str, what: str, given: Mapping[str, Any], body: bytes | None) -> Any:
+    def _ask(
+        self, method: str, what: str, parameters: Mapping[str, Any], body: bytes | None
+    ) -> Any:
         self._sign_in_once()
         try:
-            return super()._ask(method, what, given, body)
+            return super()._ask(method, what, parameters, body)
         except NodeRefused as refused:
             if refused.status != HTTPStatus.UNAUTHORIZED or self._account is not None:
                 raise

@@ -1,4 +1,4 @@
-"""`leverframe passwd`: of the node where the folder is a node's, else of the controller there."""
+"""`leverframe passwd`: for the node if the folder is a node's, else for the controller there."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
 from leverframe.fleet.fleet_file import is_of_fleet, read_fleet
 from leverframe.fleet.records import Registry
-from leverframe.fleet.stopped_node import StoppedNode, stopped_node
+from leverframe.fleet.stopped_node import StoppedNode, open_stopped_node
 from leverframe.maintenance import passwd
 from leverframe.process.administrator import (
     PasswordRefused,
@@ -52,20 +52,20 @@ async def change_password(
     elif controller is None:
         await passwd.change_password(config, account, generate)
     else:
-        raise PasswordRefused(f"{folder} is not the folder of a node; leave --controller out.")
+        raise PasswordRefused(f"{folder} is not the folder of a node. Omit --controller.")
 
 
 async def _change_in_folder(
     folder: Path, account: str | None, generate: bool, controller: str | None
 ) -> None:
-    async with stopped_node(folder) as node:
+    async with open_stopped_node(folder) as node:
         if controller is not None:
             sentence = await _change_at_controller(node, controller, account, generate)
         else:
             name = _account_at(node.lane, node.registry, account)
             password = passwd.new_password(name, generate=generate)
             await _set_at_node(node.lane, node.registry, name, password)
-            sentence = _changed(f"{name} of the node", password if generate else None)
+            sentence = _describe_change(f"{name} of the node", password if generate else None)
     print(sentence)
 
 
@@ -78,9 +78,9 @@ async def _change_in_database(
 ) -> None:
     if controller is not None:
         raise PasswordRefused(
-            f"{controller} is in a database that nodes share, and one of them may have it."
-            f" `leverframe fleet send 'stm.cgi?auth=...' {controller}` sets its accounts while a"
-            " node runs."
+            f"{controller} is in a shared database, and a node may be running it. Set its"
+            f" accounts with `leverframe fleet send 'stm.cgi?auth=...' {controller}` while a node"
+            " runs."
         )
     with needing_driver():
         from leverframe.fleet.cluster.beginning import NameTaken
@@ -90,24 +90,26 @@ async def _change_in_database(
         try:
             async with short_life(table, folder) as life:
                 name = _account_at(life.lane, life.registry, account)
-            # A life cannot wait until somebody has typed.
+            # A node's life cannot wait until the user has typed.
             password = passwd.new_password(name, generate=generate)
             async with short_life(table, folder) as life:
                 await _set_at_node(life.lane, life.registry, name, password)
         except NameTaken as error:
-            raise PasswordRefused(f"The node {table.node_name()} runs; stop it first.") from error
-    print(_changed(f"{name} of the node", password if generate else None))
+            raise PasswordRefused(
+                f"The node {table.node_name()} is running; stop it first."
+            ) from error
+    print(_describe_change(f"{name} of the node", password if generate else None))
 
 
 def _account_at(lane: Lane, registry: Registry, account: str | None) -> str:
-    """Return the account of a node that is meant, the administrator if none is named."""
+    """Return the requested account of a node, the administrator by default."""
     administrator = administrator_name(lane.store(OF_NODE))
     name = account or administrator
     others = registry.accounts
     if name not in (administrator, *others):
         raise PasswordRefused(
-            f"The node has no account {name!r}; it has {', '.join((administrator, *others))}. Those"
-            " of a controller are reached with --controller NAME."
+            f"The node has no account {name!r}; it has {', '.join((administrator, *others))}."
+            " For accounts of a controller use --controller NAME."
         )
     return name
 
@@ -131,11 +133,11 @@ async def _change_at_controller(
     password = passwd.new_password(name, generate=generate)
     profile = AskedVersion(record.hw, record.sw).profile(*read_stored_profile(store))
     await set_password(store, profile, name, password)
-    return _changed(f"{name} of {controller}", password if generate else None)
+    return _describe_change(f"{name} of {controller}", password if generate else None)
 
 
-def _changed(whose: str, password: str | None) -> str:
-    """Describe the change; a generated password is shown."""
+def _describe_change(whose: str, password: str | None) -> str:
+    """Describe the change; show a generated password."""
     if password is None:
-        return f"The password of {whose} is changed."
+        return f"Changed the password of {whose}."
     return f"The password of {whose} is now {password}"

@@ -1,7 +1,7 @@
-"""Where a node keeps what its controllers are: a file of its own, or a database shared with others.
+"""Where a node keeps its controllers: a file of its own, or a database shared with other nodes.
 
-Both are opened before the node is made, connected with it before it listens, and started when it
-does; in the end they are left before the door closes.
+Both are opened before the node is created, connected to it before it listens, and started when it
+does; at the end they are left before the door closes.
 """
 
 import logging
@@ -45,7 +45,7 @@ class NodeStorage(Protocol):
         """Give controllers up to others, while the door is still open."""
 
     async def close(self) -> None:
-        """Release what is left, when the node has closed."""
+        """Release the resources, when the node has closed."""
 
 
 class FileStorage:
@@ -76,7 +76,7 @@ class FileStorage:
         node.settings_watchers.append(self._snapshots.settings_changed)
 
     async def start(self) -> None:
-        """Do nothing: there are no others."""
+        """Do nothing: there are no other nodes."""
 
     def is_elsewhere(self, name: str) -> bool:
         return False

@@ -1,8 +1,8 @@
-"""The handler of requests to a node itself: who asks, what for, and the answer of the API.
+"""The handler of requests to a node itself: authentication, permissions, and the answer of the API.
 
-Who that is, `node_accounts` tells; what is for the operator alone is refused to tenants here, by
-what the endpoint says of itself. Nothing is changed by GET, and what a page of another site has
-made a browser send is refused: browsers send the password by themselves.
+`node_accounts` identifies the requester. Operations for the operator alone are refused to tenants
+here, as each endpoint declares it. GET changes nothing. Requests that a page of another site has
+caused are refused, since browsers send the password automatically.
 """
 
 from collections.abc import Coroutine
@@ -62,12 +62,12 @@ _BY_PATH = {one.path: one for one in OPERATIONS}
 
 @operation("/", role=CONTROL, while_starting=True)
 async def _show_page(context: FleetContext) -> Reply:
-    """Show the page, and the files that it is made of."""
+    """Serve the page and its files."""
     path = context.request.path
     return await page_reply(FRONT_PAGE if path == "/" else path, context.request)
 
 
-#: Refusals that people get to see as pages, and where the way on leads.
+#: Refusals that browsers get as pages, and the target of their link.
 _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
     NoSuchPath: (NOTHING, "/"),
     SignInRequired: (SIGN_IN, ""),
@@ -101,7 +101,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         )
         node.look_at_accounts = self.accounts.look_again
         node.door.shows_causes = lambda: not self.accounts.must_sign_in
-        node.calls["api"] = answering(ApiCall, self._asked_by_node)
+        node.calls["api"] = answering(ApiCall, self._answer_node)
         self._marked = node.options.marked(super().handle)
 
     def handle(
@@ -115,8 +115,8 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         if request.path == "/" or request.path in pages():
             return _show_page
         raise NoSuchPath(
-            "This is a node with many controllers, and there is nothing at this path. Ask for a"
-            " controller by its own name, address or port; /api/fleet/list lists them."
+            "This is a node with many controllers, and there is nothing at this path. Each"
+            " controller is available at its own name, address or port; see /api/fleet/list."
         )
 
     def recognise(self, request: Request, endpoint: Operation[Any]) -> Asking | None:
@@ -133,7 +133,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         try:
             require(asking.account, endpoint.role)
         except SignInRequired:
-            raise SignInRequired("This node asks for a user name and password.") from None
+            raise SignInRequired("This node requires a user name and a password.") from None
         if asking.tenant is not None and not endpoint.for_tenants:
             raise NotAllowed("Only the operator of the fleet may do this.")
         if not request.owned_bytes:
@@ -166,22 +166,24 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         return reply if sentences is None else for_people(request, reply, sentences, link)
 
     def _check_started(self, endpoint: Operation[Any], asking: Asking) -> None:
-        """Refuse what would be answered for a part of the controllers, while the node starts."""
+        """Refuse requests that only part of the controllers could answer, while the node starts."""
         if not self.node.roster.is_starting:
             return
         others = self.node.cluster
         if others is not None and others.living():
-            # It has joined them, and knows of all controllers, also of those on their way.
+            # It has joined other nodes, and knows all controllers, also those that are starting.
             return
         is_to_join = self.node.door.directory is not None
         if not endpoint.while_starting or (is_to_join and endpoint.scope is not None):
             self.node.roster.check_started(asking.tenant)
 
-    def _context(self, request: Request, asking: Asking, given: dict[str, Any]) -> FleetContext:
+    def _context(
+        self, request: Request, asking: Asking, parameters: dict[str, Any]
+    ) -> FleetContext:
         return FleetContext(
             request,
             asking,
-            given,
+            parameters,
             self.node,
             self.time,
             self.snapshots,
@@ -198,7 +200,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
     async def _follow(
         self, work: Coroutine[Any, Any, Any], endpoint: Operation[Any], context: FleetContext
     ) -> AnyReply:
-        """Await an answer where clients may ask how far it has come."""
+        """Await an answer; clients may query its progress."""
         id = context.request.headers.get(_PROGRESS)
         try:
             if id is not None and len(id) > MAX_ID_LETTERS:
@@ -211,15 +213,15 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
             )
             is_large = endpoint is not _show_page and endpoint.holds_much(dry_run=dry_run)
             place = self._under_way.large(tenant) if is_large else nullcontext()
-            with self._under_way.followed(tenant, id), until_client_leaves:
+            with self._under_way.follow(tenant, id), until_client_leaves:
                 async with place:
                     return _reply(await work, endpoint, context)
         finally:
-            # Where it never began.
+            # If it never began.
             work.close()
 
-    async def _asked_by_node(self, call: ApiCall) -> ApiAnswer:
-        """Do for controllers of this node what a person has asked another node for."""
+    async def _answer_node(self, call: ApiCall) -> ApiAnswer:
+        """Carry out a request that another node received, for controllers of this node."""
         endpoint = _BY_PATH.get(call.path)
         if endpoint is None:
             raise NotUnderstood
@@ -236,7 +238,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
         return ApiAnswer(msgspec.json.encode(value), list(missing), is_stale, not_started)
 
     async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
-        """Make a password for new controllers, where these are not for this machine alone."""
+        """Create a password for new controllers, unless these are for this machine alone."""
         if not (self.node.options.must_sign_in or self.accounts.protects_controllers):
             return None, {}
         password = random_password()
@@ -245,7 +247,7 @@ class NodeWeb(Dispatcher[Operation[Any], Asking]):
 
 
 def _form_in(request: Request, endpoint: Operation[Any]) -> str | None:
-    """Return the parameters that stand in the body; None where it is something else."""
+    """Return the parameters in the body; None if it is something else."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not endpoint.takes_form or kind != FORM:
         return None

@@ -1,9 +1,9 @@
 """Controllers that every user of the machine may use, and the administrators that close them.
 
 On a loopback address a new controller requires no sign-in. The first account or tenant of the node
-changes that: others share the machine from then on, or come by a proxy. So open controllers get an
-administrator then. Those of one tenant have the same password, which the answer shows once. A
-controller that has a password already keeps it.
+changes that, since other users then share the machine or come by a proxy. So open controllers get
+an administrator then. Controllers of one tenant get the same password, which the answer shows once.
+A controller that has a password already keeps it.
 """
 
 from base64 import b64encode
@@ -28,22 +28,22 @@ def is_open(member: Member) -> bool:
 
 
 async def close_open(
-    members: Sequence[Member], passwords: Passwords, source: str, by: Account
+    members: Sequence[Member], passwords: Passwords, source: str, requester: Account
 ) -> BulkReport:
-    """Let open controllers require sign-in; return what became of all."""
+    """Make open controllers require sign-in; return the results of all."""
     results = {member.name: MemberResult(member.name, DONE) for member in members}
     by_tenant: dict[str, list[Member]] = {}
     for member in members:
         if is_open(member):
             by_tenant.setdefault(member.record.tenant, []).append(member)
     for some in by_tenant.values():
-        for one in await _close_some(some, passwords, source, by):
+        for one in await _close_some(some, passwords, source, requester):
             results[one.name] = one
     return report_of(list(results.values()))
 
 
 async def _close_some(
-    members: Sequence[Member], passwords: Passwords, source: str, by: Account
+    members: Sequence[Member], passwords: Passwords, source: str, requester: Account
 ) -> list[MemberResult]:
     """Close controllers of one tenant; those without a password get the same one."""
     new = {member.name for member in members if not _access(member).admin.password}
@@ -53,7 +53,7 @@ async def _close_some(
     def command(member: Member) -> str:
         return _command_to_require_sign_in(member, password if member.name in new else "")
 
-    report = await submit_all(members, command, source, by, hashes)
+    report = await submit_all(members, command, source, requester, hashes)
     return [
         one
         if one.status != DONE
@@ -69,7 +69,7 @@ def _access(member: Member) -> AccessSettings:
 
 
 def _command_to_require_sign_in(member: Member, password: str) -> str:
-    """Return the command; an empty password stays as it is."""
+    """Return the command; an empty password leaves the present one."""
     access = _access(member)
     texts = (access.admin.name, password, access.user.name, "")
     packed = "*".join(b64encode(text.encode()).decode() for text in texts)

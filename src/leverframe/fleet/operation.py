@@ -1,7 +1,7 @@
 """An operation of a node: a typed function over the controllers of this node, and its scope.
 
-A node runs its own part. Where several nodes share a database, the scope says which of them take
-part (`scopes.py`), and their answers are merged. The endpoint, its description in OpenAPI and the
+A node runs its own part. If several nodes share a database, the scope selects the nodes that take
+part (`scopes.py`), and merges their answers. The endpoint, its description in OpenAPI and the
 method of the client are derived from the declaration.
 """
 
@@ -29,21 +29,21 @@ class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
 
     #: Do the part of this node.
     run: Callable[[FleetContext], Any]
-    #: Have all nodes do their parts that it concerns; without it this one knows all that it needs.
+    #: Have all nodes concerned do their parts; without it this node has all that it needs.
     scope: "Callable[[FleetContext, Operation[Any]], Any] | None" = None
-    #: Put together what the scope has collected.
+    #: Merge what the scope has collected.
     merge: Callable[[FleetContext, Any], Any] | None = None
-    #: Not for the operator alone: it shows and changes only what is the tenant's who asks.
+    #: Open to tenants too: it shows and changes only what belongs to the requester's tenant.
     for_tenants: bool = True
-    #: It concerns no controllers, or says that some do not run yet.
+    #: It concerns no controllers, or reports that some do not run yet.
     while_starting: bool = False
-    #: It can be done to controllers that failed to start, too, where they are named.
+    #: It can apply to controllers that failed to start, too, if they are named.
     with_failed: bool = False
     #: It accepts a body, and changes nothing.
     is_question: bool = False
 
     def answer(self, context: FleetContext) -> Any:
-        """Carry it out; where this node is the only one, its part is the whole."""
+        """Carry it out; if this node is the only one, its part is the whole."""
         return (self.run if context.node.cluster is None else self.run_everywhere)(context)
 
     def run_everywhere(self, context: FleetContext) -> Any:
@@ -67,7 +67,7 @@ class Operation(EndpointDescription, Generic[Reply], frozen=True, kw_only=True):
         return self.only_reads or dry_run or self.body in TEMPLATES
 
     def refusal(self, error: StoreUnavailable) -> Refusal:
-        """Return what a request is refused with that the store does not let be done."""
+        """Return the refusal for an operation that the store cannot do."""
         return (NotReadNow if self.only_reads else StoreFailed).because(error)
 
 
@@ -88,7 +88,7 @@ class _Declaration(Struct, frozen=True):
 def operation(
     name: str, *query: QueryParameter, changes: bool = False, **fields: Any
 ) -> _Declaration:
-    """Declare a function as an operation; its docstring describes it to people and programs.
+    """Declare a function as an operation; its docstring describes it to users and programs.
 
     `fields` are those of `Operation`.
     """

@@ -1,7 +1,6 @@
-"""What a node knows of others that share its database, and what it can be asked to do with them.
-
-Nodes ask each other for what concerns the controllers of each. A node that does not answer is told
-by an exception: whether it has taken the call is known by its class.
+"""The other nodes that share the database, and the calls to them. // Nodes call each other for
+operations on the controllers of each. A node that does not answer raises an exception, whose class
+says if it has received the call.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.records import MemberRecord
 from leverframe.wire.prometheus import Family
 
-#: What a node does when another one asks it: the content of the call, and that of the answer.
+#: The handler of a call from another node: from the content of the call to that of the answer.
 CallHandler = Callable[[bytes], Coroutine[Any, Any, bytes]]
 
 
@@ -23,25 +22,27 @@ class PeerReport(Struct, frozen=True):
 
     name: str
     is_alive: bool
-    inner: Annotated[str, Meta(description="Where the other nodes reach it.")]
+    inner: Annotated[str, Meta(description="Its address for other nodes.")]
     capacity: Annotated[
         int,
-        Meta(description="What it carries in proportion to the others; 0 while it is emptied."),
+        Meta(description="Its capacity relative to other nodes; 0 while it is drained."),
     ]
-    controllers: Annotated[int, Meta(description="How many controllers it has.")]
-    epoch: Annotated[int, Meta(description="How many lives of this name there were.")]
-    is_this: Annotated[bool, Meta(description="Is it the node that answers?")]
-    is_drained: Annotated[
-        bool, Meta(description="Does it stay empty, also when it is started anew?")
-    ]
+    controllers: Annotated[int, Meta(description="Number of its controllers.")]
+    epoch: Annotated[int, Meta(description="Number of lives that its name has had.")]
+    is_this: Annotated[bool, Meta(description="True for the node that answers.")]
+    is_drained: Annotated[bool, Meta(description="True if it stays empty, also across restarts.")]
     silent_s: Annotated[
-        int, Meta(description="Whole seconds since its last beat, by the clock of this node.")
+        int, Meta(description="Whole seconds since its last heartbeat, by the clock of this node.")
     ] = 0
     batch: Annotated[int, Meta(description="The last batch of changes in its lane.")] = 0
-    version: Annotated[str, Meta(description="Of its program; empty where that is not known.")] = ""
+    version: Annotated[str, Meta(description="Its program version; empty if not known.")] = ""
     has_resigned: Annotated[
         bool,
-        Meta(description="Has it ended in order? One that does not live and has not is dead."),
+        Meta(
+            description=(
+                "True after an orderly stop; a node that is neither alive nor stopped is dead."
+            )
+        ),
     ] = False
 
 
@@ -52,20 +53,20 @@ class DatabaseReport(Struct, frozen=True):
     server: Annotated[str, Meta(description="The version of PostgreSQL.")] = ""
     schema: Annotated[int, Meta(description="The version of the tables.")] = 0
     standby: Annotated[
-        str, Meta(description="Its `synchronous_standby_names`; empty where none are asked for.")
+        str, Meta(description="Its `synchronous_standby_names`; empty if none are configured.")
     ] = ""
     standbys: Annotated[
         int | None,
         Meta(
-            description="Standbys that confirm what is written; null where this user may not see."
+            description="Standbys that confirm writes; null if the database user may not see them."
         ),
     ] = None
-    batches_s: Annotated[float, Meta(description="Batches a second of all nodes, lately.")] = 0.0
+    batches_s: Annotated[float, Meta(description="Recent batches per second of all nodes.")] = 0.0
     last_doubt: Annotated[
         float | None,
         Meta(
-            description="When this node last did not know whether a change is stored, in seconds"
-            " since 1970."
+            description="When this node last could not confirm that a change is stored, in"
+            " seconds since 1970."
         ),
     ] = None
 
@@ -76,11 +77,16 @@ class ClusterReport(Struct, frozen=True):
     nodes: list[PeerReport]
     free: Annotated[int, Meta(description="Controllers that no node has at present.")]
     lease_s: Annotated[
-        float, Meta(description="How long this node may act without hearing from the database.")
+        float, Meta(description="How long this node may act without an answer from the database.")
     ]
     is_in_doubt: Annotated[
         bool,
-        Meta(description="Does this node refuse commands, since others may have its part?"),
+        Meta(
+            description=(
+                "True while this node refuses commands because other nodes may have taken its"
+                " controllers."
+            )
+        ),
     ]
     batch: Annotated[int, Meta(description="The last batch of changes that this node has written.")]
     database: DatabaseReport = DatabaseReport()
@@ -99,12 +105,12 @@ class LocatedController(Struct, frozen=True):
 
 
 class SilentNode(Refusal):
-    """A node that another one has asked in vain."""
+    """A node that could not be called: nothing was done there."""
 
     status = 503
     title = "A node does not answer"
-    sentence = "The node {node} does not answer. Nothing was done there."
-    #: It may have done what it was asked for.
+    sentence = "Node {node} does not answer. Nothing was done there."
+    #: Whether it may have carried out the call.
     has_taken_it = False
 
     def __init__(self, node: str = "") -> None:
@@ -113,46 +119,46 @@ class SilentNode(Refusal):
 
 
 class CallUnanswered(SilentNode):
-    """A node that has taken a call and does not answer it."""
+    """A node that has received a call and does not answer it."""
 
     status = 504
-    sentence = "The node {node} has not answered in time: look whether it was done there."
+    sentence = "Node {node} has not answered in time. Check whether it was done there."
     has_taken_it = True
 
 
 class NotUnderstood(Exception):
-    """A call that this program does not know: the one that asks is of another version."""
+    """A call that this version does not know: the caller runs another version."""
 
 
 class OtherProgram(SilentNode):
-    """A node whose program is of another version, and does not understand a call."""
+    """A node of another version that does not understand a call."""
 
     title = "A node runs another version of the program"
     sentence = (
-        "The node {node} runs another version of the program, which does not understand this."
-        " Nothing was done there: ask again when all nodes run the same."
+        "Node {node} runs another version, which does not understand this. Nothing was done"
+        " there. Try again when all nodes run the same version."
     )
 
 
 class OlderProgram(OtherProgram):
     sentence = (
-        "The node {node} runs an older program, which does not understand this. Nothing was done"
-        " there: ask again when all nodes run the same."
+        "Node {node} runs an older version, which does not understand this. Nothing was done"
+        " there. Try again when all nodes run the same version."
     )
 
 
 class AnswerNotUnderstood(CallUnanswered):
-    """A node whose answer is that of another version of the program."""
+    """A node whose answer is that of another version."""
 
     title = OtherProgram.title
     sentence = (
-        "The node {node} runs another version of the program, and its answer is not understood:"
-        " look whether it was done there."
+        "Node {node} runs another version, and its answer is not understood. Check whether it"
+        " was done there."
     )
 
 
 def read_answer(node: str, content: bytes, kind: Any) -> Any:
-    """Read what a node has answered; one that is not understood counts as silent."""
+    """Read a node's answer; one that is not understood counts as silent."""
     try:
         return msgspec.msgpack.decode(content, type=kind)
     except msgspec.MsgspecError as error:
@@ -160,7 +166,7 @@ def read_answer(node: str, content: bytes, kind: Any) -> Any:
 
 
 def answering(kind: Any, do: Callable[[Any], Coroutine[Any, Any, Any]]) -> CallHandler:
-    """Return what does something for another node, by the content of its call."""
+    """Return a handler for calls of another node, from the content of a call."""
 
     async def answer(content: bytes) -> bytes:
         return msgspec.msgpack.encode(await do(msgspec.msgpack.decode(content, type=kind)))
@@ -169,50 +175,50 @@ def answering(kind: Any, do: Callable[[Any], Coroutine[Any, Any, Any]]) -> CallH
 
 
 class OtherNodes(Protocol):
-    #: The name of this one.
+    #: The name of this node.
     name: str
 
     def living(self) -> list[str]:
-        """Return the names of all nodes that live, this one among them."""
+        """Return the names of all living nodes, including this one."""
 
     def why_not(self) -> str | None:
         """Return why this node must not act for the fleet now."""
 
     def name_of(self, number: int, tenant: str) -> str | None:
-        """Return what a controller was called for a tenant when this node looked last."""
+        """Return the name of a controller for a tenant, by the last look of this node."""
 
     def last_known(self) -> list[LocatedController]:
         """Return where controllers were at the last look; records have name and tenant alone."""
 
     async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:
-        """Find where controllers are, all or some, in the order in which they were made."""
+        """Find the places of controllers, all or some, in the order in which they were created."""
 
     async def holder_of(self, job: str) -> str | None:
         """Find which node runs a job; "" for none at present, None for no such job."""
 
     async def ask(self, node: str, what: str, content: bytes, seconds: float) -> bytes:
-        """Ask a node to do something; raise its refusal, or SilentNode."""
+        """Call a node; raise its refusal, or SilentNode."""
 
     async def news(self, seconds: float) -> None:
-        """Wait until something may have changed about who has what."""
+        """Wait until the assignment of controllers may have changed."""
 
     async def move(self, names: Sequence[str], to: str | None) -> None:
-        """Assign controllers to a node as long as it lives; None to any."""
+        """Pin controllers to a node while it is alive; None unpins them."""
 
     async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
-        """Try at once what did not start here; return why one cannot be."""
+        """Retry failed controllers of this node immediately; return why they fail."""
 
     async def drain(self, name: str, *, undo: bool) -> None:
-        """Empty a node, or let it have its share again; it stays so when it is started anew."""
+        """Drain a node, also across restarts, or let it accept controllers again."""
 
     async def forget(self, name: str) -> None:
-        """Take a node that does not live off the list; started again it is a new one."""
+        """Remove a stopped node from the list; a later start registers it as new."""
 
     def report(self) -> ClusterReport:
         """Report on all nodes and the database."""
 
     def families(self) -> Iterable[Family]:
-        """Return the figures of this node among the others, for `/metrics`."""
+        """Return the metrics of this node in the cluster, for `/metrics`."""
 
 
 async def ask_node(
@@ -224,7 +230,7 @@ async def ask_node(
     kind: Any,
     seconds: float,
 ) -> Any:
-    """Ask a node, this one or another, to do something; raise its refusal, or SilentNode."""
+    """Call a node, this one or another; raise its refusal, or SilentNode."""
     packed = msgspec.msgpack.encode(content)
     if node == others.name:
         return read_answer(node, await own[what](packed), kind)

@@ -1,8 +1,8 @@
 """Ask the nodes that own something, until all of it is answered for or the time is up.
 
-Controllers and jobs move between nodes. Whoever owns one is looked up, all owners are asked
-together, and what moved in the meantime is looked up again. This is the only such loop: operations,
-steps of jobs, pages and forwarded connections say how they find owners and how they ask one.
+Controllers and jobs move between nodes. The owners are looked up and asked together, and what moved
+in the meantime is looked up again. This is the only such loop: operations, steps of jobs, pages and
+forwarded connections define how they find owners and how they call a node.
 """
 
 import asyncio
@@ -24,8 +24,9 @@ class Deadline(Struct, frozen=True):
     hold_s: float = 0.0
 
 
-#: All deadlines for owners. A node that dies is noticed by its connection, so a long answer is no
-#: long wait for a dead node. Another node resumes the jobs of a dead one within eight seconds.
+#: All deadlines for owners. The death of a node breaks its connection, so a long deadline does not
+#: mean a long wait for a dead node. Another node resumes the jobs of a dead one within eight
+#: seconds.
 DEADLINES: dict[Purpose, Deadline] = {
     "read": Deadline(3.0, 3.0),
     "change": Deadline(60.0, 3.0),
@@ -35,14 +36,14 @@ DEADLINES: dict[Purpose, Deadline] = {
     "view": Deadline(3.0),
     "connection": Deadline(1.0, 3.0),
 }
-#: How soon an owner is looked for again where no change is reported.
+#: How soon an owner is looked for again if no change is reported.
 LOOK_AGAIN_S = 0.2
 
 Target = TypeVar("Target")
 Owner = TypeVar("Owner", bound=Hashable)
 
 
-#: What is asked for, with the owners that it has; None for none at present.
+#: The targets, with their owners; None for no owner at present.
 Located = Iterable[tuple[Target, Owner | None]]
 
 
@@ -60,7 +61,7 @@ class OwnerPart(Struct, Generic[Target], frozen=True):
     targets: list[Target]
     value: Any = None
     refusal: Refusal | None = None
-    #: Whether the owner, which may be another one by then, is to be asked again.
+    #: Whether the owner, which may be another node by then, is to be asked again.
     is_open: bool = False
 
 
@@ -73,10 +74,10 @@ async def ask_owners(
     also: Iterable[Owner] = (),
     no_owner: type[SilentNode] = NoOwner,
 ) -> list[OwnerPart[Target]]:
-    """Ask the owners of all targets, again for what stays open; owners in `also` in any case.
+    """Ask the owners of all targets, again for open ones; owners in `also` in any case.
 
-    `find` locates these again, and leaves out what does not exist any more. `wait` returns when an
-    owner may have changed, at the latest after the seconds that are left.
+    `find` locates these again, and leaves out removed targets. `wait` returns when an owner may
+    have changed, at the latest after the seconds that are left.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + hold_s
@@ -103,7 +104,7 @@ async def ask_owners(
 async def ask_nodes(
     nodes: Iterable[str], ask: Callable[[str], Coroutine[Any, Any, Any]]
 ) -> tuple[dict[str, Any], set[str]]:
-    """Ask several nodes once, together; return their answers by name, and who is silent."""
+    """Call several nodes once, together; return their answers by name, and the silent nodes."""
 
     async def answer(node: str) -> tuple[str, Any]:
         try:

@@ -1,9 +1,9 @@
 """`/api/fleet/stream`: the controllers that a page shows, as server-sent events.
 
-A whole `view` first, then as `change` what is different: rows of controllers in view, their order,
-the sums over all, the nodes and the roll-outs, and that somebody changed something. A page that
-looks elsewhere opens another stream. So a stream costs what is in view, however many controllers
-there are.
+First a whole `view`, then `change` events with the differences: rows of controllers in view, their
+order, the sums over all, the nodes and the roll-outs, and a mark for new changes by users. A page
+that scrolls opens another stream. So a stream costs what is in view, however many controllers there
+are.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from leverframe.fleet.operations.reports import NodeReport
 from leverframe.fleet.other_nodes import ClusterReport
 from leverframe.servers.routes.stream import STILL_HERE_S, message, within
 
-#: Seconds between two messages at least, and the share of the time that making views may take.
+#: Minimum of seconds between two messages, and the share of time that building views may take.
 GATHER_S = 0.5
 MAX_SHARE = 0.03
 #: Seconds between two looks at several nodes, and at a roll-out that is under way.
@@ -33,7 +33,7 @@ FLEET_LOOK_S = 1.0
 STILL_HERE = b": still here\n\n"
 MAX_ROWS = 200
 USUAL_ROWS = 50
-#: The picture of what happened lately: so many bars for so many seconds each.
+#: The chart of recent activity: number of bars, and seconds of each.
 BARS = 30
 BAR_S = 120.0
 
@@ -42,46 +42,51 @@ class FleetRow(Struct, frozen=True, forbid_unknown_fields=True):
     """A controller as it stands in a list."""
 
     name: str
-    url: Annotated[str, Meta(description="Where its pages and commands are.")]
+    url: Annotated[str, Meta(description="The URL of its pages and commands.")]
     address: str | None
     port: int | None
     hw: str
     sw: str
     tags: tuple[str, ...]
-    tenant: Annotated[str, Meta(description="Whose it is; empty for the operator alone.")]
+    tenant: Annotated[str, Meta(description="Its tenant; empty for the operator.")]
     health: Health
-    findings: Annotated[int, Meta(description="How many there are.")]
+    findings: Annotated[int, Meta(description="Number of findings.")]
     worst: FindingReport | None
-    about: Annotated[str | None, Meta(description="The name of what the worst one is about.")]
+    about: Annotated[str | None, Meta(description="The subject of the worst finding.")]
     levers: Annotated[list[int | None], Meta(description="Its outputs: 1 on, 0 off.")]
     happened: Annotated[
         list[int],
-        Meta(description="Entries in its journal of the last hour, every two minutes."),
+        Meta(description="Journal entries of the last hour, in bars of two minutes."),
     ]
     node: Annotated[
-        str, Meta(description="Which of several nodes has it; empty where none has at present.")
+        str,
+        Meta(
+            description=(
+                "The node that has it, if there are several; empty if none has it at present."
+            )
+        ),
     ] = ""
 
 
 class FleetView(Struct, frozen=True):
-    """What a page shows, whole."""
+    """The whole contents of a page."""
 
     node: NodeReport
     counts: dict[Health, int]
-    matching: Annotated[int, Meta(description="How many are as they are looked for.")]
+    matching: Annotated[int, Meta(description="Number of matching controllers.")]
     order: Annotated[list[str], Meta(description="The names of those in view.")]
     rows: list[FleetRow]
     rollouts: Annotated[list[JobReport], Meta(description="Newest first.")] = []
     cluster: Annotated[
-        ClusterReport | None, Meta(description="Nodes and database, where there are several.")
+        ClusterReport | None, Meta(description="Nodes and database, if there are several nodes.")
     ] = None
     changes: Annotated[
-        int, Meta(description="Another number when `/api/fleet/changes` has something new.")
+        int, Meta(description="A number that differs when `/api/fleet/changes` has something new.")
     ] = 0
 
 
 class NodeSummary(Struct, frozen=True):
-    """What a page shows beside the controllers of a node."""
+    """The contents of a page besides the controllers of a node."""
 
     node: NodeReport
     rollouts: list[JobReport]
@@ -112,12 +117,12 @@ def row_of(node: FleetNode, index: HealthIndex, member: Member) -> FleetRow:
         known.worst,
         known.about,
         [values[label] for label in OUTPUTS],  # type: ignore[misc]
-        happened(controller.engine.machine.journal, controller.clock.wall()),
+        count_entries(controller.engine.machine.journal, controller.clock.wall()),
         "" if node.cluster is None else node.cluster.name,
     )
 
 
-def happened(journal: Journal, now: float) -> list[int]:
+def count_entries(journal: Journal, now: float) -> list[int]:
     """Count the entries of the last hour, in bars, oldest first."""
     bars, newest = [0] * BARS, int(now // BAR_S)
     for wall in journal.moments():
@@ -131,7 +136,7 @@ def happened(journal: Journal, now: float) -> list[int]:
 async def fleet_stream(
     look: Callable[[], Coroutine[Any, Any, FleetView]], is_still_admitted: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
-    """Yield to a page what is in view of several nodes, each asked now and then."""
+    """Yield the view of several nodes to a page, each asked at intervals."""
     last = await look()
     yield message("view", last)
     idle_s = 0.0
@@ -157,16 +162,16 @@ async def view_stream(
     report: Callable[[], NodeSummary],
     is_still_admitted: Callable[[], bool],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield to a page what is in view, as long as it listens; `report` gives what is beside it."""
+    """Yield the view to a page, as long as it listens; `report` gives its other contents."""
     changed = asyncio.Event()
     with index.watching(changed.set, place.wanted.tenant):
         await index.look()
-        last, took_s = await _looked(node, index, place, report)
+        last, took_s = await _look(node, index, place, report)
         yield message("view", last)
         clock = asyncio.get_running_loop().time
         said = clock()
         while True:
-            # Also while much happens that is not in view, or not this tenant's.
+            # Also while much happens that is not in view, or in another tenant.
             pause = max(0.0, said + STILL_HERE_S - clock())
             is_under_way = any("stop" in one.can for one in last.rollouts)
             is_under_way |= last.node.starting is not None
@@ -181,17 +186,17 @@ async def view_stream(
             in_view = [node.members[name].number for name in last.order if name in node.members]
             if await index.look(in_view, at_most=ASKED_AGAIN):
                 changed.set()
-            new, took_s = await _looked(node, index, place, report)
+            new, took_s = await _look(node, index, place, report)
             if difference := _difference(last, new):
                 yield message("change", difference)
                 said = clock()
             last = new
 
 
-async def _looked(
+async def _look(
     node: FleetNode, index: HealthIndex, place: ViewPlace, report: Callable[[], NodeSummary]
 ) -> tuple[FleetView, float]:
-    """Return what is in view, and how long that took."""
+    """Return the view, and how long building it took."""
     begun = thread_time()
     about = report()
     took_s = thread_time() - begun
@@ -215,7 +220,7 @@ def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, about: NodeSumm
 
 
 def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
-    """Return the members of a view that are different, with the rows that are."""
+    """Return the changed fields of a view, with the changed rows."""
     known = {row.name: row for row in last.rows}
     difference: dict[str, Any] = {
         name: getattr(new, name)
@@ -224,7 +229,7 @@ def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
     }
     if rows := [row for row in new.rows if known.get(row.name) != row]:
         difference["rows"] = rows
-    # Time that passes by itself is no news.
+    # The mere passing of time is no change.
     of_before = last.node if new.node.virtual else replace(last.node, time=new.node.time)
     if new.node != of_before:
         difference["node"] = new.node

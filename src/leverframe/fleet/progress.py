@@ -1,7 +1,7 @@
-"""How far a request to a node has come that concerns many controllers, for whoever waits for it.
+"""The progress of a request to a node that concerns many controllers.
 
-Whoever asks gives the request an id, and asks for that by another connection. It is counted where
-controllers have their turn, wherever that is: the count goes with the context of the request.
+A client gives its request an id, and queries the progress by another connection. Controllers are
+counted wherever they are processed: the count goes with the context of the request.
 """
 
 import asyncio
@@ -18,29 +18,29 @@ from leverframe.loop_shares import wait_for_turn
 
 #: Of the id by which a request is followed.
 MAX_ID_LETTERS = 64
-#: Requests of a tenant that hold much and run at the same time; the others wait in line.
+#: Requests of a tenant that hold much memory and run at the same time; others wait in line.
 MAX_LARGE = 4
 
 
 class ProgressReport(Struct):
-    """How many controllers had their turn."""
+    """The number of controllers that were processed."""
 
     done: int = 0
-    of: Annotated[int, Meta(description="How many there are; 0 as long as that is unknown.")] = 0
+    of: Annotated[int, Meta(description="Number of all controllers; 0 while that is unknown.")] = 0
 
 
 class NothingUnderWay(Refusal):
     status = 404
-    title = "Nothing is under way"
+    title = "There is no such request"
 
 
 _COUNTED: ContextVar[ProgressReport | None] = ContextVar("progress", default=None)
-#: Whose request it is, and its id.
+#: The tenant and the id of the request.
 _Key = tuple[str | None, str]
 
 
 class RequestsUnderWay:
-    """The requests that somebody wants to follow."""
+    """The requests whose progress clients may query."""
 
     def __init__(self) -> None:
         self._reports: dict[_Key, ProgressReport] = {}
@@ -58,8 +58,8 @@ class RequestsUnderWay:
             yield
 
     @contextmanager
-    def followed(self, tenant: str | None, id: str | None) -> Iterator[None]:
-        """Count what is done within this, where an id is given."""
+    def follow(self, tenant: str | None, id: str | None) -> Iterator[None]:
+        """Count the controllers processed within this, if there is an id."""
         if id is None:
             yield
             return
@@ -70,26 +70,26 @@ class RequestsUnderWay:
             yield
         finally:
             _COUNTED.reset(token)
-            # Another one may have the same id.
+            # Another request may have the same id.
             if self._reports.get(key) is report:
                 del self._reports[key]
 
     def report(self, tenant: str | None, id: str) -> ProgressReport:
         report = self._reports.get((tenant, id))
         if report is None:
-            raise NothingUnderWay("No request with this id is under way.", field="id")
+            raise NothingUnderWay("No request with this id is running.", field="id")
         return report
 
 
 def expect(count: int) -> None:
-    """Set how many controllers the request that is being answered is about."""
+    """Set the number of controllers that the present request concerns."""
     report = _COUNTED.get()
     if report is not None:
         report.of = max(report.of, count)
 
 
 def count_done(count: int = 1) -> None:
-    """Count controllers that had their turn."""
+    """Count processed controllers."""
     report = _COUNTED.get()
     if report is not None:
         report.done += count

@@ -1,7 +1,7 @@
-"""What a node knows of its controllers: their names, tags and addresses, kept in its own store.
+"""The records of controllers at a node: names, tags and addresses, kept in its own store.
 
-Everything else about a controller is in the store of the controller itself. A name is a label of a
-host name, so that every controller can be asked for by its name; a new one is made by a pattern.
+All other data of a controller is in the controller's own store. A name is a label of a host name,
+so that every controller has its own URL; new names are built from a pattern.
 """
 
 import re
@@ -25,13 +25,13 @@ from leverframe.fleet.tenants import (
 from leverframe.storage.store import DELETED, Changes, Store
 
 MAX_TAGS, MAX_TAG_LETTERS = 32, 40
-TAG = "1 to 40 small letters, digits, dots, dashes and underscores"
+TAG = "1 to 40 lower-case letters, digits, dots, dashes and underscores"
 #: More than fit into the memory of most machines.
 MAX_CONTROLLERS = 100_000
 _TAG = re.compile(rf"[a-z0-9._-]{{1,{MAX_TAG_LETTERS}}}")
 #: `{n}`, or with leading zeros `{n:03}`.
 _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
-#: Names that lead to the node itself.
+#: Names that reach the node itself.
 _TAKEN = ("localhost",)
 _ROW = "controller."
 _SNAPSHOT_ROW = "snapshot."
@@ -51,19 +51,17 @@ class NotRunning(Refusal):
 
 
 class Moved(Refusal):
-    """A controller has gone to another node; there it can be asked for again."""
+    """A controller has moved to another node, where the request can be repeated."""
 
     status = 421
     title = "The controller has moved"
 
     def __init__(self, name: str) -> None:
-        super().__init__(
-            f"{name} has moved to another node meanwhile. Nothing was done: ask again."
-        )
+        super().__init__(f"{name} has moved to another node. Nothing was done. Try again.")
 
 
 class JobTaken(Conflict):
-    """Another job has this id, perhaps one of another node."""
+    """Another job has this id, perhaps a job of another node."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"There is a job {id} already.", field="id")
@@ -74,13 +72,13 @@ class MemberRecord(Struct, frozen=True, omit_defaults=True):
 
     name: str
     tags: tuple[str, ...] = ()
-    #: The version that was asked for; firmware may have changed it since.
+    #: The requested version; firmware may have changed it since.
     hw: str | None = None
     sw: str | None = None
-    #: An address, and a port, at which it alone answers.
+    #: An address, and a port, of its own.
     address: str | None = None
     port: int | None = None
-    #: Whose it is.
+    #: Its tenant.
     tenant: str = OPERATOR
 
 
@@ -93,20 +91,20 @@ class SnapshotRecord(Struct, frozen=True):
     parts: dict[int, int] = {}
 
 
-def checked_name(name: str, field: str = "name") -> str:
+def check_name(name: str, field: str = "name") -> str:
     if not is_label(name) or name in _TAKEN:
-        raise BadValue(f"{name[:40]!r} cannot be a name.", field=field, allowed=NAME)
+        raise BadValue(f"{name[:40]!r} is not a valid name.", field=field, allowed=NAME)
     return name
 
 
-def checked_tags(tags: Collection[str]) -> tuple[str, ...]:
+def check_tags(tags: Collection[str]) -> tuple[str, ...]:
     for tag in tags:
         if not _TAG.fullmatch(tag):
-            raise BadValue(f"{tag[:40]!r} cannot be a tag.", field="tag", allowed=TAG)
-    return checked_count(tuple(sorted(set(tags))))
+            raise BadValue(f"{tag[:40]!r} is not a valid tag.", field="tag", allowed=TAG)
+    return check_tag_count(tuple(sorted(set(tags))))
 
 
-def checked_count(tags: tuple[str, ...]) -> tuple[str, ...]:
+def check_tag_count(tags: tuple[str, ...]) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS:
         raise BadValue(
             f"There are {len(tags)} tags.", field="tag", allowed=f"up to {MAX_TAGS} of a controller"
@@ -114,7 +112,7 @@ def checked_count(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tags
 
 
-def checked_address(address: str | None) -> str | None:
+def check_address(address: str | None) -> str | None:
     if address is None:
         return None
     try:
@@ -123,7 +121,7 @@ def checked_address(address: str | None) -> str | None:
         parsed = None
     if not isinstance(parsed, IPv4Address) or parsed.is_unspecified:
         raise BadValue(
-            f"{address[:40]!r} is no address for a controller.",
+            f"{address[:40]!r} is not a valid address for a controller.",
             field="address",
             allowed="an IPv4 address of this machine, such as 127.0.0.2",
         )
@@ -131,7 +129,7 @@ def checked_address(address: str | None) -> str | None:
 
 
 def names_from(pattern: str, first: int, count: int, field: str = "name") -> list[str]:
-    """Make the names of new controllers: `gh-{n}` gives gh-1, gh-2 and so on."""
+    """Build the names of new controllers: `gh-{n}` gives gh-1, gh-2 and so on."""
     if count > 1 and not _NUMBER.search(pattern):
         raise BadValue(
             f"{count} controllers cannot all be called {pattern[:40]!r}.",
@@ -139,14 +137,14 @@ def names_from(pattern: str, first: int, count: int, field: str = "name") -> lis
             allowed="a name with {n}, or {n:03}, for the number",
         )
 
-    def written(number: int) -> str:
+    def write_number(number: int) -> str:
         return _NUMBER.sub(lambda found: f"{number:0{found[1] or 1}}", pattern)
 
-    return [checked_name(written(number), field) for number in range(first, first + count)]
+    return [check_name(write_number(number), field) for number in range(first, first + count)]
 
 
-def numbered(records: Sequence[MemberRecord]) -> list[MemberRecord]:
-    """Give every record but the first the address and port that follow on those before it."""
+def number_places(records: Sequence[MemberRecord]) -> list[MemberRecord]:
+    """Assign the addresses and ports that follow on the first record's to the other records."""
     return [
         msgspec.structs.replace(
             record,
@@ -159,7 +157,7 @@ def numbered(records: Sequence[MemberRecord]) -> list[MemberRecord]:
 
 def _port(port: int) -> int:
     if not 0 < port <= MAX_PORT:
-        raise BadValue(f"{port} is no port.", field="port", allowed=f"1 to {MAX_PORT}")
+        raise BadValue(f"{port} is not a valid port.", field="port", allowed=f"1 to {MAX_PORT}")
     return port
 
 
@@ -173,7 +171,9 @@ class TakenPlaces:
             self.add(record)
 
     def add(self, record: MemberRecord) -> None:
-        """Note what a record takes; refuse it, and note nothing, where another has it."""
+        """Reserve the name, address and port of a record; refuse it if another record has one of
+        them.
+        """
         if record.name in self._names:
             raise Conflict(f"There is a controller {record.name} already.", field="name")
         given = {"address": record.address, "port": record.port}
@@ -195,7 +195,7 @@ class Registry:
         rows = store.load().kept
 
         def under(prefix: str, kind: Any) -> dict[str, Any]:
-            """Return what rows hold that begin so, by the rest of their names."""
+            """Return what rows with a prefix hold, by the rest of their names."""
             return {
                 name.removeprefix(prefix): msgspec.convert(row, kind, strict=False)
                 for name, row in rows.items()
@@ -218,11 +218,11 @@ class Registry:
         self.tenants: dict[str, TenantRecord] = under(_TENANT_ROW, TenantRecord)
         #: By name; another object whenever something about them has changed.
         self.accounts: dict[str, FleetAccount] = under(_ACCOUNT_ROW, FleetAccount)
-        #: Numbers are not given again while the process runs.
+        #: Numbers are not reused while the process runs.
         self._next = max((*self.records, *parts, *self.jobs), default=0) + 1
 
     async def reserve(self, count: int) -> list[int]:
-        """Return numbers that nothing has yet, for new controllers and snapshots."""
+        """Return unused numbers, for new controllers and snapshots."""
         self._next += count
         return list(range(self._next - count, self._next))
 
@@ -283,14 +283,14 @@ class Registry:
         del self.jobs[number]
 
     async def load_accounts(self) -> None:
-        """Read tenants and accounts that others may have changed: here nobody has."""
+        """Read tenants and accounts that other nodes may have changed: here there are none."""
 
-    def known_jobs(self) -> Collection[str]:
+    def job_ids_in_use(self) -> Collection[str]:
         """Return the ids of jobs whose rows at controllers are still needed."""
         return self.jobs.values()
 
     def note_step(self, job: str) -> None:
-        """Note that a controller has a row of a job: here all jobs are known."""
+        """Record that a controller has a row of a job: here all jobs are known."""
 
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
         """Keep a snapshot under a label; None forgets it."""
@@ -318,7 +318,7 @@ class Registry:
         return changed, parts
 
     async def remove_from_snapshots(self, numbers: Iterable[int]) -> list[int]:
-        """Take controllers out of all snapshots; return the numbers of their parts."""
+        """Remove controllers from all snapshots; return the numbers of their parts."""
         changed, parts = self.snapshots_without(numbers)
         for label, record in changed.items():
             await self.put_snapshot(label, record)

@@ -1,4 +1,4 @@
-"""The work of `leverframe fleet rollout`, `drift` and `changes`: ask a node, and tell."""
+"""The commands `leverframe fleet rollout`, `drift` and `changes`: request a node, and print."""
 
 import json
 from datetime import tzinfo
@@ -24,7 +24,7 @@ Told = dict[str, Any]
 
 
 class RolloutMisspelt(ErrorForPeople):
-    """What was asked of a roll-out makes no sense: one sentence."""
+    """The arguments for a roll-out make no sense: one sentence."""
 
 
 def roll_out(
@@ -34,7 +34,7 @@ def roll_out(
     id: str | None,
     command: list[str],
     template: Path | None,
-    given: Told,
+    options: Told,
 ) -> int:
     """Plan, list, show or operate roll-outs."""
     if id is None and what not in ("plan", "list"):
@@ -48,12 +48,12 @@ def roll_out(
         return DONE
     if what == "plan":
         if (template is None) is not bool(command):
-            raise RolloutMisspelt("A roll-out has either --command, or --template.")
+            raise RolloutMisspelt("A roll-out needs either --command or --template.")
         if template is not None:
             body, kind = _text_of(template), "template"
         else:
             body, kind = "\n".join(command), None
-        answer = client.post("rollout/plan", {**given, "id": id, "what": kind}, body.encode())
+        answer = client.post("rollout/plan", {**options, "id": id, "what": kind}, body.encode())
         return _print_plan(answer, as_json)
     answer = client.get("rollout", {"id": id})
     if what != "show":
@@ -65,7 +65,7 @@ def roll_out(
 
 
 def _text_of(template: Path) -> str:
-    """Return a template with all that it names, factory settings too."""
+    """Return a template with all settings that it names, including factory settings."""
     from leverframe.maintenance.given_settings import read_template_file
 
     return msgspec.json.encode(read_template_file(template)).decode()
@@ -80,7 +80,7 @@ def _print_plan(answer: Told, as_json: bool) -> int:
         print(f"groups: {sizes}")
         if answer["job"] is not None:
             id = answer["job"]["id"]
-            print(f"planned: {id}; leverframe fleet rollout start {id} begins it")
+            print(f"planned: {id}; leverframe fleet rollout start {id} starts it")
     return NO if answer["tried"]["refused"] else DONE
 
 
@@ -97,7 +97,7 @@ def _list(found: list[Told], zone: tzinfo) -> None:
             str(one["failed"]),
             str(one["controllers"]),
             one["by"],
-            # By the time of the node, as all else; one of an older program does not tell it.
+            # By the time of the node; nodes of older versions do not report it.
             moment_words(one["at"] if "at" in one else one["made"], zone),
         )
     tables().print(table)
@@ -108,16 +108,16 @@ def _show(answer: Told) -> int:
     why = f" ({answer['why']})" if answer["why"] else ""
     print(f"{answer['status']}{why}, {answer['done']} done, {answer['failed']} failed")
     for number, group in enumerate(answer["groups"], start=1):
-        back = f", {group['undone']} back again" if group["undone"] else ""
+        back = f", {group['undone']} restored" if group["undone"] else ""
         print(f"group {number}: {group['done']} of {group['size']}, {group['failed']} failed{back}")
     print_refused([one for one in answer["results"] if one["status"] != 200])
     return NO if answer["failed"] or answer["status"] == "stopped" else DONE
 
 
-def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: Told) -> int:
-    """Print in what controllers differ from a template; return 1 where some do."""
+def show_drift(client: CommandLineClient, as_json: bool, template: Path, options: Told) -> int:
+    """Print how controllers differ from a template; return 1 if any does."""
     body = _text_of(template).encode()
-    found = client.post("drift", given, body)
+    found = client.post("drift", options, body)
     differing = [one for one in found if one.get("differs") or one["status"] != 200]
     if as_json:
         print_json(found)
@@ -131,13 +131,13 @@ def show_drift(client: CommandLineClient, as_json: bool, template: Path, given: 
         for setting in one["settings"]:
             old, new = (json.dumps(setting[key]) for key in ("old", "new"))
             print(f"  {setting['what']} = {old}, not {new}")
-    print(f"as the template says: {len(found) - len(differing)}, otherwise: {len(differing)}")
+    print(f"same: {len(found) - len(differing)}, different: {len(differing)}")
     return NO if differing else DONE
 
 
-def show_changes(client: CommandLineClient, as_json: bool, given: Told) -> None:
-    """Print who changed what on which controller, newest first."""
-    found = client.get("changes", given)
+def show_changes(client: CommandLineClient, as_json: bool, options: Told) -> None:
+    """Print the changes of controllers with their authors, newest first."""
+    found = client.get("changes", options)
     if as_json:
         print_json(found)
         return

@@ -1,7 +1,8 @@
 """The scopes of operations: which nodes take part, and how their answers become one.
 
-The node that is asked finds the owners of the chosen controllers or of a job, asks all of them
-together, and merges what they answer. What a node has not answered is missing, and said to be.
+The node that receives a request finds the owners of the chosen controllers or of a job, calls all
+of them together, and merges their answers. What a node has not answered is missing, and reported as
+missing.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
 from leverframe.fleet.jobs.jobs import NoSuchJob
-from leverframe.fleet.member import no_such_name, selected
+from leverframe.fleet.member import no_such_name, select_members
 from leverframe.fleet.node_accounts import Asking
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.context import FleetContext
@@ -42,21 +43,21 @@ from leverframe.storage.store import StoreUnavailable
 
 Reply = TypeVar("Reply")
 Numbers = Sequence[int] | None
-#: What a node has answered for some controllers.
+#: A node's answer for some controllers.
 NodePart = OwnerPart[LocatedController]
 
-# --- one node asks another ------------------------------------------------------------------------
+# --- calls between nodes --------------------------------------------------------------------------
 
 
 class ApiCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A request of a person, as one node passes it to another."""
+    """A user's request, as one node passes it to another."""
 
     path: str
     given: dict[str, Any]
     body: bytes
     asking: Asking
     source: str
-    #: The controllers whose part it is; None where none are chosen.
+    #: The controllers whose part it is; None if none are chosen.
     numbers: list[int] | None = None
 
 
@@ -67,15 +68,15 @@ class ApiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     missing: list[int]
     #: The node does not know whether it still has the others.
     is_stale: bool = False
-    #: Why those of the missing ones do not run that this node has and that did not start.
+    #: Why missing controllers do not run that this node has and that failed to start.
     not_started: dict[int, str] = {}
 
 
 class NoJobOwner(SilentNode):
-    sentence = "No node goes on with this job at present. Nothing was done: ask again."
+    sentence = "No node runs this job at present. Nothing was done. Try again."
 
 
-#: Controllers that are not at a node, and why they do not run where they failed to start there.
+#: Controllers that are not at a node, and why they do not run if they failed to start there.
 Missing = dict[int, str | None]
 
 
@@ -104,7 +105,7 @@ def others_of(context: FleetContext) -> OtherNodes:
 async def ask_node_for(
     context: FleetContext, operation: Operation[Any], node: str, numbers: Numbers = None
 ) -> tuple[Any, Missing]:
-    """Ask a node, this one or another, to do its part; raise its refusal, or SilentNode."""
+    """Have a node, this one or another, do its part; raise its refusal, or SilentNode."""
     others = others_of(context)
     if node == others.name:
         return await run_here(context, operation, numbers)
@@ -128,7 +129,7 @@ async def ask_node_for(
 
 
 async def at_every_node(context: FleetContext, operation: Operation[Any]) -> Any:
-    """Ask every node that lives; note who is silent."""
+    """Ask every living node; record the silent ones."""
     assert operation.merge is not None
     return operation.merge(context, await ask_every_node(context, operation))
 
@@ -153,10 +154,10 @@ async def at_each_and_all(context: FleetContext, operation: Operation[Any]) -> A
 
 
 async def at_owner(context: FleetContext, operation: Operation[Any]) -> Any:
-    """Ask the owner of the one controller that is meant."""
-    name = context.needed("name", "the name of a controller")
+    """Ask the owner of the one chosen controller."""
+    name = context.require("name", "the name of a controller")
     targets = [one for one in await find_targets(replace(context, given={})) if one.name == name]
-    # None where it is removed in the meantime.
+    # None if it is removed in the meantime.
     parts = (await ask_parts(context, operation, targets)).parts if targets else []
     if not parts:
         raise no_such_name(name)
@@ -164,8 +165,8 @@ async def at_owner(context: FleetContext, operation: Operation[Any]) -> Any:
 
 
 async def at_job(context: FleetContext, operation: Operation[Any]) -> Any:
-    """Ask the node that runs the job which is meant."""
-    id = within_tenant(context.tenant, context.needed("id", "the id of a job"))
+    """Ask the node that runs the job."""
+    id = within_tenant(context.tenant, context.require("id", "the id of a job"))
 
     async def ask(node: str) -> Any:
         return (await ask_node_for(context, operation, node))[0]
@@ -174,7 +175,7 @@ async def at_job(context: FleetContext, operation: Operation[Any]) -> Any:
 
 
 async def ask_every_node(context: FleetContext, operation: Operation[Reply]) -> dict[str, Reply]:
-    """Return the answers of all nodes by name; note who is silent."""
+    """Return the answers of all nodes by name; record the silent ones."""
     others = others_of(context)
 
     async def ask(node: str) -> Reply:
@@ -193,7 +194,7 @@ async def ask_job_owner(
     *,
     may_repeat: bool,
 ) -> Any:
-    """Ask the node that runs a job, also where another one takes it over in the meantime."""
+    """Ask the node that runs a job, also if another node takes it over in the meantime."""
     others = others_of(context)
 
     async def find(ids: list[str]) -> Located[str, str]:
@@ -210,7 +211,7 @@ async def ask_job_owner(
             is_open = may_repeat or not silent.has_taken_it
             return [OwnerPart(node, ids, refusal=silent, is_open=is_open)]
         except Refusal as refusal:
-            # Who has just taken it over may still be reading it.
+            # A node that has just taken it over may still be reading it.
             is_open = refusal.status == NoSuchJob.status
             return [OwnerPart(node, ids, refusal=refusal, is_open=is_open)]
 
@@ -224,16 +225,16 @@ async def ask_job_owner(
 
 
 class Parts(Struct, frozen=True):
-    """What nodes have answered for the chosen controllers."""
+    """The answers of nodes for the chosen controllers."""
 
     targets: Sequence[LocatedController]
     parts: list[NodePart]
 
 
 async def find_targets(context: FleetContext) -> list[LocatedController]:
-    """Find the chosen controllers wherever they are, by name and tag; refuse unknown ones.
+    """Find the chosen controllers of all nodes, by name and tag; refuse unknown ones.
 
-    While the database is away, names are known by the last look.
+    While the database is unreachable, names are known by the last look.
     """
     others, names, tags = others_of(context), context.texts("name"), context.texts("tag")
     try:
@@ -246,7 +247,7 @@ async def find_targets(context: FleetContext) -> list[LocatedController]:
     for name in names:
         if name not in by_name:
             raise no_such_name(name)
-    found = selected(by_name, names, tags)
+    found = select_members(by_name, names, tags)
     expect(len(found))
     return found
 
@@ -257,7 +258,7 @@ async def ask_parts(
     targets: Sequence[LocatedController],
     also: Iterable[str] = (),
 ) -> Parts:
-    """Ask every owner to do its part; raise the refusal where all of them refuse.
+    """Ask every owner to do its part; raise the refusal if all of them refuse.
 
     Nodes in `also` are asked even if they have none of the controllers.
     """
@@ -265,7 +266,7 @@ async def ask_parts(
 
     async def find(left: list[LocatedController]) -> Located[LocatedController, str]:
         with suppress(StoreUnavailable):
-            # Those that were removed in the meantime are left out.
+            # Controllers that were removed in the meantime are left out.
             left = await others.locate([one.number for one in left])
         return [(one, one.node) for one in left]
 
@@ -291,7 +292,7 @@ async def _ask_owner(
     node: str,
     targets: Sequence[LocatedController],
 ) -> list[NodePart]:
-    """Ask a node; what it does not have, or has let go in the meantime, is a part of its own."""
+    """Ask a node; controllers that it does not have, or has released, are a part of their own."""
     numbers = [one.number for one in targets]
     try:
         value, missing = await ask_node_for(context, operation, node, numbers)
@@ -302,7 +303,7 @@ async def _ask_owner(
             is_open = refusal.status == Moved.status
         return [OwnerPart(node, list(targets), refusal=refusal, is_open=bool(targets) and is_open)]
     except StoreUnavailable as error:
-        # As another node says it, too: what the others have done is done.
+        # The same as for a refusal of another node: what the others have done is done.
         return [OwnerPart(node, list(targets), refusal=operation.refusal(error))]
     left = set(missing)
     if isinstance(value, BulkReport):
@@ -326,7 +327,7 @@ async def _ask_owner(
 
 
 def values_of(parts: Iterable[OwnerPart[Any]]) -> list[Any]:
-    """Return what nodes have answered; raise a refusal where one of them has not."""
+    """Return the answers of nodes; raise a refusal if one of them has not answered."""
     found = []
     for part in parts:
         if part.refusal is not None:
@@ -336,7 +337,7 @@ def values_of(parts: Iterable[OwnerPart[Any]]) -> list[Any]:
 
 
 def rows_of(found: Parts, refused: Callable[[LocatedController, Refusal], Any]) -> list[Any]:
-    """Return the rows that nodes have for their controllers, in order; `refused` makes others."""
+    """Return the rows of nodes for their controllers, in order; `refused` creates missing rows."""
     rows: list[Any] = []
     for part in found.parts:
         if part.refusal is None:
@@ -357,10 +358,10 @@ def merge_bulk(found: Parts, bulk_in: Callable[[Any], BulkReport]) -> BulkReport
         for one in found.parts
     ]
     dry_run = any(bulk_in(one.value).dry_run for one in found.parts if one.refusal is None)
-    return report_of(rows_of(replace(found, parts=merged), refused_for), dry_run=dry_run)
+    return report_of(rows_of(replace(found, parts=merged), refusal_for), dry_run=dry_run)
 
 
-def refused_for(target: LocatedController, refusal: Refusal) -> MemberResult:
+def refusal_for(target: LocatedController, refusal: Refusal) -> MemberResult:
     return MemberResult(target.name, refusal.status, str(refusal.as_problem()["detail"]))
 
 
@@ -369,6 +370,6 @@ def in_order(
     targets: Sequence[LocatedController],
     name_of: Callable[[Any], str] = lambda one: str(one.name),
 ) -> list[Any]:
-    """Put what was found of controllers in the order in which these were chosen."""
+    """Put results of controllers in the order in which these were chosen."""
     places: Mapping[str, int] = {one.name: place for place, one in enumerate(targets)}
     return sorted(found, key=lambda one: places.get(name_of(one), len(places)))

@@ -17,7 +17,7 @@ from leverframe.config import NodeConfig
 from leverframe.config.sources import Sources
 from leverframe.fleet.cluster.cluster_table import ClusterTable
 from leverframe.fleet.cluster.driver import needing_driver
-from leverframe.fleet.cluster.lease import NodeLease, marked_when_stale
+from leverframe.fleet.cluster.lease import NodeLease, mark_when_stale
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
@@ -60,9 +60,9 @@ from leverframe.storage.history.shared import SharedHistory
 
 log = logging.getLogger(__name__)
 
-#: While a node stops that takes longer, its progress is printed as often.
+#: Interval at which a node that takes longer to stop prints its progress.
 PROGRESS_EVERY_S = 2.0
-#: Paths of the node that take a form, a template or the body of a command.
+#: Paths of the node that accept a form, a template or the body of a command.
 _WITH_BODY = {one.path for one in OPERATIONS if one.takes_form}
 
 
@@ -100,13 +100,14 @@ async def node_of(
     registry: Registry | None = None,
     lease: NodeLease | None = None,
 ) -> NodeWeb:
-    """Make a node without controllers that does not listen yet.
+    """Create a node without controllers that does not listen yet.
 
-    One that shares a database with others has a registry there, and acts only while its lease runs.
+    A node that shares a database with others has a registry there, and acts only while its lease
+    runs.
     """
     reach = reach_of_node(config)
     machine = socket.gethostname().lower()
-    # The last one is where addresses of controllers are shown.
+    # The last one is used in URLs of controllers.
     domains = (machine, f"{machine}.local") if reach.must_sign_in else ()
     door = Door(door_limits(lenient=config.lenient), (*domains, *config.hosts), descriptors)
     door.state.proxies = NamedProxies(config.proxy_networks())
@@ -124,7 +125,7 @@ async def node_of(
             sending=replace(options.sending, why_held=lease.why_not),
             why_refused=lease.hindrance,
             findings=lease.findings,
-            marked=partial(marked_when_stale, lease=lease),
+            marked=partial(mark_when_stale, lease=lease),
         )
     node = FleetNode(door, lane, clock, options, history, registry)
     hashes = Passwords(node.services.hashing)
@@ -141,7 +142,7 @@ async def start_controllers(
     is_elsewhere: Callable[[str], bool] = lambda name: False,
     tenants: Sequence[str] = (),
 ) -> list[str]:
-    """Start what is stored, then what is new; return why one cannot be."""
+    """Start the stored controllers, then the new ones; return why any of them fails."""
     node = web.node
     for name in tenants:
         if name not in node.registry.tenants:
@@ -151,7 +152,7 @@ async def start_controllers(
     node.in_file = written
     noted = {
         f"{WITHOUT_PLACE}{name}": written[name].at_its_line(
-            f"{name} starts without it: {why.detail}", why.field or "name"
+            f"{name} runs without its own address and port: {why.detail}", why.field or "name"
         )
         for name, why in contradictions.items()
     }
@@ -180,10 +181,10 @@ async def start_controllers(
 async def _serve(fleet: FleetFile) -> None:
     config = fleet.config
     with FleetFolder(Path(config.data)) as folder:
-        # Before a password is made and shown for a start that comes to nothing.
+        # Before a password is generated and shown for a start that fails.
         with bind_errors_for_people(config.host, config.port):
             try_host(config.host, config.port)
-        storage = await _opened_storage(fleet.cluster, folder)
+        storage = await _open_storage(fleet.cluster, folder)
         own = storage.lane.store(OF_NODE)
         if reach_of_node(config).must_sign_in:
             await ensure_sign_in(own, as_json=config.json, way_on=_way_on(fleet.cluster, config))
@@ -198,7 +199,7 @@ async def _serve(fleet: FleetFile) -> None:
         )
         node, door = web.node, web.node.door
         storage.connect(node)
-        # Where nodes share a database, controllers start with the storage.
+        # If nodes share a database, controllers start with the storage.
         node.in_file = {one.record.name: one for one in fleet.controllers}
         discovery = FleetDiscovery(lambda: node.members.values(), config.port, node.troubles)
         mdns = FleetMdns(node, config.port)
@@ -227,7 +228,7 @@ async def _serve(fleet: FleetFile) -> None:
         finally:
             async with (
                 supervisor.extend_time(lambda: len(node.members)),
-                printed_stop(node.roster),
+                print_stop(node.roster),
             ):
                 await close_all(
                     [
@@ -238,7 +239,7 @@ async def _serve(fleet: FleetFile) -> None:
 
 
 async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> int:
-    """Start the controllers; print why some cannot be, and return how many these are."""
+    """Start the controllers; print the failures, and return their number."""
     troubles = await start_controllers(
         web,
         fleet.controllers,
@@ -255,7 +256,7 @@ async def _start_all(web: NodeWeb, fleet: FleetFile, storage: NodeStorage) -> in
 
 
 @asynccontextmanager
-async def printed_stop(roster: Roster) -> AsyncIterator[None]:
+async def print_stop(roster: Roster) -> AsyncIterator[None]:
     """Print progress to standard error while all controllers are stopped."""
     roster.count_at_stop = len(roster.running)
     printing = asyncio.create_task(_print_stop(roster))
@@ -278,15 +279,17 @@ async def _print_stop(roster: Roster) -> None:
 
 
 def _way_on(cluster: ClusterTable | None, config: NodeConfig) -> str:
-    """Return what to do about the first password."""
-    # Where the database is may be nobody's business who sees this.
+    """Return advice about the first password."""
+    # Readers of the output need not learn the address of the database.
     where = "" if cluster is None else " --database WHERE"
     command = f"leverframe passwd --data {config.data}{where}"
     return f"change it with `{command}` while the node is stopped"
 
 
 async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> asyncio.Event:
-    """Answer at the node's address, by its certificate if it has one; return what ends it."""
+    """Listen on the node's address, with its certificate if it has one; return a function that
+    stops it.
+    """
     node, door = web.node, web.node.door
     wildcards = tuple(f"*.{name}" for name in config.hosts)
     of_all = replace(config, hosts=(*config.hosts, *wildcards))
@@ -303,7 +306,7 @@ async def _open_door(web: NodeWeb, config: NodeConfig, folder: FleetFolder) -> a
     return stop
 
 
-async def _opened_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:
+async def _open_storage(cluster: ClusterTable | None, folder: FleetFolder) -> NodeStorage:
     if cluster is None:
         return FileStorage(folder)
     with needing_driver():

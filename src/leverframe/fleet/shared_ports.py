@@ -1,8 +1,7 @@
-"""Ports that the controllers of a node share, told apart by the local address.
-
-Modbus TCP and SNMP have no place for a name. So each has one socket for the whole node,
-and the controllers that have an address of their own answer there, as if each had the port alone.
-A socket is opened with the first controller that wants it, and closed with the last.
+"""Ports that the controllers of a node share, distinguished by the local address. // Modbus TCP and
+SNMP have no place for a name. So each has one socket for the whole node, and the controllers that
+have an address of their own listen there, as if each had the port alone. A socket is opened with
+the first controller that needs it, and closed with the last.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import cast
 
 from leverframe.commands.table.refusals import Conflict
-from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.loopback import bind_to_loopback
 from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.modbus.listening_place import ListeningPlace
 from leverframe.servers.modbus.tcp import FIRST_FRAME_S, SERVER
@@ -23,14 +22,14 @@ Factory = Callable[[], asyncio.Protocol]
 
 _MAX_BYTES = 65535
 _GIVE_ONE = (
-    "This controller of a node has no address of its own, by which it is told from others;"
-    " `leverframe fleet place NAME --address ADDRESS`, or address in the fleet file, gives it one."
+    "This controller has no address of its own, which this port requires. Set one with"
+    " `leverframe fleet place NAME --address ADDRESS`, or with address in the fleet file."
 )
 
 
-def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
+def _bind(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
     """Return a socket for all local addresses; on loopback for those of 127.0.0.0/8 alone."""
-    found = bound_to_loopback(kind, host, port)
+    found = bind_to_loopback(kind, host, port)
     if found is not None:
         return found
     opened = socket.socket(socket.AF_INET, kind)
@@ -48,7 +47,7 @@ def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
 
 
 class SharedTcpPort:
-    """A TCP port; who connects to an address gets to the server that has it."""
+    """A TCP port; a connection to an address reaches the server that has it."""
 
     def __init__(
         self,
@@ -81,12 +80,12 @@ class SharedTcpPort:
 
     def try_it(self) -> None:
         if self._listener is None:
-            _bound(socket.SOCK_STREAM, self._host, self._wanted_port).close()
+            _bind(socket.SOCK_STREAM, self._host, self._wanted_port).close()
 
     async def enter(self, address: str, factory: Factory) -> None:
         async with self._opening:
             if self._listener is None:
-                listening = _bound(socket.SOCK_STREAM, self._host, self._wanted_port)
+                listening = _bind(socket.SOCK_STREAM, self._host, self._wanted_port)
                 loop = asyncio.get_running_loop()
                 self._listener = await loop.create_server(
                     lambda: ArrivingConnection(self.protocol_at), sock=listening
@@ -94,7 +93,7 @@ class SharedTcpPort:
             self._factories[address] = factory
 
     def protocol_at(self, address: str) -> asyncio.Protocol | None:
-        """Return what answers at an address; None where nobody does, nor will in a moment."""
+        """Return the server at an address; None if there is none now or soon."""
         factory = self.server_at(address)
         if factory is not None:
             return factory()
@@ -115,7 +114,7 @@ class SharedTcpPort:
 
 
 class ArrivingConnection(asyncio.Protocol):
-    """A connection until it is known whom it is for."""
+    """A connection until its controller is known."""
 
     def __init__(self, protocol_at: Callable[[str], asyncio.Protocol | None]) -> None:
         self._protocol_at = protocol_at
@@ -134,9 +133,10 @@ class ArrivingConnection(asyncio.Protocol):
 class BusyConnection(asyncio.Protocol):
     """A connection to a controller that is yet to start: the answer is "busy", try again.
 
-    A client without an answer takes its unit for dead; a busy one it asks again later, on the same
-    connection, which is handed to the controller as soon as that runs. The port is open from the
-    first controller with Modbus TCP that has started: which of the others use it is known then.
+    A client without an answer takes its unit for dead; after "busy" it repeats the request on the
+    same connection, which is handed to the controller as soon as that runs. The port is open from
+    the first controller with Modbus TCP that has started: then it is known which of the others use
+    it.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class BusyConnection(asyncio.Protocol):
         self._limit = asyncio.get_running_loop().call_later(FIRST_FRAME_S, self.drop)
 
     def _hand_over(self, server: asyncio.Protocol, data: bytes) -> None:
-        """Hand what has come to the server of the controller, which is there by now."""
+        """Hand the received bytes to the server of the controller, which is there by now."""
         assert self._transport is not None
         transport = self._transport
         self._let_go()
@@ -249,7 +249,7 @@ class PlaceByAddress:
 
 
 class PlaceWithoutAddress:
-    """The place of a server that cannot be told from the others."""
+    """The place of a server without an address of its own."""
 
     words = "The port"
     port = None
@@ -271,7 +271,7 @@ class PlaceWithoutAddress:
 
 
 class SharedUdpPort:
-    """A UDP port; a datagram to an address gets to whom has it, and is answered from there."""
+    """A UDP port; a datagram to an address reaches its agent, and is answered from there."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host = host
@@ -292,11 +292,11 @@ class SharedUdpPort:
 
     def try_it(self) -> None:
         if self._socket is None:
-            _bound(socket.SOCK_DGRAM, self._host, self._wanted_port).close()
+            _bind(socket.SOCK_DGRAM, self._host, self._wanted_port).close()
 
     def enter(self, address: str) -> None:
         if self._socket is None:
-            opened = _bound(socket.SOCK_DGRAM, self._host, self._wanted_port)
+            opened = _bind(socket.SOCK_DGRAM, self._host, self._wanted_port)
             request_packet_info(opened)
             self._socket = opened
             asyncio.get_running_loop().add_reader(opened, self._read)
@@ -342,7 +342,7 @@ class DatagramPlaceByAddress:
 
 
 class DatagramPlaceWithoutAddress:
-    """The place of an agent that cannot be told from the others."""
+    """The place of an agent without an address of its own."""
 
     words = "The port"
 

@@ -1,4 +1,4 @@
-"""The work of `leverframe fleet snapshot` and its kin: ask a node, and tell."""
+"""The commands `leverframe fleet snapshot`, `snapshots`, `restore` and `remove-snapshot`."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ restore_snapshot = partial(do_for_chosen, "restore")
 
 
 def list_snapshots(client: CommandLineClient, as_json: bool) -> None:
-    """Print the snapshots that the node keeps as a table, or one JSON object a line."""
+    """Print the snapshots of the node as a table, or as JSON Lines."""
     found = client.get("snapshots", {})
     if as_json:
         print_json(found)

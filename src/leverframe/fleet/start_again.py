@@ -1,4 +1,4 @@
-"""Controllers that a fleet file names, made; and those that failed to start, started elsewhere."""
+"""Create controllers that a fleet file names, and start failed ones elsewhere."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from leverframe.fleet.records import NotRunning
 async def make_new(
     node: FleetNode, new: Sequence[NewController], administrator: dict[str, Any]
 ) -> dict[str, str]:
-    """Make controllers that a file names; record, and return by name, why one cannot be."""
+    """Create controllers that a file names; record, and return by name, why any of them fails."""
     refusals = await node.refusals_of(new)
     made = [
         replace(one, leaves={**one.leaves, **administrator})
@@ -24,7 +24,7 @@ async def make_new(
     try:
         await node.add(made)
     except Refusal:
-        # One of them cannot be; the others are made without it.
+        # One of them fails; the others are created without it.
         for one in made:
             try:
                 await node.add([one])
@@ -42,14 +42,16 @@ async def make_new(
 async def place_and_start(
     node: FleetNode, number: int, address: str | None, port: int | None
 ) -> Member:
-    """Move a controller that did not start to an address and a port, and start it.
+    """Move a failed controller to an address and a port, and start it.
 
-    Where it cannot be reached at these, they stay as they are.
+    If it cannot be reached there, its place stays as it is.
     """
     async with node.changing:
         before = node.registry.records.get(number)
         if before is None or node.by_number([number]):
-            raise Conflict("It was started or removed meanwhile. Nothing was done: ask again.")
+            raise Conflict(
+                "It was started or removed by another request. Nothing was done. Try again."
+            )
         record = node.with_place(before, address, port)
         await node.door.check_place(record.name, address, port)
         await node.registry.put({number: record})
@@ -58,6 +60,6 @@ async def place_and_start(
     if why:
         raise NotRunning(f"Its place is set. {why[number]}")
     if record.name not in node.members:
-        # It was removed meanwhile.
+        # It was removed in the meantime.
         raise no_such_name(record.name)
     return node.members[record.name]

@@ -1,4 +1,4 @@
-"""A node that is stopped, for commands that have its folder in their hands."""
+"""A stopped node, for commands that work on its folder."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from leverframe.storage.fleet.sqlite_lane import SqliteLane
 
 
 class NotInFolder(ErrorForPeople):
-    """A folder does not have what was asked for: a sentence or two."""
+    """A folder lacks what was requested: a sentence or two."""
 
 
 class StoppedNode(NamedTuple):
@@ -31,16 +31,16 @@ class StoppedNode(NamedTuple):
 
 
 @asynccontextmanager
-async def stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
-    """Hold the folder of a node, perhaps an empty one; raise NotInFolder where a database is it."""
+async def open_stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
+    """Lock the folder of a node, perhaps an empty one; raise NotInFolder if it uses a database."""
     refuse_missing(data_folder)
     with FleetFolder(data_folder) as folder:
         if is_of_node(data_folder) and not folder.store_path.exists():
             raise NotInFolder(
                 f"{data_folder} has no {folder.store_path.name}: its node keeps controllers and"
-                " accounts in a database. Ask the node while it runs; `leverframe fleet account`"
-                " makes accounts and passwords there. `leverframe passwd` sets that of its"
-                " administrator with --database WHERE, or --config with the node's file."
+                " accounts in a database. While the node runs, use `leverframe fleet account`"
+                " for accounts and passwords. For its administrator, use `leverframe passwd`"
+                " with --database WHERE, or --config with the node's file."
             )
         lane = open_lane(folder).lane
         try:

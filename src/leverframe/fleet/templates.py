@@ -1,10 +1,10 @@
 """Templates as clients send them: a settings backup in JSON or TOML, read at a bounded cost.
 
 Reading JSON takes a time that grows with its size. The parser of TOML takes a time that grows with
-the square of the parts of a key, and is slow: what it gets is checked before, in linear time, and
-it runs on a thread, one text at a time. A text is bounded by its size and by its structure: what is
-left of it without strings, comments and repeated spaces. So no text holds more than a few megabytes
-of memory, and none takes more than a fraction of a second.
+the square of the parts of a key, and is slow. So its input is checked before, in linear time, and
+it runs on a thread, one text at a time. A text is bounded by its size and by its structure: the
+text without strings, comments and repeated spaces. So no text holds more than a few megabytes of
+memory, or takes more than a fraction of a second.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ MAX_STRUCTURE_BYTES = 64 << 10
 #: `settings."outputs.0.name"` has two.
 MAX_KEY_PARTS = 4
 
-#: Strings and comments of TOML, and strings of JSON, as `tomllib` finds them up to the first
-#: mistake of a text. Each alternative matches wherever it begins, also what has no end, and takes
-#: nothing back: the time is linear whatever comes.
+# Strings and comments of TOML, and strings of JSON, as `tomllib` finds them up to the first mistake
+# of a text. Each alternative matches wherever it begins, also without an end, and never backtracks:
+# the time is linear for any text.
 _STRINGS_AND_COMMENTS = re.compile(
     r'"""(?:[^\\"]|\\.|"(?!""))*+"{0,5}+'
     r"|'''(?:[^']|'(?!''))*+'{0,5}+"
@@ -37,7 +37,7 @@ _SPACES = re.compile(r"[ \t\r\n]++")
 _PART = r"[A-Za-z0-9_\-]++ ?+"
 #: A key of too many parts, where strings are letters and spaces are one.
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\-]){_PART}(?:\. ?+{_PART}){{{MAX_KEY_PARTS}}}")
-#: In the place of a string, which may be a part of a key.
+#: In place of a string, which may be a part of a key.
 _STRING = "s"
 
 
@@ -59,7 +59,7 @@ class TemplateReader:
                 return await asyncio.to_thread(_from_toml, text)
         except (ValueError, OverflowError, RecursionError) as error:
             raise BadValue(
-                f"The template is no backup in JSON or TOML: {error}.", field="template"
+                f"The template is not a backup in JSON or TOML: {error}.", field="template"
             ) from None
 
 
@@ -90,10 +90,10 @@ def _text_of(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError:
-        raise BadValue("The template is no UTF-8 text.", field="template") from None
+        raise BadValue("The template is not UTF-8 text.", field="template") from None
 
 
 def _from_toml(text: str) -> BackupFile:
-    # By way of JSON: dates, and numbers that JSON cannot say, are then refused or taken alike.
+    # By way of JSON: dates, and numbers that JSON cannot hold, are then refused or accepted alike.
     document = msgspec.json.encode(tomllib.loads(text))
     return msgspec.json.decode(document, type=BackupFile)

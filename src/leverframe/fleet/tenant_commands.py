@@ -1,4 +1,4 @@
-"""The work of `leverframe fleet tenant` and `fleet account`: ask a node, and tell."""
+"""The commands `leverframe fleet tenant`, `account` and `protect`: request a node, and print."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ OK = 200
 
 
 class TenantMisspelt(ErrorForPeople):
-    """What was asked of tenants or accounts makes no sense: one sentence."""
+    """The arguments for tenants or accounts make no sense: one sentence."""
 
 
 def tenants(
@@ -31,7 +31,7 @@ def tenants(
     most: int | None,
     open: bool,
 ) -> int:
-    """Make, list and remove tenants, and give them controllers."""
+    """Create, list and remove tenants, and assign controllers to them."""
     if tenant is None and what != "list":
         raise TenantMisspelt(f"fleet tenant {what} needs the NAME of a tenant.")
     if what == "give" and not (names or tag):
@@ -52,15 +52,15 @@ def tenants(
     elif what == "list":
         _list_tenants(found)
     else:
-        print(f"{'made' if what == 'add' else 'removed'}: {tenant}")
+        print(f"{'created' if what == 'add' else 'removed'}: {tenant}")
         if what == "add":
             _print_protected(found[0])
     return DONE
 
 
-def protect(client: CommandLineClient, as_json: bool, given: Told) -> int:
-    """Let open controllers ask for sign-in, and print the passwords of their administrators."""
-    answer = client.post("protect", given)
+def protect(client: CommandLineClient, as_json: bool, options: Told) -> int:
+    """Make open controllers require sign-in, and print the passwords of their administrators."""
+    answer = client.post("protect", options)
     if as_json:
         print_json(answer["results"])
     else:
@@ -70,7 +70,7 @@ def protect(client: CommandLineClient, as_json: bool, given: Told) -> int:
 
 
 def _print_protected(answer: Told) -> None:
-    """Print what the first account or tenant means for controllers that were open."""
+    """Print the effect of the first account or tenant on open controllers."""
     print_refused([one for one in answer["protected"] if one["status"] != OK])
     _print_administrators(answer["protected"])
     count = answer["left_open"]
@@ -78,7 +78,7 @@ def _print_protected(answer: Told) -> None:
         some = "1 controller is" if count == 1 else f"{count} controllers are"
         print(
             f"{some} open to every user of the machine of the node. `leverframe fleet protect`"
-            " gives each an administrator."
+            " makes them require sign-in."
         )
 
 
@@ -108,17 +108,17 @@ def accounts(
     as_json: bool,
     what: str,
     name: str | None,
-    given: Told,
+    options: Told,
 ) -> None:
-    """Make, list and remove accounts of a node, and make passwords for them."""
+    """Create, list and remove accounts of a node, and generate passwords for them."""
     if name is None and what in ("add", "remove"):
         raise TenantMisspelt(f"fleet account {what} needs the NAME of an account.")
     if what != "add":
-        given = {name: value for name, value in given.items() if name != "open"}
+        options = {name: value for name, value in options.items() if name != "open"}
     if what == "list":
         found = client.get("accounts", {})
     else:
-        found = [client.post(f"account/{what}", {**given, "name": name})]
+        found = [client.post(f"account/{what}", {**options, "name": name})]
     if as_json:
         print_json(found)
     elif what == "list":
@@ -137,8 +137,8 @@ def _print_password(made: Told) -> None:
     print(f"{made['name']}, {made['role']} {whose}, has the password {made['password']}")
     if made["administrator"] is not None:
         print(
-            f"From now on everybody signs in here: you as {made['administrator']} with the password"
-            f" {made['administrator_password']}"
+            f"From now on all users must sign in. Your account is {made['administrator']} with"
+            f" the password {made['administrator_password']}"
         )
     print("It is shown only this once.")
     _print_protected(made)

@@ -1,8 +1,7 @@
-"""Tenants of a fleet, and the accounts of people: whose controllers somebody sees and changes.
-
-Every controller belongs to one tenant, or to the operator alone. An account of a tenant has to do
-with that tenant's controllers only; those of others are as unknown to it as if they were not there.
-An account without a tenant is one of the operator, who has all.
+"""Tenants and accounts of a fleet, which decide the controllers that a user may see and change. //
+Every controller belongs to one tenant, or to the operator alone. An account of a tenant reaches
+only that tenant's controllers; all others look as if they did not exist. An account without a
+tenant belongs to the operator, who may do everything.
 """
 
 import re
@@ -14,14 +13,14 @@ from msgspec import Meta, Struct
 from leverframe.commands.table.accounts import MAX_LETTERS
 from leverframe.commands.table.refusals import BadValue, Conflict, Refusal
 
-#: The tenant of what is the operator's alone.
+#: The tenant of the operator's own controllers.
 OPERATOR = ""
-NAME = "1 to 31 small letters, digits and dashes, beginning and ending with a letter or digit"
+NAME = "1 to 31 lower-case letters, digits and dashes, beginning and ending with a letter or digit"
 ACCOUNT_NAME = f"1 to {MAX_LETTERS} letters, digits and . _ @ -"
-#: So many controllers a tenant may make itself, where nothing else is said.
+#: Number of controllers that a tenant may create itself, by default.
 USUAL_MAX = 100
 MAX_ACCOUNTS = 1000
-#: No name and no label of a person has it.
+#: A mark that no name and no label of a user contains.
 _MARK = ":"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,29}[a-z0-9])?")
 _ACCOUNT_NAME = re.compile(rf"[\w.@-]{{1,{MAX_LETTERS}}}")
@@ -42,7 +41,7 @@ class NoSuchFleetAccount(Refusal):
 class TenantRecord(Struct, frozen=True):
     name: str
     max_controllers: Annotated[
-        int, Meta(description="So many may it have by what its administrators add.")
+        int, Meta(description="Number of controllers up to which its administrators may add some.")
     ] = USUAL_MAX
 
 
@@ -61,15 +60,19 @@ def is_label(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def checked_tenant(name: str) -> str:
+def check_tenant_name(name: str) -> str:
     if not is_label(name):
-        raise BadValue(f"{name[:40]!r} cannot be a tenant.", field="tenant", allowed=NAME)
+        raise BadValue(
+            f"{name[:40]!r} is not a valid name for a tenant.", field="tenant", allowed=NAME
+        )
     return name
 
 
-def checked_account(name: str) -> str:
+def check_account_name(name: str) -> str:
     if not _ACCOUNT_NAME.fullmatch(name):
-        raise BadValue(f"{name[:40]!r} cannot be an account.", field="name", allowed=ACCOUNT_NAME)
+        raise BadValue(
+            f"{name[:40]!r} is not a valid name for an account.", field="name", allowed=ACCOUNT_NAME
+        )
     return name
 
 
@@ -78,32 +81,32 @@ def no_such_tenant(name: str) -> NoSuchTenant:
 
 
 def within_tenant(tenant: str | None, name: str) -> str:
-    """Return as what a job or a snapshot is kept, so that those of two tenants never meet."""
+    """Return the stored name of a job or a snapshot, so that those of two tenants never collide."""
     return f"{tenant}{_MARK}{name}" if tenant else name
 
 
 def tenant_within(name: str) -> str:
-    """Return whose a job or a snapshot is."""
+    """Return the tenant of a job or a snapshot."""
     return name.rpartition(_MARK)[0]
 
 
 def name_for_tenant(tenant: str | None, name: str) -> str:
-    """Return what a tenant calls a job or a snapshot: its name without whose it is."""
+    """Return a tenant's name for a job or a snapshot: its stored name without the tenant."""
     return name.rpartition(_MARK)[2] if tenant else name
 
 
 def is_seen(tenant: str | None, owner: str) -> bool:
-    """Return whether what belongs to a tenant is there for somebody; None is the operator."""
+    """Return whether a requester may see what belongs to a tenant; None is the operator."""
     return tenant is None or tenant == owner
 
 
 def check_unused(name: str, owners: Iterable[str], accounts: Iterable[FleetAccount]) -> None:
-    """Refuse to remove a tenant that has something."""
+    """Refuse to remove a tenant that has controllers or accounts."""
     controllers = sum(owner == name for owner in owners)
     people = sum(one.tenant == name for one in accounts)
     if controllers or people:
         raise Conflict(
-            f"{name} has {controllers} controllers and {people} accounts: remove them first, or"
-            " give the controllers to somebody else.",
+            f"{name} has {controllers} controllers and {people} accounts. Remove them first, or"
+            " assign the controllers to another tenant.",
             field="tenant",
         )

@@ -1,9 +1,9 @@
-"""What a page of one node shows of the controllers of all: each node gives its part of the view.
+"""The controllers of all nodes that a page of one node shows: each node sends its part of the view.
 
-First every node tells the keys by which its controllers are ordered, then the rows of those that
-are in view. Controllers for which no node answers are shown as unknown: whoever looks for one must
-not think that it was removed. A node that was asked goes on looking at its controllers for a while,
-as it does for pages of its own: who asks again gets what has changed.
+First every node sends the keys by which its controllers are ordered, then the rows of those that
+are in view. Controllers whose node does not answer are shown as unknown, since a user who searches
+for one must not think that it was removed. A node that was asked keeps watching its controllers for
+a while, as it does for pages of its own; the next request then gets only the changes.
 """
 
 import asyncio
@@ -34,20 +34,20 @@ from leverframe.fleet.page_stream import FleetRow, FleetView, ViewPlace, row_of
 from leverframe.fleet.tenants import is_seen
 from leverframe.storage.store import StoreUnavailable
 
-#: How long a node keeps looking after it was asked.
+#: How long a node keeps watching after it was asked.
 LOOK_ON_S = 10.0
 
 #: The health as a number or 0, the name or nothing, and the number of a controller.
 Key = tuple[int, str, int]
-#: As a health, before all others: nobody knows what is wrong there.
+#: As a health, before all others: the problems there are not known.
 UNKNOWN = -1
-#: Instead of a node, where none answers.
+#: In place of a node, if none answers.
 NOBODY = ""
 
 
 class KeysCall(Struct, frozen=True, forbid_unknown_fields=True):
     wanted: Wanted
-    #: So many are enough.
+    #: Number of tags that are enough.
     count: int
     #: The controllers that the node has, as far as the others know.
     expected: list[int] = []
@@ -57,16 +57,16 @@ class KeysPart(Struct, frozen=True, forbid_unknown_fields=True):
     counts: dict[Health, int]
     matching: int
     keys: list[Key]
-    #: What is expected and not there.
+    #: Expected controllers that are missing.
     missing: list[int] = []
-    # A node of an older program does not tell it.
+    # Nodes of older versions do not report it.
     changes: int = 0
 
 
 async def view_of_all(
     node: FleetNode, others: OtherNodes, place: ViewPlace, about: NodeReport
 ) -> FleetView:
-    """Return what is in view of all nodes."""
+    """Return the view of all nodes."""
     end, wanted = place.first + place.count, place.wanted
     placed: dict[str, list[int]] = {}
     for where in others.last_known():
@@ -109,28 +109,28 @@ async def _rows(
 async def _unknown(
     others: OtherNodes, placed: Mapping[str, list[int]], parts: Mapping[str, KeysPart]
 ) -> list[LocatedController]:
-    """Find the controllers for which no node answers; those that have moved are left out."""
+    """Find the controllers whose node does not answer; moved ones are left out."""
     silent = {number for one, some in placed.items() if one not in parts for number in some}
     missing = {one: set(part.missing) for one, part in parts.items()}
     lost = silent.union(*missing.values())
     if not lost:
         return []
-    # One that moved while the nodes were asked may have told its key from its new place.
+    # A controller that moved while the nodes were asked may have sent its key from its new place.
     lost -= {key[-1] for part in parts.values() for key in part.keys}
     found = await _locate(others, lost)
     return [one for one in found if one.number in missing.get(one.node or NOBODY, lost)]
 
 
 async def _locate(others: OtherNodes, numbers: Collection[int]) -> list[LocatedController]:
-    """Look up controllers, without those that were removed; by the last look if need be."""
+    """Look up controllers, without removed ones; by the last look if necessary."""
     try:
         return await others.locate(numbers)
     except StoreUnavailable:
         return [one for one in others.last_known() if one.number in numbers]
 
 
-def _is_wanted(one: LocatedController, wanted: Wanted) -> bool:
-    record = one.record
+def _is_wanted(controller: LocatedController, wanted: Wanted) -> bool:
+    record = controller.record
     known = "\n".join((record.name, record.address or "", *record.tags, record.tenant)).lower()
     return (
         wanted.health in (None, "unknown")
@@ -139,14 +139,14 @@ def _is_wanted(one: LocatedController, wanted: Wanted) -> bool:
     )
 
 
-def _key(one: LocatedController, wanted: Wanted) -> Key:
+def _key(controller: LocatedController, wanted: Wanted) -> Key:
     if wanted.order == "name":
-        return 0, natural(one.name), one.number
-    return UNKNOWN, "", one.number
+        return 0, natural(controller.name), controller.number
+    return UNKNOWN, "", controller.number
 
 
-def _unknown_row(node: FleetNode, one: LocatedController) -> FleetRow:
-    record = one.record
+def _unknown_row(node: FleetNode, controller: LocatedController) -> FleetRow:
+    record = controller.record
     return FleetRow(
         *(record.name, node.door.url_of(record.name), record.address, record.port),
         *(record.hw or "", record.sw or "", record.tags, record.tenant),
@@ -156,14 +156,14 @@ def _unknown_row(node: FleetNode, one: LocatedController) -> FleetRow:
         about=None,
         levers=[],
         happened=[],
-        node=one.node or NOBODY,
+        node=controller.node or NOBODY,
     )
 
 
 async def _ask(
     node: FleetNode, others: OtherNodes, what: str, calls: Mapping[str, Any], kind: Any
 ) -> dict[str, Any]:
-    """Ask nodes together; leave out those that do not answer."""
+    """Ask nodes together; leave out silent ones."""
 
     async def ask(name: str) -> Any:
         seconds = DEADLINES["view"].answer_s
@@ -178,7 +178,7 @@ class ViewParts:
     def __init__(self, node: FleetNode, index: HealthIndex) -> None:
         self._node = node
         self._index = index
-        #: Runs while this looks on.
+        #: The task that keeps watching.
         self._timer: asyncio.TimerHandle | None = None
         node.calls |= {
             "view.keys": answering(KeysCall, self._keys),
@@ -214,11 +214,11 @@ class ViewParts:
         self._timer = asyncio.get_running_loop().call_later(LOOK_ON_S, self.close)
 
     def close(self) -> None:
-        """Look no more until a node asks again."""
+        """Stop watching until a node asks again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
             self._index.unwatch(self._ignore)
 
     def _ignore(self) -> None:
-        """Ignore a change: nodes ask again by themselves."""
+        """Ignore a change: nodes ask again in any case."""

@@ -108,20 +108,20 @@ class JoinedNodes:
         for name in nodes or self.nodes:
             self.nodes[name].directory.replace(self.owners, places)
 
-    async def put(self, name: str, node: str, *told: str) -> Standing:
+    async def put(self, name: str, node: str, *message: str) -> Standing:
         """Start a controller at a node; these nodes, or all, are told."""
         self.standing[name] = standing = Standing(name, node)
         await self.nodes[node].door.open(standing.entrance, None, None)
         self.owners[name] = node
-        self.tell(*told)
+        self.tell(*message)
         return standing
 
-    async def take(self, name: str, *told: str) -> None:
+    async def take(self, name: str, *message: str) -> None:
         """Stop a controller where it is."""
         standing = self.standing.pop(name)
         await self.nodes[standing.node].door.close(standing.entrance)
         self.owners[name] = None
-        self.tell(*told)
+        self.tell(*message)
 
 
 @asynccontextmanager

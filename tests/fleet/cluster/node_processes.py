@@ -67,10 +67,10 @@ def changed(port: int, name: str, value: int) -> bool:
 def name_of(port: int, name: str) -> str | None:
     """Read the value of a controller; None where nobody answers for it."""
     try:
-        told: str | None = asked(port, name, "/json/all.json").json().get("sname")
+        message: str | None = asked(port, name, "/json/all.json").json().get("sname")
     except httpx.HTTPError:
         return None
-    return told
+    return message
 
 
 def asked(port: int, name: str, path: str) -> httpx.Response:
@@ -79,8 +79,8 @@ def asked(port: int, name: str, path: str) -> httpx.Response:
 
 
 def counts(port: int) -> list[int]:
-    told = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=PATIENCE_S).json()
-    return [one["controllers"] for one in told["nodes"]]
+    message = httpx.get(f"http://127.0.0.1:{port}/api/fleet/nodes", timeout=PATIENCE_S).json()
+    return [one["controllers"] for one in message["nodes"]]
 
 
 def add_controllers(port: int, count: int) -> None:

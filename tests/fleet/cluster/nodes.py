@@ -138,9 +138,9 @@ def new(*names: str) -> list[NewController]:
 
 def _declare_dead(database: str, name: str) -> None:
     with open_database(database) as connection:
-        seen = next(one for one in membership.seen_nodes(connection) if one.name == name)
+        seen = next(one for one in membership.read_nodes(connection) if one.name == name)
         while not membership.declare_dead(connection, seen):
-            seen = next(one for one in membership.seen_nodes(connection) if one.name == name)
+            seen = next(one for one in membership.read_nodes(connection) if one.name == name)
 
 
 @asynccontextmanager

@@ -67,9 +67,9 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert [one["name"] for one in await a.get("list", search=other)] == [other]
     assert [one["name"] for one in await a.get("list", health="fault")] == []
     assert (await a.get("show", name=other))["report"]["node"] == "b"
-    told = await a.post("send", command=NAME, tag="all")
-    assert [one["name"] for one in told["results"]] == list(NAMES)
-    assert (told["done"], output_names(cluster)) == (4, ["Pump"] * 4)
+    message = await a.post("send", command=NAME, tag="all")
+    assert [one["name"] for one in message["results"]] == list(NAMES)
+    assert (message["done"], output_names(cluster)) == (4, ["Pump"] * 4)
     changes = await a.get("changes", by="fleet")
     assert sorted(one["name"] for one in changes) == sorted(NAMES)
     assert len(await a.get("changes", by="fleet", count=3)) == 3
@@ -82,11 +82,11 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert (report["controllers"], report["tags"]) == (4, {"all": 4})
     # What nobody has is refused with the usual words.
     assert "There is no controller 'five'" in await a.refused(404, "tag", name="five", add="x")
-    told = await a.refused(404, "tag", tag="none", add="x")
-    assert "No controller has the tag 'none'. Allowed: all." in told
+    message = await a.refused(404, "tag", tag="none", add="x")
+    assert "No controller has the tag 'none'. Allowed: all." in message
     assert "There is no controller 'five'" in await a.refused(404, "rename", name="five", to="six")
-    assert "Nothing is chosen" in await a.refused(400, "remove")
-    assert "no backup" in await a.refused(400, "drift", b"{")
+    assert "No controllers are chosen" in await a.refused(400, "remove")
+    assert "not a backup" in await a.refused(400, "drift", b"{")
     assert "There is no snapshot" in await a.refused(400, "restore", label="none")
     assert (await a.post("send", command=NAME, search=other))["done"] == 1
     assert (await a.post("send", command=NAME, search="nobody"))["done"] == 0
@@ -96,7 +96,7 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert answer.refusal["detail"] == "The node a was declared dead."
 
 
-async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
+async def test_call_refused_by_another_node_keeps_its_reason(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = cluster.asked["a"], cluster.members["b"]
@@ -120,7 +120,7 @@ async def test_what_a_node_cannot_do_for_another_one_is_told_as_it_is(
     cluster.members["a"].lease.ended = None
 
 
-async def test_what_the_database_refuses_of_the_node_that_is_asked_is_told_beside_what_others_did(
+async def test_database_refusal_of_one_node_stands_beside_results_of_the_others(
     cluster: Cluster,
 ) -> None:
     registry = cluster._registries["a"]
@@ -131,7 +131,7 @@ async def test_what_the_database_refuses_of_the_node_that_is_asked_is_told_besid
     assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
 
 
-async def test_what_another_node_tells_while_it_is_in_doubt_is_marked_as_stale(
+async def test_answer_of_another_node_in_doubt_is_marked_stale(
     cluster: Cluster,
 ) -> None:
     async def is_marked(name: str) -> bool:
@@ -150,15 +150,18 @@ async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster
     tried = await a.post("send", command=NAME, dry_run=1)
     assert (tried["done"], tried["dry_run"]) == (4, True)
     await a.post("add", name="old", hw="3.0", sw="1.18")
-    told = await a.post("send", command=NEWER, all_or_none=1)
-    statuses = {one["name"]: one["status"] for one in told["results"]}
+    message = await a.post("send", command=NEWER, all_or_none=1)
+    statuses = {one["name"]: one["status"] for one in message["results"]}
     assert statuses == {**dict.fromkeys(NAMES, 424), "old": 404}
     assert (await a.post("send", command=NAME, all_or_none=1))["done"] == 5
     assert set(output_names(cluster)) == {"Pump"}
     # Where all of them are here, it is one step.
     own = min(cluster.names("a"))
-    told = await a.post("send", command="stm.cgi?oname=0Fan", all_or_none=1, name=own)
-    assert (told["done"], await a.get("rollouts")) == (1, await cluster.asked["b"].get("rollouts"))
+    message = await a.post("send", command="stm.cgi?oname=0Fan", all_or_none=1, name=own)
+    assert (message["done"], await a.get("rollouts")) == (
+        1,
+        await cluster.asked["b"].get("rollouts"),
+    )
     refused = await a.refused(409, "add", name=other, dry_run=1)
     assert refused == f"Field name: There is a controller {other} already."
     made = await a.post("add", name="like", like=other)
@@ -172,8 +175,8 @@ async def test_a_controller_of_another_node_is_placed_there_and_who_lost_it_does
     cluster: Cluster,
 ) -> None:
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
-    told = await a.post("place", name=other, address="127.0.0.61")
-    assert (told["node"], told["address"]) == ("b", "127.0.0.61")
+    message = await a.post("place", name=other, address="127.0.0.61")
+    assert (message["node"], message["address"]) == ("b", "127.0.0.61")
     member = b.members[other]
     await cluster.members["a"].move([other], "a")
     await until(lambda: other in cluster.names("a"))
@@ -182,7 +185,7 @@ async def test_a_controller_of_another_node_is_placed_there_and_who_lost_it_does
         await b.place(member, None, None)
 
 
-async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_wherever_it_is_asked_for(
+async def test_failed_controller_is_reported_with_its_cause_by_every_node(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     b, other = cluster.nodes["b"], there(cluster)
@@ -190,25 +193,25 @@ async def test_one_that_did_not_start_at_its_node_is_told_with_the_cause_whereve
     async def fail(*given: Any) -> None:
         raise StoreUnavailable("Its port is in use.")
 
-    monkeypatch.setattr(b, "_go_on", fail)
+    monkeypatch.setattr(b, "_start_stored", fail)
     await b.drop([b.members[other]])
     cluster.members["b"]._changed.set()
     await until(lambda: b.roster.knows(other))
-    cause = f"{other} does not start: Its port is in use. It is tried again every few seconds."
+    cause = f"{other} failed to start: Its port is in use. The node retries it every few seconds."
     for asked in cluster.asked.values():
         rows = {one["name"]: one for one in await asked.get("list")}
         assert (rows[other]["status"], len(rows)) == ("unknown", len(NAMES))
         assert cause in rows[other]["troubles"][0]
-        told = await asked.post("send", command=NAME, tag="all")
-        assert told["done"] == len(NAMES) - 1
-        (refused,) = [one for one in told["results"] if one["status"] != 200]
+        message = await asked.post("send", command=NAME, tag="all")
+        assert message["done"] == len(NAMES) - 1
+        (refused,) = [one for one in message["results"] if one["status"] != 200]
         assert (refused["name"], refused["status"]) == (other, 503)
         assert "Its port is in use." in refused["detail"]
         reply = await asked.ask(f"/api/fleet/show?name={other}", method="GET")
         assert (reply.status, cause in reply.body.decode()) == (503, True)
 
 
-async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_asked(
+async def test_failed_controller_is_retried_by_its_node_from_any_node(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
@@ -220,26 +223,28 @@ async def test_one_that_did_not_start_is_tried_at_once_by_its_node_whichever_is_
         raise StoreUnavailable(reasons[0])
 
     with monkeypatch.context() as broken:
-        broken.setattr(b, "_go_on", fail)
+        broken.setattr(b, "_start_stored", fail)
         await b.drop([b.members[other]])
         cluster.members["b"]._changed.set()
         await until(lambda: b.roster.knows(other))
         assert (await a.get(""))["can_start"] == [other]
         # The outcome is that of a new try.
         reasons[0] = "It is still broken."
-        told = await a.post("start", name=f"{here},{other}")
-        assert told["results"] == [
-            {"name": here, "status": 200, "detail": f"{here} runs already."},
-            {"name": other, "status": 503, "detail": f"{other} does not start: {reasons[0]}"},
+        message = await a.post("start", name=f"{here},{other}")
+        assert message["results"] == [
+            {"name": here, "status": 200, "detail": f"{here} is already running."},
+            {"name": other, "status": 503, "detail": f"{other} failed to start: {reasons[0]}"},
         ]
     assert "There is no controller 'five'" in await a.refused(404, "start", name="five")
-    told = await a.post("start")
-    assert told["results"] == [{"name": other, "status": 200, "detail": f"{other} runs now."}]
+    message = await a.post("start")
+    assert message["results"] == [
+        {"name": other, "status": 200, "detail": f"{other} is running now."}
+    ]
     assert other in cluster.names("b")
     assert (await a.post("start"))["results"] == []
 
 
-async def test_who_starts_one_whose_node_is_silent_is_told_and_the_others_are_tried(
+async def test_start_reports_silent_node_and_retries_the_rest(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, other, here = cluster.asked["a"], there(cluster), min(cluster.names("a"))
@@ -248,24 +253,29 @@ async def test_who_starts_one_whose_node_is_silent_is_told_and_the_others_are_tr
         raise SilentNode(node)
 
     monkeypatch.setattr(cluster.members["a"], "ask", silent)
-    told = await a.post("start", name=f"{here},{other}")
-    assert [(one["name"], one["status"]) for one in told["results"]] == [(here, 200), (other, 503)]
-    assert "The node b does not answer." in told["results"][1]["detail"]
+    message = await a.post("start", name=f"{here},{other}")
+    assert [(one["name"], one["status"]) for one in message["results"]] == [
+        (here, 200),
+        (other, 503),
+    ]
+    assert "The node b does not answer." in message["results"][1]["detail"]
 
 
-async def test_one_that_another_node_has_made_is_no_longer_told_as_failed(cluster: Cluster) -> None:
+async def test_controller_created_by_another_node_is_no_longer_reported_as_failed(
+    cluster: Cluster,
+) -> None:
     roster = cluster.nodes["b"].roster
-    fail(roster, MemberRecord("five"), UNMADE, "five does not start: Its port is in use.")
+    fail(roster, MemberRecord("five"), UNMADE, "five failed to start: Its port is in use.")
     assert (await cluster.asked["a"].get(""))["can_start"] == ["five"]
     await cluster.asked["a"].post("add", name="five")
-    await until(lambda: not roster.failed())
+    await until(lambda: not roster.list_failed())
     assert (await cluster.asked["a"].get(""))["not_started"] == []
 
 
-async def test_whom_a_node_could_not_start_is_told_with_the_node(cluster: Cluster) -> None:
+async def test_failed_controllers_are_reported_with_their_node(cluster: Cluster) -> None:
     cluster.nodes["b"].roster.note_mistake("table 2", "line 5: x.hwx is unknown.")
-    told = (await cluster.asked["a"].get(""))["not_started"]
-    assert told == ["b: line 5: x.hwx is unknown."]
+    message = (await cluster.asked["a"].get(""))["not_started"]
+    assert message == ["b: line 5: x.hwx is unknown."]
 
 
 async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_removed(
@@ -280,8 +290,8 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     assert set(output_names(cluster)) == {""}
     # Taken again of one of them, it is that one's alone.
     await a.post("snapshot", label="before", name=other)
-    told = await a.post("restore", label="before")
-    assert sum(one["status"] == 200 for one in told["results"]) == 1
+    message = await a.post("restore", label="before")
+    assert sum(one["status"] == 200 for one in message["results"]) == 1
     assert (await a.get(""))["snapshots"] == ["before"]
     assert (await a.post("snapshot", label="after"))["done"] == 4
     kept = [(one["label"], one["controllers"]) for one in await a.get("snapshots")]
@@ -299,10 +309,10 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     await until(lambda: sum(cluster.counts()) == 5)
     assert (await a.post("remove", name="other,copy"))["done"] == 2
     assert len(await cluster.asked["b"].get("list")) == 3
-    assert "Time runs by itself" in await a.refused(409, "advance", for_="1h")
+    assert "This node runs in real time" in await a.refused(409, "advance", for_="1h")
 
 
-async def test_a_snapshot_is_not_told_to_be_removed_where_a_silent_node_has_a_part(
+async def test_snapshot_with_a_part_on_a_silent_node_is_not_reported_as_removed(
     cluster: Cluster,
 ) -> None:
     a = cluster.asked["a"]
@@ -314,14 +324,14 @@ async def test_a_snapshot_is_not_told_to_be_removed_where_a_silent_node_has_a_pa
     assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
 
 
-async def test_the_controllers_of_all_nodes_count_for_whoever_waits(cluster: Cluster) -> None:
+async def test_progress_counts_controllers_of_all_nodes(cluster: Cluster) -> None:
     a = cluster.asked["a"]
     under_way = RequestsUnderWay()
     for what, given in (("send", {"command": NAME}), ("snapshot", {"label": "x"})):
-        with under_way.followed(None, what):
+        with under_way.follow(None, what):
             assert (await a.post(what, **given))["done"] == 4
             assert under_way.report(None, what) == ProgressReport(4, 4)
-    with under_way.followed(None, "export"):
+    with under_way.follow(None, "export"):
         await a.get("export")
         assert under_way.report(None, "export") == ProgressReport(4, 4)
 
@@ -335,22 +345,22 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
     a, other = cluster.asked["a"], there(cluster)
     by_name = await a.ask("/api/fleet/stream?order=name&first=1&count=2", method="GET")
     assert isinstance(by_name, StreamReply)
-    view = told(await anext(by_name.chunks))
+    view = message(await anext(by_name.chunks))
     assert (view["order"], view["matching"]) == (["one", "three"], 4)
     await by_name.chunks.aclose()
     stream = (await a.ask("/api/fleet/stream", method="GET")).chunks  # type: ignore[attr-defined]
-    view = told(await anext(stream))
+    view = message(await anext(stream))
     assert (view["order"], view["counts"]["fine"]) == (list(NAMES), 4)
     assert view["node"]["controllers"] == 4
     # A look in between finds nothing new, and says that it is still there.
     while (chunk := await anext(stream)) != b": still here\n\n":
         # Batches a second go down by themselves.
-        assert told(chunk).keys() == {"cluster"}
+        assert message(chunk).keys() == {"cluster"}
     await a.post("send", command="outs.cgi?out0=1", name=other)
-    change = told(await _not_idle(stream))
+    change = message(await _not_idle(stream))
     assert [(row["name"], row["levers"][0]) for row in change["rows"]] == [(other, 1)]
     await cluster._doors["b"].inner.close()
-    change = told(await _not_idle(stream))
+    change = message(await _not_idle(stream))
     # Controllers of a node that does not answer stay in view, before all others.
     far = sorted(cluster.names("b"), key=NAMES.index)
     assert (change["counts"]["unknown"], change["counts"]["fine"]) == (2, 2)
@@ -363,19 +373,19 @@ async def test_the_page_of_one_node_shows_the_controllers_of_all(
     for wanted, names in (("health=unknown", far), (f"search={far[1]}", [far[1]]), ("tag=x", [])):
         looked = await a.ask(f"/api/fleet/stream?{wanted}&order=name", method="GET")
         assert isinstance(looked, StreamReply)
-        assert told(await anext(looked.chunks))["order"] == sorted(names)
+        assert message(await anext(looked.chunks))["order"] == sorted(names)
         await looked.chunks.aclose()
     # A node that is asked no more stops looking.
     await until(lambda: not cluster.asked["b"].web.index._watching)
 
 
-def told(chunk: bytes) -> Any:
+def message(chunk: bytes) -> Any:
     return msgspec.json.decode(chunk.partition(b"data: ")[2])
 
 
 async def _not_idle(stream: AsyncIterator[bytes]) -> bytes:
     async for chunk in stream:
-        if not chunk.startswith(b":") and told(chunk).keys() != {"cluster"}:
+        if not chunk.startswith(b":") and message(chunk).keys() != {"cluster"}:
             return chunk
     raise AssertionError("the stream has ended")
 
@@ -398,15 +408,15 @@ async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
     older = "The node b runs an older program, which does not understand this. Nothing was done"
     found = {one["name"]: one for one in await a.get("list")}
     assert all(found[name]["troubles"][0].startswith(older) for name in far)
-    told = await a.post("tag", tag="all", add="x")
-    refused = {one["name"]: one for one in told["results"] if one["status"] != 200}
+    message = await a.post("tag", tag="all", add="x")
+    refused = {one["name"]: one for one in message["results"] if one["status"] != 200}
     assert refused.keys() == far
     assert all(one["detail"].startswith(older) for one in refused.values())
     # What is not understood of an answer is not pretended, either.
     cluster._doors["b"].inner.answer = _answer_of_another_program
     assert (await headers_of(a, "list"))[SILENT_NODES] == "b"
-    told = await a.post("tag", tag="all", add="y")
-    (detail,) = {one["detail"] for one in told["results"] if one["status"] != 200}
+    message = await a.post("tag", tag="all", add="y")
+    (detail,) = {one["detail"] for one in message["results"] if one["status"] != 200}
     assert "its answer is not understood: look whether it was done there" in detail
 
 
@@ -415,15 +425,17 @@ async def _answer_of_another_program(call: NodeCall) -> CallAnswer:
 
 
 @pytest.mark.thorough
-async def test_what_a_node_does_not_know_is_told_as_of_another_program(cluster: Cluster) -> None:
+async def test_unknown_call_is_reported_as_version_mismatch(cluster: Cluster) -> None:
     b = cluster.members["b"]
     packed = msgspec.msgpack.encode(ApiCall("/api/fleet/later", {}, b"", THE_OPERATOR, HOME))
     calls = [("later", b""), ("api", b"\x90"), ("api", packed)]
     for what, content in calls:
-        told = await b.answer(NodeCall(what, "a", 9, content, PROTOCOL))
-        assert not told.is_understood
-        assert told.refusal is not None
-        assert told.refusal["detail"].startswith("The node b runs another version of the program")
+        message = await b.answer(NodeCall(what, "a", 9, content, PROTOCOL))
+        assert not message.is_understood
+        assert message.refusal is not None
+        assert message.refusal["detail"].startswith(
+            "The node b runs another version of the program"
+        )
 
 
 async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
@@ -441,8 +453,8 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     for what in ("list", "list?health=fine", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
     assert "b: It does not answer." in (await a.get(""))["troubles"]
-    told = await a.post("tag", tag="all", add="x")
-    assert {one["name"]: one["status"] for one in told["results"] if one["status"] != 200} == (
+    message = await a.post("tag", tag="all", add="x")
+    assert {one["name"]: one["status"] for one in message["results"] if one["status"] != 200} == (
         dict.fromkeys(far, 503)
     )
     drift = await a.post("drift", b'{"hw": "3.9", "sw": "1.75", "settings": {}}')
@@ -475,8 +487,8 @@ async def test_what_a_node_has_taken_and_not_answered_is_not_known(
         return content
 
     monkeypatch.setitem(cluster.nodes["b"].calls, "api", hang)
-    told = await a.post("tag", tag="all", add="x")
-    statuses = {one["name"]: one for one in told["results"]}
+    message = await a.post("tag", tag="all", add="x")
+    statuses = {one["name"]: one for one in message["results"]}
     assert {name for name, one in statuses.items() if one["status"] == 504} == far
     assert "look whether it was done there" in statuses[min(far)]["detail"]
     assert "has not answered in time" in await a.refused(504, "rename", name=min(far), to="new")
@@ -502,8 +514,8 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
     assert (await a.post("rename", name=other, to="moved"))["node"] == "a"
     assert looks[1:] == [[member.number]]
     looks.clear()
-    told = await a.post("tag", tag="all", add="x")
-    assert (told["done"], told["refused"]) == (4, 0)
+    message = await a.post("tag", tag="all", add="x")
+    assert (message["done"], message["refused"]) == (4, 0)
     for work in (b.tag([member], ["y"], []), b.rename(member, "new"), b.remove([member])):
         with pytest.raises(Moved):
             await work
@@ -532,8 +544,8 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
     theirs = {own, other}
     assert {one["name"] for one in await by_eve("list")} == theirs
     assert (await by_eve(""))["controllers"] == 2
-    told = await by_eve(f"send?command={NAME}&id=x", "POST")
-    assert {one["name"] for one in told["results"]} == theirs
+    message = await by_eve(f"send?command={NAME}&id=x", "POST")
+    assert {one["name"] for one in message["results"]} == theirs
     assert {one["name"] for one in await by_eve("changes?by=eve")} == theirs
     (foreign, *_) = set(NAMES) - theirs
     assert (await by_eve(f"rename?name={foreign}&to=mine", "POST"))["status"] == 404
@@ -546,7 +558,7 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
 
 
 @pytest.mark.thorough
-async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
+async def test_commands_list_all_nodes_and_name_silent_ones(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for purpose in ("read", "change"):
@@ -570,16 +582,16 @@ async def test_the_commands_tell_of_all_nodes_and_who_is_silent(
         assert "b takes its share again" in await said(drain_node, "b", undo=True)
         await cluster.settled(2, 2)
         assert "one goes to b." in await said(move_controller, "one", "b")
-        assert "one may be anywhere." in await said(move_controller, "one", None)
+        assert "one may run on any node." in await said(move_controller, "one", None)
         assert '"is_drained":false' in await said(list_nodes, True)
         with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
             await said(forget_node, "b")
         await cluster._doors["b"].inner.close()
         with closing(CommandLineClient(url, None, None)) as client:
             await asyncio.to_thread(list_controllers, client, False, {"name": []})
-        told = capsys.readouterr()
+        message = capsys.readouterr()
         # Once, although the time zone is asked for, too.
-        assert told.err.count("their part is missing, since they do not answer: b") == 1
-        assert "The node b does not answer." in told.out
+        assert message.err.count("their part is missing, since they do not answer: b") == 1
+        assert "The node b does not answer." in message.out
     finally:
         await door.stop(0.1)

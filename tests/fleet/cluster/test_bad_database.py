@@ -71,7 +71,7 @@ def refusal(address: str, key_path: Path) -> str:
         ("host=db password=my secret", 'missing "=" after ... in connection info string'),
     ],
 )
-def test_a_wrong_address_is_told_with_each_place_that_was_tried(
+def test_wrong_address_is_reported_with_each_place_tried(
     address: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     key_path = tmp_path / "fleet.key"
@@ -82,7 +82,7 @@ def test_a_wrong_address_is_told_with_each_place_that_was_tried(
     assert line.startswith(f"leverframe: The database cannot be used: {reason}")
 
 
-def test_what_may_be_the_end_of_a_password_is_not_told_as_a_host() -> None:
+def test_possible_end_of_a_password_is_not_shown_as_a_host() -> None:
     error = psycopg.OperationalError("failed to resolve host 'secret@db.example': not known")
     assert why_not_connected(error) == "failed to resolve host '...db.example': not known"
 
@@ -124,7 +124,7 @@ def role_with_all_rights(address: str) -> Iterator[psycopg.Connection]:
         ),
     ],
 )
-def test_a_role_that_lacks_a_right_is_told_what_to_grant_before_anything_is_written(
+def test_role_without_a_right_gets_the_grant_before_any_write(
     taken: str, lacking: str, grant: str, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
@@ -142,7 +142,7 @@ def test_a_role_that_lacks_a_right_is_told_what_to_grant_before_anything_is_writ
         begin_and_add(of_guest, key_path)
 
 
-def test_a_role_that_may_not_look_into_the_schema_is_not_told_to_make_tables(
+def test_role_without_schema_access_is_not_advised_to_create_tables(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
@@ -174,9 +174,7 @@ def begin_and_add(address: str, key_path: Path) -> None:
     asyncio.run(begin())
 
 
-def test_a_role_of_which_nobody_has_thought_is_told_all_that_it_needs(
-    postgres: PostgresServer, tmp_path: Path
-) -> None:
+def test_role_without_any_right_gets_all_grants(postgres: PostgresServer, tmp_path: Path) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
     of_guest = address.replace("user=postgres", "user=guest")
     with role_with_all_rights(address) as connection:
@@ -208,7 +206,7 @@ def test_an_older_server_is_refused_before_anything_is_asked_of_it(
         migrate(address)
 
 
-def test_older_tables_are_told_with_the_command_that_mends_them(
+def test_older_tables_are_reported_with_the_migration_command(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
@@ -242,7 +240,7 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
         other.write_bytes(bytes(32))
         assert f"{other} is not the key of this fleet" in await refused(second, other)
         assert await refused(NODE, tmp_path / "fleet.key") == (
-            "A node a runs already. Give this one another name with --node."
+            "A node a is already running. Choose another name with --node."
         )
         with psycopg.connect(cluster.database) as connection:
             rows = connection.execute("SELECT name, epoch, is_alive FROM node").fetchall()
@@ -254,11 +252,11 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
     ("text", "given", "where"),
     [
         ("", {"database": ""}, "--database: "),
-        ("cluster = 3\n", {}, "line 1: cluster is written as a [cluster] table."),
+        ("cluster = 3\n", {}, "line 1: write cluster as a [cluster] table."),
         ("[cluster]\ndatabase = 3\n", {}, "line 2: "),
     ],
 )
-def test_a_mistake_in_the_table_is_told_where_it_was_made(
+def test_mistake_in_the_cluster_table_is_reported_with_its_place(
     text: str, given: dict[str, str], where: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "node.toml"
@@ -268,7 +266,7 @@ def test_a_mistake_in_the_table_is_told_where_it_was_made(
     assert where in str(refused.value)
 
 
-def test_an_address_for_other_nodes_that_cannot_be_used_is_told_before_the_node_is_registered(
+def test_unusable_inner_address_is_reported_before_registration(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address = postgres.new_fleet()
@@ -281,7 +279,7 @@ def test_an_address_for_other_nodes_that_cannot_be_used_is_told_before_the_node_
             table = ClusterTable(database=address, node="a", inner=inner)
             with pytest.raises(ErrorForPeople) as refused:
                 asyncio.run(open_database(table, folder))
-            assert str(refused.value).startswith(f"{inner} cannot be used for the other nodes:")
+            assert str(refused.value).startswith(f"The inner address {inner} cannot be used:")
             assert reason in str(refused.value)
             assert str(refused.value).endswith("with --inner.")
     assert stored(address) == before

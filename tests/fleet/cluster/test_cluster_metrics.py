@@ -15,10 +15,10 @@ def peer(name: str, **more: object) -> PeerReport:
     return PeerReport(name, **given)  # type: ignore[arg-type]
 
 
-def test_nodes_are_counted_by_their_state_and_what_nobody_knows_is_left_out() -> None:
+def test_nodes_are_counted_by_state_and_unknown_metrics_are_omitted() -> None:
     nodes = [peer("a"), peer("b", capacity=0), peer("c", is_alive=False), peer("d")]
     report = ClusterReport(nodes, 2, 1.0, True, 9, DatabaseReport(is_reachable=False))
-    told = prometheus_text(
+    message = prometheus_text(
         cluster_families(report, MemberFigures(takeovers=1), DoorFigures(held=4), 2.5)
     ).decode()
     for line in (
@@ -34,12 +34,12 @@ def test_nodes_are_counted_by_their_state_and_what_nobody_knows_is_left_out() ->
         "leverframe_cluster_takeovers_total 1",
         'leverframe_cluster_door_requests_total{outcome="held"} 4',
     ):
-        assert line in told.splitlines()
-    assert "standbys" not in told
-    assert "last_doubt" not in told
+        assert line in message.splitlines()
+    assert "standbys" not in message
+    assert "last_doubt" not in message
 
 
-def test_the_rate_of_batches_is_that_of_the_last_seconds_and_begins_anew_with_the_numbers() -> None:
+def test_batch_rate_covers_the_last_seconds_and_restarts_with_the_counter() -> None:
     rate = BatchRate()
     assert rate.per_second == 0
     for second in range(30):
@@ -51,7 +51,7 @@ def test_the_rate_of_batches_is_that_of_the_last_seconds_and_begins_anew_with_th
     assert rate.per_second == 2
 
 
-def test_a_watcher_tells_for_how_long_a_counter_has_stood_still() -> None:
+def test_watcher_reports_how_long_a_counter_stood_still() -> None:
     watch = PeerWatch("a")
     assert watch.silence_s("b", 0) == 0
     for now in (10.0, 10.5, 11.5):

@@ -91,7 +91,7 @@ async def test_the_database_refuses_what_another_node_has_made_impossible(
         assert registry.accounts["anna"].password == "$argon2id$4"
 
 
-async def test_a_node_knows_the_accounts_before_anybody_can_ask_it(
+async def test_node_reads_accounts_before_it_serves(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     database = postgres.new_fleet()
@@ -106,7 +106,7 @@ async def test_a_node_knows_the_accounts_before_anybody_can_ask_it(
 
 
 @pytest.mark.thorough
-async def test_on_several_nodes_a_tenant_is_told_the_same_whether_there_is_another_or_not(
+async def test_tenant_answers_do_not_depend_on_other_tenants_on_several_nodes(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with (

@@ -76,7 +76,7 @@ async def asked(member: Member, target: str) -> Reply:
     return reply
 
 
-async def test_changes_are_507_switching_503_and_it_goes_on_without_a_restart(
+async def test_changes_are_507_and_switching_503_until_the_database_returns(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = away
@@ -140,7 +140,7 @@ async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
 
 
 @pytest.mark.thorough
-async def test_what_only_the_database_knows_is_told_as_not_to_be_read_now(
+async def test_data_only_in_the_database_is_reported_as_unreadable_now(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
     _, cluster = away
@@ -156,14 +156,14 @@ async def test_what_only_the_database_knows_is_told_as_not_to_be_read_now(
     replies += [await asked(member, question) for question in ("/api/audit", "/api/restore-report")]
     for reply in replies:
         assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "2")
-        told = msgspec.json.decode(reply.body)
-        assert told["title"] == "Temporarily unreadable"
-        assert told["detail"] == (
+        printed = msgspec.json.decode(reply.body)
+        assert printed["title"] == "Temporarily unreadable"
+        assert printed["detail"] == (
             "The database cannot be reached, and this cannot be read until it is back."
         )
 
 
-async def test_what_a_node_tells_of_controllers_that_it_may_not_have_is_marked_as_stale(
+async def test_answers_about_controllers_in_doubt_are_marked_stale(
     there: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = there
@@ -182,7 +182,7 @@ async def test_what_a_node_tells_of_controllers_that_it_may_not_have_is_marked_a
     assert await are_marked() == [False] * 3
 
 
-async def test_who_looks_at_a_controller_is_told_at_once_that_it_may_be_elsewhere(
+async def test_watcher_of_a_controller_is_notified_of_doubt_immediately(
     there: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = there
@@ -211,8 +211,8 @@ async def next_troubles(chunks: AsyncIterator[bytes]) -> list[str]:
 
 def troubles_in(chunk: bytes) -> list[str] | None:
     """Return the findings about parts in a message of a stream; None where it has none at all."""
-    told = msgspec.json.decode(chunk.partition(b"data: ")[2])
-    findings = told.get("findings")
+    printed = msgspec.json.decode(chunk.partition(b"data: ")[2])
+    findings = printed.get("findings")
     return findings and [one["text"] for one in findings if one["kind"] == "trouble"]
 
 

@@ -13,14 +13,14 @@ def filled() -> Directory:
     return directory
 
 
-def test_it_tells_where_a_controller_is() -> None:
+def test_directory_returns_the_place_of_a_controller() -> None:
     directory = filled()
     assert [directory.place_of(f"gh-{n}") for n in (1, 2, 3, 4, 5)] == [A, B, None, None, None]
     assert [directory.is_mine(f"gh-{n}") for n in (1, 2, 3)] == [True, False, False]
     assert [directory.knows(f"gh-{n}") for n in (3, 5)] == [True, False]
 
 
-async def test_who_waits_goes_on_as_soon_as_it_is_so() -> None:
+async def test_waiter_resumes_as_soon_as_the_place_is_known() -> None:
     directory = filled()
 
     def is_at_b() -> bool:
@@ -35,7 +35,7 @@ async def test_who_waits_goes_on_as_soon_as_it_is_so() -> None:
     assert not directory.awaited
 
 
-async def test_what_does_not_change_wakes_nobody() -> None:
+async def test_unchanged_directory_wakes_no_waiter() -> None:
     directory = filled()
     looked = []
 

@@ -34,7 +34,7 @@ async def failed_at_b(cluster: Cluster) -> AsyncIterator[str]:
     await b.drop([b.members[name]])
     with socket.create_server((HOME, port)):
         cluster.members["b"]._changed.set()
-        await until(lambda: [one.name for one in b.roster.failed()] == [name])
+        await until(lambda: [one.name for one in b.roster.list_failed()] == [name])
         yield name
     await b.door.stop()
 
@@ -42,14 +42,14 @@ async def failed_at_b(cluster: Cluster) -> AsyncIterator[str]:
 async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -> None:
     a, here = cluster.asked["a"], min(cluster.names("a"))
     async with failed_at_b(cluster) as name:
-        told = await a.post("remove", name=f"{here},{name}")
-        assert {(one["name"], one["status"]) for one in told["results"]} == {
+        message = await a.post("remove", name=f"{here},{name}")
+        assert {(one["name"], one["status"]) for one in message["results"]} == {
             (here, 200),
             (name, 200),
         }
         left = sorted({*NAMES} - {here, name})
         assert sorted(one["name"] for one in await a.get("list")) == left
-        assert cluster.nodes["b"].roster.failed() == []
+        assert cluster.nodes["b"].roster.list_failed() == []
         assert (await a.get(""))["not_started"] == []
         # Its name is free.
         assert (await a.post("add", name=name))["names"] == [name]
@@ -57,9 +57,9 @@ async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -
 
 async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> None:
     async with failed_at_b(cluster) as name:
-        told = await cluster.asked["a"].post("remove", tag="all")
-        assert (told["done"], told["refused"]) == (len(NAMES) - 1, 1)
-        (refused,) = [one for one in told["results"] if one["status"] != 200]
+        message = await cluster.asked["a"].post("remove", tag="all")
+        assert (message["done"], message["refused"]) == (len(NAMES) - 1, 1)
+        (refused,) = [one for one in message["results"] if one["status"] != 200]
         assert (refused["name"], refused["status"]) == (name, 503)
         assert [one["name"] for one in await cluster.asked["a"].get("list")] == [name]
 
@@ -67,8 +67,8 @@ async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> 
 async def test_failed_controller_is_placed_through_any_node(cluster: Cluster) -> None:
     async with failed_at_b(cluster) as name:
         port = free_port()
-        told = await cluster.asked["a"].post("place", name=name, port=port)
-        assert (told["node"], told["port"]) == ("b", port)
+        message = await cluster.asked["a"].post("place", name=name, port=port)
+        assert (message["node"], message["port"]) == ("b", port)
         assert cluster.nodes["b"].members[name].record.port == port
         assert (await cluster.asked["a"].get(""))["can_start"] == []
 
@@ -77,11 +77,11 @@ async def test_failed_controller_moves_to_another_node(cluster: Cluster) -> None
     async with failed_at_b(cluster) as name:
         await cluster.members["b"].move([name], "a")
         await until(lambda: name in cluster.names("a"))
-        assert cluster.nodes["b"].roster.failed() == []
+        assert cluster.nodes["b"].roster.list_failed() == []
 
 
 async def test_drained_node_gives_up_what_failed_to_start_there(cluster: Cluster) -> None:
     async with failed_at_b(cluster):
         await cluster.members["a"].drain("b", undo=False)
         await until(lambda: sorted(cluster.names("a")) == sorted(NAMES))
-        assert cluster.nodes["b"].roster.failed() == []
+        assert cluster.nodes["b"].roster.list_failed() == []

@@ -43,10 +43,10 @@ class TwoLives:
         self.registry.records = {ONE: MemberRecord("one")}
 
     def begin_again(self) -> Claim:
-        (seen,) = membership.seen_nodes(self.database)
+        (seen,) = membership.read_nodes(self.database)
         assert membership.declare_dead(self.database, seen)
         latter = membership.register(self.database, "a", "", 1)
-        taken = membership.claim_free(self.database, latter, membership.seen_nodes(self.database))
+        taken = membership.claim_free(self.database, latter, membership.read_nodes(self.database))
         assert taken == [ONE]
         self.database.execute("INSERT INTO job VALUES (5, 'roll', 'a', %s)", (latter.epoch,))
         put_live(self.database, latter, {ONE: SavedLive(b"x", 0.0, time.monotonic())})
@@ -90,7 +90,7 @@ async def test_a_life_that_is_over_writes_no_records(lives: TwoLives) -> None:
         assert lives.rows() == before, name
 
 
-async def test_the_life_that_goes_on_writes_them(lives: TwoLives) -> None:
+async def test_present_life_writes_records(lives: TwoLives) -> None:
     lives.registry.renew(lives.begin_again())
     assert set(await lives.registry.take_live([ONE])) == {ONE}
     for name in ("snapshot", "forget a snapshot", "begin a job", "forget a job", "rename"):
@@ -127,7 +127,7 @@ async def test_a_death_waits_for_a_record_that_is_being_written_and_beats_do_not
         given = {"numbers": [ONE], "names": ["other"], "records": ["{}"], "tenants": [None]}
         writing.execute(registry_module._PUT, {"node": "a", "epoch": lives.former.epoch, **given})
         assert membership.beat(lives.database, lives.former)
-        (seen,) = membership.seen_nodes(lives.database)
+        (seen,) = membership.read_nodes(lives.database)
         ended: list[bool] = []
 
         def end() -> None:

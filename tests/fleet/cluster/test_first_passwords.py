@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leverframe.config.sources import Sources
-from leverframe.fleet.cluster.membership import seen_nodes
+from leverframe.fleet.cluster.membership import read_nodes
 from leverframe.fleet.node_passwd import change_password
 from leverframe.process.administrator import PasswordRefused
 from leverframe.storage.datafolder import FolderInUse
@@ -49,8 +49,8 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
     async with running(tmp_path, capsys, f"{keys}'north'\n") as node:
         first = node.password("Sign in as admin")
         data = tmp_path / "data"
-        told = f"`leverframe passwd --data {data} --database WHERE` while the node is stopped"
-        assert told in node.printed
+        message = f"`leverframe passwd --data {data} --database WHERE` while the node is stopped"
+        assert message in node.printed
         with pytest.raises(FolderInUse):
             await change_password(Sources(tmp_path / "fleet.toml", {}, {}), None, False, None)
     (other / "data").mkdir(0o700)
@@ -59,7 +59,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
     async with running(other, capsys, f"{keys}'south'\n") as south:
         assert await south.asked(first) == 200
         await change_password(Sources(tmp_path / "fleet.toml", {}, {}), None, False, None)
-        assert capsys.readouterr().out == "The password of admin of the node is changed.\n"
+        assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
         async with asyncio.timeout(PATIENCE_S):
             status = 200
             while status == 200:
@@ -70,7 +70,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
         with pytest.raises(PasswordRefused, match="The node south runs; stop it first"):
             await change_password(sources, None, True, None, database, "south")
         with open_database(database) as connection:
-            assert {one.name: one.is_alive for one in seen_nodes(connection)} == {
+            assert {one.name: one.is_alive for one in read_nodes(connection)} == {
                 "north": False,
                 "south": True,
             }
@@ -79,7 +79,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
         assert await node.asked(NEW) == 200
 
 
-async def test_what_passwd_cannot_do_in_a_database_is_told(
+async def test_passwd_reports_what_it_cannot_do_in_a_database(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     database = postgres.new_fleet()

@@ -60,17 +60,17 @@ async def test_any_node_answers_for_any_controller_on_a_connection_that_is_kept(
         await until(lambda: is_idle(*nodes.nodes.values()))
 
 
-async def test_why_a_controller_did_not_start_is_told_by_any_node_at_once() -> None:
+async def test_every_node_reports_why_a_controller_failed_immediately() -> None:
     async with joined_nodes(hold_s=1000.0) as nodes:
         roster = nodes["b"].door.roster
         roster.retry_s = 1000.0
-        fail(roster, MemberRecord("gh-1"), 7, "gh-1 does not start: no.")
+        fail(roster, MemberRecord("gh-1"), 7, "gh-1 failed to start: no.")
         nodes.owners["gh-1"] = "b"
         nodes.tell()
         for node in nodes.nodes.values():
             answer = await ask_once(HOME, node.port, "/", GH)
             assert answer.status == 503
-            assert "gh-1 does not start: no. It is tried again every few seconds." in answer.body
+            assert "gh-1 failed to start: no. The node retries it every few seconds." in answer.body
         # Of what another node has by now the owner tells nothing any more.
         nodes.owners["gh-1"] = "a"
         await nodes.put("gh-1", "a")
@@ -93,7 +93,7 @@ async def test_the_owner_sees_the_address_of_the_client_and_counts_by_it() -> No
         writer.close()
 
 
-async def test_a_request_in_pieces_and_several_at_once_are_joined_from_their_first_byte() -> None:
+async def test_split_and_pipelined_requests_are_forwarded_from_their_first_byte() -> None:
     async with joined_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
@@ -125,7 +125,7 @@ async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again()
         writer.close()
 
 
-async def test_a_kept_connection_may_continue_from_one_controller_to_another() -> None:
+async def test_kept_connection_may_switch_controllers() -> None:
     async with joined_nodes("abc") as nodes:
         for name, node in (("gh-1", "a"), ("gh-2", "b"), ("gh-3", "b"), ("gh-4", "c")):
             await nodes.put(name, node)
@@ -309,7 +309,7 @@ async def test_what_runs_during_a_move_is_completed_and_streams_end(door: str) -
             writer.close()
 
 
-async def test_an_upload_to_a_controller_that_moves_meanwhile_is_to_be_sent_again() -> None:
+async def test_upload_to_a_moving_controller_must_be_repeated() -> None:
     async with joined_nodes() as nodes:
         await nodes.put("gh-1", "a")
         reader, writer = await open_to(nodes["a"])
@@ -336,7 +336,7 @@ async def test_a_door_whose_directory_is_old_asks_again_where_the_controller_is(
         assert (await asking).body == "gh-1 at c"
 
 
-async def test_a_request_is_held_while_nobody_has_the_controller_and_served_then() -> None:
+async def test_request_is_held_until_a_node_has_the_controller() -> None:
     async with joined_nodes("ab", hold_s=60.0) as nodes:
         nodes.owners["gh-1"] = None
         nodes.tell()
@@ -431,7 +431,7 @@ async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
             assert await asyncio.wait_for(client[0].read(), PATIENCE_S) == b""
 
 
-async def test_clients_of_a_node_that_was_declared_dead_are_let_go_at_once() -> None:
+async def test_clients_of_a_dead_node_are_disconnected_immediately() -> None:
     async with joined_nodes("ab") as nodes:
         await nodes.put("gh-1", "b")
         async with connected(HOME, nodes["a"].port) as client:

@@ -69,16 +69,16 @@ async def held_up(cluster: Cluster, rollout: str) -> dict[str, Any]:
 async def becomes(
     cluster: Cluster, rollout: str, is_so: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     try:
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                told = await cluster.asked["a"].get("rollout", id=rollout)
-                if is_so(told):
-                    return told
+                message = await cluster.asked["a"].get("rollout", id=rollout)
+                if is_so(message):
+                    return message
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        pytest.fail(f"The roll-out stays like this: {told}")
+        pytest.fail(f"The roll-out stays like this: {message}")
 
 
 async def test_changes_are_refused_while_the_disk_of_the_database_is_full(

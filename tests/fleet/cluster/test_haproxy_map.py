@@ -93,9 +93,9 @@ async def test_the_map_follows_the_directory(
             "add map @7 /m <<\ngh-1.fleet.example b\n\n",
             "commit map @7 /m\n",
         ]
-        told = capsys.readouterr()
-        assert told.out.splitlines() == [
-            f"{path} leads to 2 controllers by /m",
-            f"{path} leads to 1 controllers by /m",
+        message = capsys.readouterr()
+        assert message.out.splitlines() == [
+            f"{path} routes 2 controllers by /m",
+            f"{path} routes 1 controllers by /m",
         ]
-        assert told.err.count("This node is the only one") == 1
+        assert message.err.count("This node is the only one") == 1

@@ -147,7 +147,7 @@ async def said_to(nodes: JoinedNodes, *pieces: bytes | None) -> bytes:
         writer.close()
 
 
-async def test_a_stranger_at_the_inner_port_reaches_nobody_and_learns_nothing(
+async def test_stranger_at_the_inner_port_reaches_no_controller_and_learns_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with joined_nodes() as nodes:

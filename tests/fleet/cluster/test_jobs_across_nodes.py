@@ -113,9 +113,9 @@ async def killed_at(
         mortal = MortalNode(cluster, "a", moment, is_last_done=is_last_done)
         has_died = await died_while_sending(cluster, mortal, TOGGLE)
         b = cluster.asked["b"]
-        told = await b.post("send", command=TOGGLE, id="once")
-        assert (told["done"], told["refused"]) == (COUNT, 0), moment
-        assert Counter(one["name"] for one in told["results"]) == dict.fromkeys(NAMES, 1), moment
+        message = await b.post("send", command=TOGGLE, id="once")
+        assert (message["done"], message["refused"]) == (COUNT, 0), moment
+        assert Counter(one["name"] for one in message["results"]) == dict.fromkeys(NAMES, 1), moment
         await cluster.settled(COUNT // 2, COUNT // 2)
         outputs = [cluster.member(name).controller.engine.values["OUT0"] for name in NAMES]
         assert outputs == [1] * COUNT, moment
@@ -150,7 +150,7 @@ async def test_a_change_is_made_once_when_the_node_that_was_asked_is_killed(
     assert await killed_at(postgres, tmp_path, moment, is_last_done=is_last_done)
 
 
-async def test_a_roll_out_goes_on_stops_and_goes_back_when_its_nodes_are_killed(
+async def test_roll_out_survives_killed_nodes_while_running_stopping_and_undoing(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with three_nodes(postgres, tmp_path) as cluster:
@@ -164,19 +164,19 @@ async def test_a_roll_out_goes_on_stops_and_goes_back_when_its_nodes_are_killed(
         await until(lambda: a.web.jobs.find(id).state.status == "waiting")
         assert (await c.get("rollout", id=id))["done"] == 1
         await cluster.kill("a")
-        told = await c.get("rollout", id=id)
-        assert (told["status"], told["group"], told["done"]) == ("waiting", 1, 1)
+        message = await c.get("rollout", id=id)
+        assert (message["status"], message["group"], message["done"]) == ("waiting", 1, 1)
         await b.post("rollout/resume", id=id)
-        told = await _came_to(c, id, "waiting", done=4)
-        assert [group["done"] for group in told["groups"]] == [1, 3, 0]
+        message = await _came_to(c, id, "waiting", done=4)
+        assert [group["done"] for group in message["groups"]] == [1, 3, 0]
         holder = "b" if b.web.jobs.all() else "c"
         left = c if holder == "b" else b
         assert (await left.post("rollout/stop", id=id))["status"] == "stopped"
         await cluster.kill(holder)
         assert (await left.get("rollout", id=id))["status"] == "stopped"
         await left.post("rollout/undo", id=id)
-        told = await _came_to(left, id, "undone")
-        assert (told["undone"], told["why"]) == (4, None)
+        message = await _came_to(left, id, "undone")
+        assert (message["undone"], message["why"]) == (4, None)
         await cluster.settled(COUNT)
         for name in names:
             assert cluster.member(name).controller.engine.settings.outputs[0].name == ""
@@ -189,9 +189,9 @@ async def test_a_roll_out_goes_on_stops_and_goes_back_when_its_nodes_are_killed(
 async def _came_to(node: LoopNode, id: str, status: str, **wanted: int) -> Any:
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            told = await node.get("rollout", id=id)
-            if told["status"] == status and wanted.items() <= told.items():
-                return told
+            message = await node.get("rollout", id=id)
+            if message["status"] == status and wanted.items() <= message.items():
+                return message
             await asyncio.sleep(0.01)
 
 
@@ -206,13 +206,13 @@ async def test_a_threshold_holds_over_all_nodes_and_those_that_failed_are_tried_
         id = planned["job"]["id"]
         assert planned["tried"]["refused"] == 3
         await b.post("rollout/start", id=id)
-        told = await _came_to(b, id, "stopped")
-        assert told["why"] == "Failed: 1. It stops at 1."
-        assert (told["done"], told["failed"], told["group"]) == (3, 1, 0)
+        message = await _came_to(b, id, "stopped")
+        assert message["why"] == "1 failed; the limit is 1."
+        assert (message["done"], message["failed"], message["group"]) == (3, 1, 0)
         await cluster.kill("a")
         await b.post("rollout/retry", id=id)
-        told = await _came_to(b, id, "stopped")
-        assert (told["done"], told["failed"]) == (3, 1)
+        message = await _came_to(b, id, "stopped")
+        assert (message["done"], message["failed"]) == (3, 1)
         assert max((await changes_by_fleet(b)).values()) == 1
 
 
@@ -245,9 +245,9 @@ async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
             return answer
 
         calls["job.send"], cluster.members["a"].ask = leaves_first, leaves_then  # type: ignore[method-assign]
-        told = await a.post("send", command=TOGGLE, id="once")
+        message = await a.post("send", command=TOGGLE, id="once")
         assert moved == [first, second]
-        assert (told["done"], told["refused"]) == (COUNT, 0)
+        assert (message["done"], message["refused"]) == (COUNT, 0)
         # The others make room for the two that are bound to c.
         await cluster.settled(2, 2, 2)
         outputs = [cluster.member(name).controller.engine.values["OUT0"] for name in NAMES]
@@ -281,13 +281,13 @@ async def test_a_node_that_is_declared_dead_by_mistake_leaves_its_jobs_to_others
         member = cluster.members["a"]
 
         await cluster.declare_dead("a")
-        assert "Another node goes on with it; ask again with id=once." in await sending
+        assert "Another node resumes it; ask again with id=once." in await sending
         go_on.set()
         await until(lambda: member._claim.epoch == 3 and not member.lease.is_in_doubt)
-        told = await a.post("send", command=TOGGLE, id="once")
-        assert told["done"] == COUNT
+        message = await a.post("send", command=TOGGLE, id="once")
+        assert message["done"] == COUNT
         assert a.web.jobs.all() == []
         assert await changes_by_fleet(b) == dict.fromkeys(NAMES, 1)
         refused = await a.refused(409, "send", command=NAME, id="once")
-        assert refused == "Field id: This id is that of another change."
+        assert refused == "Field id: This id belongs to another change."
         await cluster.settled(2, 2, 2)

@@ -69,7 +69,7 @@ def query(cluster: Cluster, text: str) -> list[Any]:
         return connection.execute(text).fetchall()  # type: ignore[arg-type]
 
 
-async def test_a_moved_controller_goes_on_and_nothing_is_left_of_its_state(
+async def test_moved_controller_resumes_and_its_live_state_is_deleted(
     cluster: Cluster,
 ) -> None:
     await cluster.join("a")
@@ -135,7 +135,7 @@ async def dies(cluster: Cluster, name: str) -> None:
 
         def is_declared_dead() -> bool:
             # The last beat may still be on its way.
-            (seen,) = [one for one in membership.seen_nodes(connection) if one.name == name]
+            (seen,) = [one for one in membership.read_nodes(connection) if one.name == name]
             return membership.declare_dead(connection, seen)
 
         await until(is_declared_dead)
@@ -156,7 +156,7 @@ async def test_what_is_saved_every_second_is_there_when_a_node_dies(cluster: Clu
     assert 599 - (time.monotonic() - began) < left < 600
 
 
-async def test_what_has_changed_is_saved_by_whoever_has_it_and_now_and_then_the_rest(
+async def test_owner_saves_changed_state_and_the_rest_at_intervals(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.join("a")
@@ -216,7 +216,7 @@ async def told_and_tried_again(
     assert caplog.text.count("live state was not saved: no way") == 1
 
 
-async def test_what_cannot_be_released_goes_on_where_it_was(
+async def test_controller_that_cannot_be_released_keeps_running(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")

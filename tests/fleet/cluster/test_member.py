@@ -46,11 +46,11 @@ async def test_controllers_are_shared_out_and_go_where_there_is_room(cluster: Cl
     assert cluster.names("a") | cluster.names("b") == {"one", "two", "three", "four"}
     await cluster.leave("a")
     await cluster.settled(4)
-    with pytest.raises(NameTaken, match="A node b runs already"):
+    with pytest.raises(NameTaken, match="A node b is already running"):
         await cluster.join("b")
 
 
-async def test_a_node_whose_database_stumbles_at_its_start_goes_on_when_it_answers(
+async def test_node_start_survives_a_short_database_outage(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")
@@ -104,8 +104,8 @@ async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone
     await cluster.join("b", capacity=4)
     await until(lambda: any(one.is_drained for one in cluster.members["a"].nodes))
     assert cluster.counts() == [5, 0]
-    (told,) = [one for one in cluster.members["a"].report().nodes if one.name == "b"]
-    assert (told.capacity, told.is_drained) == (0, True)
+    (printed,) = [one for one in cluster.members["a"].report().nodes if one.name == "b"]
+    assert (printed.capacity, printed.is_drained) == (0, True)
     await cluster.members["a"].drain("b", undo=True)
     await cluster.settled(1, 4)
 
@@ -113,7 +113,7 @@ async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone
 async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> None:
     await cluster.join("a")
     for undo in (False, True):
-        with pytest.raises(BadValue, match="There is no node 'c'"):
+        with pytest.raises(BadValue, match="No node 'c' is running"):
             await cluster.members["a"].drain("c", undo=undo)
 
 
@@ -124,7 +124,7 @@ async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
     for name in ("a", "b"):
         await cluster.join(name)
     a = cluster.members["a"]
-    with pytest.raises(BadValue, match="There is no node 'b' that has ended"):
+    with pytest.raises(BadValue, match="There is no stopped node 'b'"):
         await a.forget("b")
     await cluster.nodes["a"].add(new("one", "two"))
     await cluster.settled(1, 1)
@@ -140,7 +140,7 @@ async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
     assert cluster.members["b"]._claim.epoch > 1
 
 
-async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
+async def test_request_with_a_broken_connection_is_reported_as_unknown(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")
@@ -152,7 +152,7 @@ async def test_a_wish_whose_connection_breaks_is_told_as_not_known(
         await cluster.members["a"].move(["one"], "a")
 
 
-async def test_a_wish_while_the_database_is_away_is_refused_without_telling_where_it_is(
+async def test_request_without_database_is_refused_without_its_address(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")
@@ -167,7 +167,7 @@ async def test_a_wish_while_the_database_is_away_is_refused_without_telling_wher
     monkeypatch.undo()
 
 
-async def test_a_wish_that_the_database_refuses_is_told_as_not_done(cluster: Cluster) -> None:
+async def test_request_that_the_database_refuses_is_reported_as_not_done(cluster: Cluster) -> None:
     await cluster.join("a")
     with connect(cluster.database) as connection:
         name = connection.info.dbname
@@ -189,7 +189,7 @@ async def asked(cluster: Cluster, node: str, path: str, query: str = "") -> byte
     return body
 
 
-async def told(cluster: Cluster, node: str) -> tuple[list[float], list[str], set[str], int]:
+async def printed(cluster: Cluster, node: str) -> tuple[list[float], list[str], set[str], int]:
     """Return the course of an output, what the journal, the timeline and the audit trail tell."""
     chart = msgspec.json.decode(await asked(cluster, node, "/api/history", "labels=OUT0"))
     journal = msgspec.json.decode(await asked(cluster, node, "/api/journal"))
@@ -213,29 +213,29 @@ async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
     await asked(cluster, "a", "/stm.cgi", "oname=0Pump")
     async with asyncio.timeout(PATIENCE_S):
         # A value is recorded by the millisecond, and asked for up to the present one.
-        while (await told(cluster, "a"))[0][-1] != 1:  # noqa: ASYNC110
+        while (await printed(cluster, "a"))[0][-1] != 1:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
-    values, journal, causes, audit = await told(cluster, "a")
+    values, journal, causes, audit = await printed(cluster, "a")
     assert causes
     assert audit
     await cluster.members["a"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
     async with asyncio.timeout(PATIENCE_S):
         # It is on there, too, and not merely was.
-        while (await told(cluster, "b"))[0][len(values) :][-1:] != [1]:  # noqa: ASYNC110
+        while (await printed(cluster, "b"))[0][len(values) :][-1:] != [1]:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
-    moved = await told(cluster, "b")
+    moved = await printed(cluster, "b")
     assert moved[0][: len(values)] == values
     assert moved[1][: len(journal)] == journal
     assert moved[2] >= causes
     assert moved[3] == audit
     await cluster.nodes["b"].remove([cluster.nodes["b"].members["one"]])
     with connect(cluster.database) as connection:
-        for table in ("chunk", "entry", "told", "mark", "last_moments"):
+        for table in ("chunk", "entry", "printed", "mark", "last_moments"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
-async def test_what_does_not_start_is_told_once_and_tried_again(
+async def test_failed_start_is_logged_once_and_retried(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.join("a")
@@ -243,18 +243,18 @@ async def test_what_does_not_start_is_told_once_and_tried_again(
     await cluster.join("b")
     cluster.nodes["b"].roster.retry_s = 0.0
     node, tries = cluster.nodes["b"], iter(range(3))
-    go_on = node._go_on
+    go_on = node._start_stored
 
     async def fail_twice(*given: Any) -> None:
         if next(tries) < 2:
             raise StoreUnavailable("The database is away.")
         await go_on(*given)
 
-    monkeypatch.setattr(node, "_go_on", fail_twice)
+    monkeypatch.setattr(node, "_start_stored", fail_twice)
     await cluster.members["a"].move(["one"], "b")
     await cluster.settled(0, 1)
     assert [one.message for one in caplog.records if "does not start" in one.message] == [
-        "one does not start: The database is away."
+        "one failed to start: The database is away."
     ]
     # It is listed as running a moment before it is noted as such.
     await until(lambda: not node.roster.problems())
@@ -268,17 +268,17 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
     await cluster.join("b")
     cluster.nodes["b"].roster.retry_s = 1000.0
     node = cluster.nodes["b"]
-    go_on = node._go_on
+    go_on = node._start_stored
 
     async def fail(*given: Any) -> None:
         raise StoreUnavailable("The database is away.")
 
-    monkeypatch.setattr(node, "_go_on", fail)
+    monkeypatch.setattr(node, "_start_stored", fail)
     await cluster.members["a"].move(["one"], "b")
-    await until(lambda: [one.name for one in node.roster.failed()] == ["one"])
-    with pytest.raises(NotRunning, match="one does not start: The database is away. It is tried"):
+    await until(lambda: [one.name for one in node.roster.list_failed()] == ["one"])
+    with pytest.raises(NotRunning, match="one failed to start: The database is away. It is tried"):
         node.select(["one"])
-    monkeypatch.setattr(node, "_go_on", go_on)
+    monkeypatch.setattr(node, "_start_stored", go_on)
     for one in cluster.members.values():
         # As after an error of its connection.
         one._note_away(StoreUnavailable("The database is away."))
@@ -353,7 +353,7 @@ async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
     monkeypatch.setattr(member_module, "LOOK_AT_ALL_BEATS", 10**6)
     member = await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
-    beat, placed, looks = member._heart.beat, membership.placed, Counter[int]()
+    beat, placed, looks = member._heart.beat, membership.read_places, Counter[int]()
 
     def counted(connection: Connection) -> list[membership.Placed]:
         looks[member._claim.epoch] += 1
@@ -364,7 +364,7 @@ async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
             await until(lambda: looks[3] > 0)
         return await beat(claim, *given)
 
-    monkeypatch.setattr(membership, "placed", counted)
+    monkeypatch.setattr(membership, "read_places", counted)
     monkeypatch.setattr(member._heart, "beat", late)
     await cluster.declare_dead("a")
     await until(lambda: member._claim.epoch == 3)
@@ -380,5 +380,5 @@ async def test_a_node_whose_name_another_one_has_taken_stays_out(cluster: Cluste
         while member.lease.ended is None:
             assert membership.beat(connection, other) is not None
             await asyncio.sleep(0.02)
-    assert "A node a runs already" in member.lease.ended
-    assert any("A node a runs already" in one for one in cluster.nodes["a"].troubles.values())
+    assert "A node a is already running" in member.lease.ended
+    assert any("A node a is already running" in one for one in cluster.nodes["a"].troubles.values())

@@ -23,7 +23,7 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
         yield cluster
 
 
-async def test_a_node_tells_of_all_nodes_of_the_database_and_of_what_it_has_done(
+async def test_node_reports_all_nodes_the_database_and_its_own_counters(
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
@@ -38,10 +38,10 @@ async def test_a_node_tells_of_all_nodes_of_the_database_and_of_what_it_has_done
     await until(lambda: member.report().database.batches_s > 0)
     await until(lambda: [one.controllers for one in member.report().nodes] == [1, 1])
     await until(lambda: all(one.batch and one.version for one in member.report().nodes))
-    told = member.report()
-    assert {one.version for one in told.nodes} == {__version__}
-    assert [one.silent_s for one in told.nodes] == [0, 0]
-    assert (told.database.is_reachable, told.database.standby) == (True, "")
+    message = member.report()
+    assert {one.version for one in message.nodes} == {__version__}
+    assert [one.silent_s for one in message.nodes] == [0, 0]
+    assert (message.database.is_reachable, message.database.standby) == (True, "")
     figures = {family.name: list(family.samples) for family in member.families()}
     assert ({"state": "alive"}, 2) in figures["leverframe_cluster_nodes"]
     assert figures["leverframe_cluster_owned"] == [({}, 1)]
@@ -73,7 +73,7 @@ def queried() -> Iterator[tuple[str, str | None, str]]:
                         yield from ((name, label, value) for value in values.split("|"))
 
 
-async def test_a_node_tells_all_that_the_dashboard_and_the_alarms_ask_for(cluster: Cluster) -> None:
+async def test_node_reports_every_metric_of_the_dashboard_and_alarms(cluster: Cluster) -> None:
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one"))
     node = cluster.asked["a"]
@@ -81,8 +81,8 @@ async def test_a_node_tells_all_that_the_dashboard_and_the_alarms_ask_for(cluste
     await node.post("rollout/plan", command="stm.cgi?sname=other", id="names")
     node.web.jobs.find("names").state.status = "stopped"
     cluster.members["a"]._lane.figures.last_doubt = 1.0
-    told = (await node.ask("/metrics", method="GET")).body.decode()
-    samples = [one for family in text_string_to_metric_families(told) for one in family.samples]
+    message = (await node.ask("/metrics", method="GET")).body.decode()
+    samples = [one for family in text_string_to_metric_families(message) for one in family.samples]
     asked = set(queried())
     assert len(asked) > 25
     missing = [
@@ -96,7 +96,7 @@ async def test_a_node_tells_all_that_the_dashboard_and_the_alarms_ask_for(cluste
     assert missing == []
 
 
-async def test_a_database_that_hangs_is_told_as_one_that_is_away(
+async def test_hanging_database_is_reported_as_unreachable(
     cluster: Cluster, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(member_module, "LEASE_S", 0.2)

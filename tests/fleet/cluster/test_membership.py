@@ -31,13 +31,13 @@ def live(database: psycopg.Connection[Any], *names: str) -> list[Claim]:
 
 
 def owners(database: psycopg.Connection[Any]) -> dict[str, str | None]:
-    return {one.name: one.node for one in membership.placed(database)}
+    return {one.name: one.node for one in membership.read_places(database)}
 
 
 def test_free_controllers_are_shared_out(database: psycopg.Connection[Any]) -> None:
     a, b = live(database, "a", "b")
     add(database, 7)
-    nodes = membership.seen_nodes(database)
+    nodes = membership.read_nodes(database)
     assert len(membership.claim_free(database, a, nodes)) == 4
     assert len(membership.claim_free(database, b, nodes)) == 3
     assert membership.claim_free(database, a, nodes) == []
@@ -49,13 +49,13 @@ def test_a_dead_node_loses_all_and_its_beats_count_no_more(
 ) -> None:
     a, b = live(database, "a", "b")
     add(database, 4)
-    membership.claim_free(database, a, membership.seen_nodes(database))
-    seen = next(one for one in membership.seen_nodes(database) if one.name == "a")
+    membership.claim_free(database, a, membership.read_nodes(database))
+    seen = next(one for one in membership.read_nodes(database) if one.name == "a")
     assert membership.declare_dead(database, seen)
     assert not membership.declare_dead(database, seen)
     assert not membership.beat(database, a)
     assert membership.beat(database, b)
-    nodes = membership.seen_nodes(database)
+    nodes = membership.read_nodes(database)
     assert len(membership.claim_free(database, b, nodes)) == 4
     assert membership.claim_free(database, a, nodes) == []
     assert set(owners(database).values()) == {"b"}
@@ -65,7 +65,7 @@ def test_a_job_of_a_dead_node_is_taken_by_one_of_those_that_see_it(
     database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = live(database, "a", "b")
-    nodes = membership.seen_nodes(database)
+    nodes = membership.read_nodes(database)
     database.execute("INSERT INTO job (number, id, node, epoch) VALUES (1, 'once', 'dead', 1)")
     # Each job that b looks at makes it wait; a takes it meanwhile.
     waits = f"{membership._IS_FREE} AND pg_advisory_lock_shared(7) IS NOT NULL"
@@ -89,18 +89,18 @@ def test_what_a_node_takes_in_the_moment_of_its_death_is_free_for_others(
 ) -> None:
     a, b = live(database, "a", "b")
     add(database, 2)
-    nodes = membership.seen_nodes(database)
+    nodes = membership.read_nodes(database)
     with psycopg.connect(database.info.dsn, autocommit=True) as other, other.transaction():
         # It has looked that it lives, and commits after it was declared dead.
         membership.claim_free(other, a, nodes)
         assert membership.declare_dead(database, nodes[0])
     assert "a" in owners(database).values()
-    assert len(membership.claim_free(database, b, membership.seen_nodes(database))) == 2
+    assert len(membership.claim_free(database, b, membership.read_nodes(database))) == 2
 
 
-def test_who_has_beaten_meanwhile_is_not_declared_dead(database: psycopg.Connection[Any]) -> None:
+def test_node_with_a_new_beat_is_not_declared_dead(database: psycopg.Connection[Any]) -> None:
     (a,) = live(database, "a")
-    seen = membership.seen_nodes(database)[0]
+    seen = membership.read_nodes(database)[0]
     assert membership.beat(database, a)
     assert not membership.declare_dead(database, seen)
     assert membership.beat(database, a)
@@ -116,10 +116,10 @@ def test_a_second_life_of_a_name_ends_the_first(database: psycopg.Connection[Any
 def test_a_released_controller_goes_where_it_is_wanted(database: psycopg.Connection[Any]) -> None:
     a, b, c = live(database, "a", "b", "c")
     add(database, 3)
-    nodes = membership.seen_nodes(database)
+    nodes = membership.read_nodes(database)
     for claim in (a, b, c):
         membership.claim_free(database, claim, nodes)
-    moved = next(one for one in membership.placed(database) if one.node == "a")
+    moved = next(one for one in membership.read_places(database) if one.node == "a")
     assert membership.want(database, [moved.name, "nobody"], "c") == "nobody"
     assert membership.want(database, [moved.name], "b") is None
     membership.release(database, a, [moved.number])
@@ -127,21 +127,21 @@ def test_a_released_controller_goes_where_it_is_wanted(database: psycopg.Connect
     assert membership.claim_free(database, b, nodes) == [moved.number]
 
 
-def test_who_resigns_leaves_everything_free_at_once(database: psycopg.Connection[Any]) -> None:
+def test_resigning_node_frees_everything_immediately(database: psycopg.Connection[Any]) -> None:
     (a,) = live(database, "a")
     add(database, 2)
-    membership.claim_free(database, a, membership.seen_nodes(database))
+    membership.claim_free(database, a, membership.read_nodes(database))
     membership.resign(database, a)
     assert set(owners(database).values()) == {None}
     assert not membership.beat(database, a)
 
 
-def test_who_resigned_is_told_from_who_was_declared_dead(database: psycopg.Connection[Any]) -> None:
+def test_resigned_node_differs_from_one_declared_dead(database: psycopg.Connection[Any]) -> None:
     a, b, c = live(database, "a", "b", "c")
     for claim in (a, b, c):
         membership.beat(database, claim)
     membership.resign(database, a)
-    seen = next(one for one in membership.seen_nodes(database) if one.name == "b")
+    seen = next(one for one in membership.read_nodes(database) if one.name == "b")
     assert membership.declare_dead(database, seen)
     # Fenced, it can no longer say that it has ended in order.
     membership.resign(database, b)
@@ -150,34 +150,37 @@ def test_who_resigned_is_told_from_who_was_declared_dead(database: psycopg.Conne
 
 def told_lives(database: psycopg.Connection[Any]) -> dict[str, tuple[bool, bool]]:
     """Return of each node whether it lives, and whether it has ended in order."""
-    return {one.name: (one.is_alive, one.has_resigned) for one in membership.seen_nodes(database)}
+    return {one.name: (one.is_alive, one.has_resigned) for one in membership.read_nodes(database)}
 
 
 def test_who_dies_before_the_first_beat_is_dead_and_not_stopped(
     database: psycopg.Connection[Any],
 ) -> None:
     a, _ = live(database, "a", "b")
-    for seen in membership.seen_nodes(database):
+    for seen in membership.read_nodes(database):
         assert seen.has_session
         assert membership.declare_dead(database, seen)
     assert told_lives(database) == {"a": (False, False), "b": (False, False)}
     # It is as any other in its next life, and may end that before a beat in order.
     (a,) = live(database, "a")
-    assert next(one for one in membership.seen_nodes(database) if one.name == "a").has_session
+    assert next(one for one in membership.read_nodes(database) if one.name == "a").has_session
     membership.resign(database, a)
     assert told_lives(database) == {"a": (False, True), "b": (False, False)}
 
 
-def test_who_asks_is_told_of_the_database_and_the_programs(
+def test_report_shows_the_database_and_the_versions(
     database: psycopg.Connection[Any],
 ) -> None:
     (claim,) = live(database, "a")
     membership.name_session(database)
     membership.beat(database, claim)
-    (seen,) = membership.seen_nodes(database)
+    (seen,) = membership.read_nodes(database)
     assert (seen.version, seen.batch, seen.has_session) == (__version__, 0, True)
     assert membership.version_in("psql") == ""
-    told = membership.about_database(database)
-    assert told.server == f"{database.info.server_version // 10_000}." + told.server.split(".")[1]
-    assert told.schema >= 1
-    assert (told.standby, told.standbys) == ("", 0)
+    message = membership.about_database(database)
+    assert (
+        message.server
+        == f"{database.info.server_version // 10_000}." + message.server.split(".")[1]
+    )
+    assert message.schema >= 1
+    assert (message.standby, message.standbys) == ("", 0)

@@ -26,7 +26,7 @@ from leverframe.fleet.cluster.node_calls import (
     PROTOCOL,
     CallAnswer,
     NodeCall,
-    framed,
+    frame_message,
     refusal_fields,
     refusal_from,
 )
@@ -147,8 +147,8 @@ async def said_to(
     writer.write(header)
     _, stamps = handshake.read_verdict(await reader.readexactly(VERDICT_BYTES), header)
     packed = msgspec.msgpack.encode(CALL)
-    right = framed(packed, stamps.of_question(packed))
-    strange = framed(b"\xc1", stamps.of_question(b"\xc1"))
+    right = frame_message(packed, stamps.of_question(packed))
+    strange = frame_message(b"\xc1", stamps.of_question(b"\xc1"))
     for piece in pieces:
         writer.write(strange if piece == b"no call" else piece or right)
         await asyncio.sleep(0.005)
@@ -166,9 +166,9 @@ async def test_what_no_node_has_said_on_this_connection_is_not_done(
 ) -> None:
     b = answering(nodes)
     packed = msgspec.msgpack.encode(CALL)
-    heard = framed(packed, bytes(PROOF_BYTES))
+    heard = frame_message(packed, bytes(PROOF_BYTES))
     stranger = Stamps(b"another", bytes(PROOF_BYTES), has_direction=True)
-    foreign = framed(packed, stranger.of_question(packed))
+    foreign = frame_message(packed, stranger.of_question(packed))
     long = (MAX_CALL_BYTES + 1).to_bytes(4, "big") + bytes(PROOF_BYTES)
     for pieces in ((heard,), (foreign,), (long,), (heard[:10], heard[10:]), (heard + b"x",)):
         assert await said_to(nodes, *pieces) == b""
@@ -286,7 +286,7 @@ async def answer_as_before_directions(
     asked = await reader.readexactly(int.from_bytes(start[:4], "big"))
     assert start[4:] == hmac.digest(key, proof + b"call" + asked, "sha256")
     said = msgspec.msgpack.encode(CallAnswer(b"as before"))
-    writer.write(framed(said, hmac.digest(key, proof + b"call" + said, "sha256")))
+    writer.write(frame_message(said, hmac.digest(key, proof + b"call" + said, "sha256")))
     await writer.drain()
     writer.close()
 

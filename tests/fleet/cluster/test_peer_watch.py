@@ -33,7 +33,7 @@ def test_a_node_without_a_session_is_dead_after_two_looks() -> None:
     assert names(watch, 4.5, gone) == ["b"]
 
 
-def test_looks_that_follow_each_other_at_once_count_as_one() -> None:
+def test_looks_in_immediate_succession_count_as_one() -> None:
     watch = PeerWatch("a")
     for look in range(8):
         assert names(watch, look * BEAT_S, SeenNode("b", 1, look)) == []
@@ -44,7 +44,7 @@ def test_looks_that_follow_each_other_at_once_count_as_one() -> None:
     assert names(watch, 5.0, gone) == []
 
 
-def test_who_has_just_come_back_declares_nobody_dead() -> None:
+def test_returning_watcher_declares_no_node_dead() -> None:
     watch = PeerWatch("a")
     gone = SeenNode("b", 1, 7, has_session=False)
     assert names(watch, 0.0, gone) == []
@@ -62,7 +62,7 @@ def test_neither_oneself_nor_the_dead_are_judged() -> None:
 
 
 @given(st.lists(st.floats(0.01, LEASE_S), min_size=1, max_size=50))
-def test_whoever_beats_within_a_lease_is_never_declared_dead(pauses: list[float]) -> None:
+def test_node_that_beats_within_a_lease_is_never_declared_dead(pauses: list[float]) -> None:
     watch, now = PeerWatch("a"), 0.0
     for beat, pause in enumerate(pauses):
         assert names(watch, now, SeenNode("b", 1, beat)) == []

@@ -139,7 +139,7 @@ async def test_nothing_is_asked_of_an_end_that_is_closing(pair: Pair) -> None:
     assert (len(pair.client.noted), len(pair.owner.noted)) == noted
 
 
-async def test_an_end_of_what_one_sends_is_told_once_and_the_second_closes_both(
+async def test_end_of_one_side_is_passed_on_once_and_the_second_closes_both(
     pair: Pair,
 ) -> None:
     pair.begin()
@@ -160,7 +160,7 @@ async def test_an_owner_that_ends_first_leaves_the_client_its_turn(pair: Pair) -
     assert (pair.client.noted[-1], pair.owner.noted[-1]) == ("close", "close")
 
 
-async def test_a_door_that_stops_tells_the_owner_that_nothing_more_comes(pair: Pair) -> None:
+async def test_stopping_door_notifies_the_owner_of_the_end(pair: Pair) -> None:
     pair.door.state.is_stopping = True
     pair.begin()
     assert pair.owner.noted == [b"GET /", "end"]

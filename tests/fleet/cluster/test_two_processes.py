@@ -42,8 +42,8 @@ def saved_pulses(database: str) -> int:
 
 def outputs_of(port: int, names: Sequence[str]) -> list[list[float]]:
     """Read the course of an output of each controller; without the time in which it was off."""
-    told = [asked(port, name, "/api/history?labels=OUT0").json() for name in names]
-    return [[v for v in one["series"]["OUT0"]["values"] if v is not None] for one in told]
+    message = [asked(port, name, "/api/history?labels=OUT0").json() for name in names]
+    return [[v for v in one["series"]["OUT0"]["values"] if v is not None] for one in message]
 
 
 @pytest.mark.thorough
@@ -76,12 +76,14 @@ def test_what_was_acknowledged_is_there_after_a_node_is_gone(
         assert [course[-1] for course in recorded] == [1] * COUNT
         os.kill(first.pid, how)
         since_then = Stopwatch()
-        told: dict[str, str | None] = dict.fromkeys(names)
-        while None in told.values():
-            assert since_then.seconds() < SERVED_AGAIN_S, told
-            told |= {name: name_of(port, name) for name, value in told.items() if value is None}
+        message: dict[str, str | None] = dict.fromkeys(names)
+        while None in message.values():
+            assert since_then.seconds() < SERVED_AGAIN_S, message
+            message |= {
+                name: name_of(port, name) for name, value in message.items() if value is None
+            }
         # Read before anything is written again: the last acknowledged value of each is there.
-        assert told == {name: f"{name}v3" for name in names}
+        assert message == {name: f"{name}v3" for name in names}
         # What nobody remembers goes on, too.
         assert all(OUT0_ON in asked(port, name, "/outs.cgi").text for name in names)
         charts = outputs_of(port, names)

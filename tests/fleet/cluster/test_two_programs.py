@@ -92,17 +92,17 @@ class UpdatedNodes:
             time.sleep(0.05)
 
     def versions(self) -> list[str]:
-        told = httpx.get(
+        message = httpx.get(
             f"http://127.0.0.1:{self.ports['a']}/api/fleet/nodes", timeout=PATIENCE_S
         ).json()
-        return [one["version"] for one in told["nodes"]]
+        return [one["version"] for one in message["nodes"]]
 
     def send(self, by: str, value: int) -> dict[str, tuple[int, str]]:
         """Change all controllers at once by a node; return status and detail of each."""
         address = f"http://127.0.0.1:{self.ports[by]}/api/fleet/send"
         query = {"command": f"eeprom.cgi?dword3={value}"}
-        told = httpx.post(address, params=query, timeout=PATIENCE_S).json()
-        return {one["name"]: (one["status"], str(one)) for one in told["results"]}
+        message = httpx.post(address, params=query, timeout=PATIENCE_S).json()
+        return {one["name"]: (one["status"], str(one)) for one in message["results"]}
 
 
 class Counting:
@@ -187,8 +187,8 @@ def test_nodes_are_updated_and_set_back_one_by_one_under_load(
             assert nodes.versions() == versions
             clients.goes_on()
             for by in nodes.ports:
-                told = nodes.send(by, sum(clients.last.values()))
-                assert {status for status, _ in told.values()} == {200}, told
+                message = nodes.send(by, sum(clients.last.values()))
+                assert {status for status, _ in message.values()} == {200}, message
     for name in NAMES:
         stored = int(str(name_of(nodes.ports["a"], name)).rpartition("v")[2])
         # What was not acknowledged may be stored, too.
@@ -226,8 +226,8 @@ def test_a_node_that_does_not_speak_the_next_language_is_named(
     # What the older one asks the newer one understands.
     assert {status for status, _ in nodes.send("a", 1).values()} == {200}
     with within(DEADLINES["step"].hold_s):
-        told = nodes.send("b", 2)
-    done = {name for name, (status, _) in told.items() if status == 200}
+        message = nodes.send("b", 2)
+    done = {name for name, (status, _) in message.items() if status == 200}
     assert len(done) == COUNT // 2
-    for name in told.keys() - done:
-        assert "older" in told[name][1]
+    for name in message.keys() - done:
+        assert "older" in message[name][1]

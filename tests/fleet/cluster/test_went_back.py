@@ -60,10 +60,10 @@ async def notices(cluster: Cluster, name: str) -> None:
 
 def epochs(cluster: Cluster) -> dict[str, int]:
     with connect(cluster.database) as connection:
-        return {one.name: one.epoch for one in membership.seen_nodes(connection)}
+        return {one.name: one.epoch for one in membership.read_nodes(connection)}
 
 
-async def test_a_backup_from_before_the_present_life_is_noticed_and_told(
+async def test_restored_backup_from_before_the_present_life_is_reported(
     cluster: Cluster, postgres: PostgresServer
 ) -> None:
     await cluster.join("a")
@@ -84,7 +84,7 @@ async def test_a_backup_from_before_the_present_life_is_noticed_and_told(
 
 
 @pytest.mark.thorough
-async def test_a_backup_of_an_earlier_life_is_noticed_and_told(
+async def test_restored_backup_of_an_earlier_life_is_reported(
     cluster: Cluster, postgres: PostgresServer
 ) -> None:
     await cluster.join("a")
@@ -105,7 +105,7 @@ async def beat(heart: Heartbeat, claim: membership.Claim, batch: int = 0) -> Bea
     return await heart.beat(claim, lambda: batch, 0.0)
 
 
-async def test_what_only_counts_up_tells_a_death_from_a_database_that_went_back(
+async def test_counters_distinguish_a_death_from_a_restored_database(
     postgres: PostgresServer,
 ) -> None:
     address = postgres.new_fleet()
@@ -118,7 +118,7 @@ async def test_what_only_counts_up_tells_a_death_from_a_database_that_went_back(
             assert await beat(heart, claim) is BeatResult.COUNTED
         assert not lease.is_in_doubt
         assert await beat(heart, claim, batch=1) is BeatResult.WENT_BACK
-        (seen,) = membership.seen_nodes(database)
+        (seen,) = membership.read_nodes(database)
         assert membership.declare_dead(database, seen)
         assert await beat(heart, claim) is BeatResult.LIFE_IS_OVER
         assert lease.is_in_doubt
@@ -137,7 +137,7 @@ async def test_what_only_counts_up_tells_a_death_from_a_database_that_went_back(
     heart.close()
 
 
-async def test_a_lane_tells_a_death_from_a_database_that_went_back(
+async def test_lane_distinguishes_a_death_from_a_restored_database(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address = postgres.new_fleet()
@@ -172,14 +172,14 @@ async def test_the_change_that_notices_it_is_refused_as_all_after_it(
     assert (await change(handler, "first")).status == 200
     with connect(cluster.database) as database:
         database.execute("UPDATE lane SET batch = batch - 1")
-    told = []
+    message = []
     for name in ("second", "third"):
         refused = await change(handler, name)
-        told.append((refused.status, refused.body))
+        message.append((refused.status, refused.body))
         await until(lambda: TOLD in cluster.nodes["a"].troubles)
-    assert told[0][0] == 503
-    assert b"was rolled back" in told[0][1]
-    assert told[0] == told[1]
+    assert message[0][0] == 503
+    assert b"was rolled back" in message[0][1]
+    assert message[0] == message[1]
 
 
 async def change(handler: Any, name: str) -> Reply:

@@ -108,7 +108,7 @@ async def test_each_call_that_a_node_takes_is_noted_and_understood_as_it_is_aske
                     msgspec.msgpack.decode(answer, type=CALLS[what][1])
 
 
-def test_who_tells_no_number_speaks_the_first_protocol() -> None:
+def test_message_without_a_number_uses_the_first_protocol() -> None:
     said = msgspec.msgpack.encode({"what": "api", "node": "a", "epoch": 1, "content": b""})
     assert msgspec.msgpack.decode(said, type=NodeCall).protocol == 1
     assert msgspec.msgpack.decode(b"\x80", type=CallAnswer) == CallAnswer(protocol=1)

@@ -163,17 +163,17 @@ class CountingClient:
         """Count a number up; return whether that is acknowledged."""
         client = client or self.client
         await client.connect()
-        told = self.told[place]
-        told.last += 1
-        number, asked_at, clock_at = told.last, time.monotonic(), time.time()
+        printed = self.told[place]
+        printed.last += 1
+        number, asked_at, clock_at = printed.last, time.monotonic(), time.time()
         try:
             answer = await client.ask(f"/eeprom.cgi?dword{place}={number}")
         except Gone:
-            told.doubtful.add(number)
-            told.unanswered[number] = GivenUp(client.port, clock_at, time.time())
+            printed.doubtful.add(number)
+            printed.unanswered[number] = GivenUp(client.port, clock_at, time.time())
             return False
         self._judge_status(answer)
-        return told.note(number, asked_at, answer)
+        return printed.note(number, asked_at, answer)
 
     def _judge_status(self, answer: DoorAnswer) -> None:
         self.ledger.counts[f"answered {answer.status}"] += 1

@@ -76,32 +76,32 @@ def _judge_numbers(
     may_lose: bool,
 ) -> None:
     stored = [row.number for row in rows]
-    told, seen = client.told[place], set(stored)
+    printed, seen = client.told[place], set(stored)
     what = f"{client.name}, {_PLACES[place]}"
     # One that came late may have set it back in the same batch: then only the audit trail shows it.
-    lost = sorted(told.acknowledged - seen - set(audited))
-    verdict.acknowledged += len(told.acknowledged)
+    lost = sorted(printed.acknowledged - seen - set(audited))
+    verdict.acknowledged += len(printed.acknowledged)
     verdict.lost += len(lost)
-    verdict.doubtful += len(told.doubtful)
-    verdict.doubtful_stored += len(told.doubtful & seen)
+    verdict.doubtful += len(printed.doubtful)
+    verdict.doubtful_stored += len(printed.doubtful & seen)
     if not may_lose:
         _require_none(ledger, f"{what}: acknowledged and not stored", lost)
-    _require_none(ledger, f"{what}: refused and stored", sorted(told.refused & seen))
+    _require_none(ledger, f"{what}: refused and stored", sorted(printed.refused & seen))
     _require_none(
         ledger,
         f"{what}: stored, but nobody asked for it",
-        sorted(seen - told.acknowledged - told.doubtful - told.refused - {0}),
+        sorted(seen - printed.acknowledged - printed.doubtful - printed.refused - {0}),
     )
     again = [number for number, times in Counter(stored).items() if number and times > 1]
     _require_none(ledger, f"{what}: done more than once", again)
     if place != BULK:
         # A bulk change that is gone on with may come after a later one. All else is in order, but
         # for single changes that `overtaken` allows.
-        late = overtaken(rows, told.unanswered, hangs)
+        late = overtaken(rows, printed.unanswered, hangs)
         ordered = [number for number in stored if number not in late]
         ledger.require(ordered == sorted(ordered), f"{what}: out of order: {_disorder(ordered)}")
         verdict.late += len(late)
-        newest = max(told.acknowledged, default=0)
+        newest = max(printed.acknowledged, default=0)
         if not may_lose and ordered:
             ledger.require(ordered[-1] >= newest, f"{what}: {ordered[-1]} is left of {newest}")
 

@@ -168,8 +168,8 @@ class FaultScene:
             answer = await client.ask(f"/api/fleet/{what}", "POST")
             if answer.status != 200:
                 raise Refused(answer.body.decode()[:300])
-            told: dict[str, object] = json.loads(answer.body)
-            return told
+            printed: dict[str, object] = json.loads(answer.body)
+            return printed
         finally:
             client.close()
 
@@ -254,10 +254,10 @@ class FaultScene:
             if name not in self.untagged:
                 client.told[BULK].doubtful.add(number)
         try:
-            told = await self.post(f"send?command=eeprom.cgi%3Fdword{BULK}%3D{number}&tag={TAG}")
+            printed = await self.post(f"send?command=eeprom.cgi%3Fdword{BULK}%3D{number}&tag={TAG}")
         except Gone:
             return
-        results = told["results"]
+        results = printed["results"]
         assert isinstance(results, list)
         for one in results:
             if one["status"] == 200:

@@ -35,7 +35,7 @@ async def test_nothing_acknowledged_is_lost_through_faults(kinds: set[str], tmp_
 
 
 @pytest.mark.thorough
-async def test_what_a_promoted_standby_has_not_heard_of_is_told(tmp_path: Path) -> None:
+async def test_changes_missing_on_a_promoted_standby_are_reported(tmp_path: Path) -> None:
     ledger = Ledger("behind")
     with postgres_server() as server, standby_of(server, synchronous=False) as standby:
         async with (

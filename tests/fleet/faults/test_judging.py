@@ -35,7 +35,7 @@ def stored(*numbers: int, last_at: float) -> list[StoredNumber]:
         ((1, 2, 3), 30.5, HANGS, set()),
     ],
 )
-def test_only_what_nobody_answered_comes_late_and_only_while_it_is_under_way(
+def test_only_unanswered_changes_arrive_late_while_under_way(
     numbers: tuple[int, ...], at: float, hangs: dict[int, list[Hang]], allowed: set[int]
 ) -> None:
     assert overtaken(stored(*numbers, last_at=at), GIVEN_UP, hangs) == allowed

@@ -96,7 +96,7 @@ def test_who_has_lost_a_controller_writes_nothing_of_its_history(
     former = Compactor(chunks_in(session), BOUNDS)
     former.add([sample(n) for n in range(3)])
     with connect(database.address) as connection:
-        assert membership.declare_dead(connection, membership.seen_nodes(connection)[0])
+        assert membership.declare_dead(connection, membership.read_nodes(connection)[0])
     there = database.session(database.give_all_to("b"))
     latter = Compactor(chunks_in(there), BOUNDS)
     latter.add([sample(10)])
@@ -147,7 +147,7 @@ def test_what_waits_while_a_life_ends_is_not_written_though_the_next_has_the_con
     with connect(database.address) as connection:
         with connection.transaction():
             # Death, next life and claim are done before the statement sees any of them.
-            (seen,) = membership.seen_nodes(connection)
+            (seen,) = membership.read_nodes(connection)
             assert membership.declare_dead(connection, seen)
             membership.register(connection, "a", "", 1)
             connection.execute("UPDATE controller SET node = 'a'")

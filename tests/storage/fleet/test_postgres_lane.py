@@ -225,7 +225,7 @@ async def test_a_node_that_was_declared_dead_writes_nothing(
     lane.on_end = ended.append
     await lane.store(1).commit(Changes({"a": 1}))
     with connect(lane._address) as connection:
-        assert membership.declare_dead(connection, membership.seen_nodes(connection)[0])
+        assert membership.declare_dead(connection, membership.read_nodes(connection)[0])
     for change in ({"a": 2}, {"a": 3}):
         with pytest.raises(Fenced, match="another node has taken over"):
             await lane.store(1).commit(Changes(change))

@@ -156,7 +156,7 @@ test("what the server says is told in the language of the pages", async () => {
     "/etc/fleet.toml, ligne 6 : b: b.tags doit être une liste de textes, et non 'north'.",
   );
   assert.equal(
-    words.serverText("north: gh-1 does not start: This tenant is gone."),
+    words.serverText("north: gh-1 failed to start: This tenant is gone."),
     "north: gh-1 ne démarre pas : Ce locataire n’existe plus.",
   );
   // Parts and findings, as a roll-out that stopped tells them.
@@ -170,7 +170,7 @@ test("what the server says is told in the language of the pages", async () => {
     `Il a un nouveau constat : ${words.findingSentence("sensor_lost", { name: "Pump" })}`,
   );
   assert.equal(
-    words.serverText("south: The certificate of this node ends soon. Days left: 5."),
+    words.serverText("south: The certificate of this node expires soon. Days left: 5."),
     "south: Le certificat de ce nœud expire bientôt. Jours restants : 5.",
   );
   const unknown = "Something that nobody has translated.";

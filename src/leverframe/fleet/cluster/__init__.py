@@ -1,1 +1,1 @@
-"""Several nodes on one database: who lives, who has which controller, and who answers for it."""
+"""Several nodes on one database: which are alive, which controllers each has, and forwarding."""

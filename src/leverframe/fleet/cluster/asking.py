@@ -1,4 +1,4 @@
-"""What a node knows of the fleet by its last look, and what it asks other nodes and is asked."""
+"""What a node knows of the fleet by its last look, and the calls between nodes."""
 
 from collections.abc import Collection
 
@@ -33,7 +33,7 @@ class NodeDeclaredDead(Refusal):
 
 
 class AskingNode:
-    """A node that others ask and that asks them; whoever looks at the database fills it."""
+    """A node that exchanges calls with other nodes; the membership updates it from the database."""
 
     _claim: Claim
 
@@ -53,7 +53,7 @@ class AskingNode:
         self._directory = directory
         self._caller = caller
         self._placed: list[Placed] = []
-        #: What controllers are called, and whose they are.
+        #: Names and tenants of controllers.
         self._names: dict[int, tuple[str, str]] = {}
 
     def living(self) -> list[str]:
@@ -86,7 +86,7 @@ class AskingNode:
         return await self._caller.ask(node, call, seconds)
 
     async def answer(self, call: NodeCall) -> CallAnswer:
-        """Do what another node asks, unless its life is over."""
+        """Carry out a call of another node, unless the life of this node is over."""
         requester = next((one for one in self.nodes if one.name == call.node), None)
         try:
             if requester is not None and call.epoch < requester.epoch:

@@ -1,4 +1,4 @@
-"""The beginning of a node's life: who it is, and its registration among the others."""
+"""The start of a node's life: its identity, and its registration in the database."""
 
 import time
 
@@ -13,11 +13,11 @@ from leverframe.storage.fleet.postgres_lane import Claim
 
 
 class NameTaken(ErrorForPeople):
-    """Another node of this name lives: one sentence."""
+    """Another node of this name is alive: one sentence."""
 
 
 class NodeIdentity(Struct, frozen=True):
-    """The name of a node, where the others reach it, and what it carries beside them."""
+    """The name of a node, its inner address, and its capacity relative to the other nodes."""
 
     name: str
     place: Place
@@ -29,25 +29,25 @@ class NodeIdentity(Struct, frozen=True):
 
 
 def begin_life(connection: Connection, identity: NodeIdentity) -> Claim:
-    """Register a node; raise NameTaken where another one of its name lives.
+    """Register a node; raise NameTaken if another node of its name is alive.
 
-    One that was killed has no session any more, or its counter stands still for a lease.
+    A killed node has no session any more, or its counter stands still for a lease.
     """
-    known = _named(connection, identity.name)
+    known = _find_node(connection, identity.name)
     until = time.monotonic() + LEASE_S
     while known is not None and known.is_alive and known.has_session:
         if time.monotonic() >= until:
             break
         time.sleep(BEAT_S)
-        now = _named(connection, identity.name)
+        now = _find_node(connection, identity.name)
         if now is not None and now.epoch == known.epoch and now.beat > known.beat:
             raise NameTaken(
-                f"A node {identity.name} runs already. Give this one another name with --node."
+                f"A node {identity.name} is already running. Choose another name with --node."
             )
         known = now
     return membership.register(connection, identity.name, identity.address, identity.capacity)
 
 
-def _named(connection: Connection, name: str) -> SeenNode | None:
-    found = (one for one in membership.seen_nodes(connection) if one.name == name)
+def _find_node(connection: Connection, name: str) -> SeenNode | None:
+    found = (one for one in membership.read_nodes(connection) if one.name == name)
     return next(found, None)

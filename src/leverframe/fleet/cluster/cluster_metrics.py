@@ -1,4 +1,4 @@
-"""Figures at `/metrics` of a node that shares a database with others."""
+"""Metrics at `/metrics` of a node that shares a database with other nodes."""
 
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from leverframe.fleet.cluster.directory import DoorFigures
 from leverframe.fleet.other_nodes import ClusterReport, PeerReport
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family
 
-#: What the other nodes, and this one, can be.
+#: The states that a node can be in.
 STATES = ("alive", "draining", "gone")
-#: So many readings back the number of batches is compared with: five seconds of beats.
+#: Number of readings that the batch rate is averaged over: five seconds of heartbeats.
 READINGS = 10
 
 
 class MemberFigures(Struct):
-    """What a node has done among the others since it was started."""
+    """Counters of this node's part in the cluster since it was started."""
 
     #: Nodes that it has declared dead.
     takeovers: int = 0
-    #: Controllers that it has taken, and given up in order.
+    #: Controllers that it has taken, and released in an orderly way.
     claims: int = 0
     releases: int = 0
     #: How often it was declared dead itself.
@@ -28,13 +28,13 @@ class MemberFigures(Struct):
 
 
 class BatchRate:
-    """How many batches a second all nodes write, by numbers that are read now and then."""
+    """Batches per second of all nodes, from counters that are read at intervals."""
 
     def __init__(self) -> None:
         self._readings: deque[tuple[float, int]] = deque(maxlen=READINGS + 1)
 
     def note(self, batches: int, now: float) -> None:
-        """Take a reading; begin anew where the number has gone back."""
+        """Take a reading; restart if the counter has decreased."""
         if self._readings and batches < self._readings[-1][1]:
             self._readings.clear()
         self._readings.append((now, batches))
@@ -67,7 +67,7 @@ def cluster_families(
     yield Family(
         "leverframe_cluster_node_info",
         GAUGE,
-        "Which node this is.",
+        "The node that reports this.",
         [({"node": one.name, "version": one.version}, 1) for one in own],
     )
     capacity = sum(one.capacity for one in own)
@@ -75,23 +75,26 @@ def cluster_families(
     doubt = database.last_doubt
     gauges: dict[str, tuple[str, float | None]] = {
         "owned": (
-            "Controllers that the database gives to this node.",
+            "Controllers that the database assigns to this node.",
             sum(one.controllers for one in own),
         ),
-        "capacity": ("What this node carries in proportion to the others; 0 drains.", capacity),
+        "capacity": (
+            "Capacity of this node relative to the others; 0 while it is drained.",
+            capacity,
+        ),
         "free": ("Controllers that no node has at present.", report.free),
-        "lease_age_seconds": ("Seconds since the last beat that arrived was sent.", lease_age_s),
+        "lease_age_seconds": ("Seconds since the last confirmed heartbeat was sent.", lease_age_s),
         "lease_in_doubt": (
-            "1 while this node refuses commands, since others may have its part.",
+            "1 while this node refuses commands because others may have taken its controllers.",
             int(report.is_in_doubt),
         ),
         "database_up": ("1 while the database answers this node.", int(database.is_reachable)),
         "database_standbys": (
-            "Standbys that confirm what is written, where this user may see that.",
+            "Standbys that confirm writes, if the database user may see them.",
             database.standbys,
         ),
         "last_doubt_timestamp_seconds": (
-            "When this node last did not know whether a change is stored.",
+            "When this node last could not confirm that a change is stored.",
             doubt,
         ),
     }
@@ -99,8 +102,11 @@ def cluster_families(
         yield Family(f"leverframe_cluster_{name}", GAUGE, text, [(NO_LABELS, value)])
     counters = {
         "takeovers": ("Nodes that this one has declared dead.", figures.takeovers),
-        "claims": ("Controllers that this node has taken.", figures.claims),
-        "releases": ("Controllers that this node has given up in order.", figures.releases),
+        "claims": ("Controllers that this node has taken over.", figures.claims),
+        "releases": (
+            "Controllers that this node has released in an orderly way.",
+            figures.releases,
+        ),
         "fenced": ("How often this node was declared dead itself.", figures.fenced),
     }
     for name, (text, count) in counters.items():
@@ -114,7 +120,7 @@ def cluster_families(
     yield Family(
         "leverframe_cluster_door_requests_total",
         COUNTER,
-        "Requests for controllers of other nodes: joined to these, held until somebody had the"
+        "Requests for controllers of other nodes: forwarded, held until a node had the"
         " controller, answered with 421 or 503.",
         [({"outcome": name}, count) for name, count in outcomes.items()],
     )

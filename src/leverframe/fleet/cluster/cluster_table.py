@@ -1,4 +1,4 @@
-"""How a node shares a database with others: the `[cluster]` table of the fleet file, and flags.
+"""Sharing a database: the `[cluster]` table of the fleet file, and its flags.
 
     [cluster]
     database = "host=/run/postgresql dbname=fleet"   # as for psql: words, or postgresql://...
@@ -7,8 +7,8 @@
     capacity = 2                                     # what it carries in proportion to the others
     live_state_every = 1                             # seconds; saves the live state of controllers
 
-The password of the database is not written here but where PostgreSQL's programs look for it, such
-as `~/.pgpass`.
+The password of the database does not stand here, but in a place that PostgreSQL's programs read,
+such as `~/.pgpass`.
 """
 
 import socket
@@ -22,7 +22,7 @@ from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.tenants import is_label
 
 CLUSTER = "cluster"
-NODE_NAME = "small letters, digits and dashes, at most 31"
+NODE_NAME = "lower-case letters, digits and dashes, at most 31"
 
 
 class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,13 +35,16 @@ class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
     def node_name(self) -> str:
         name = self.node or socket.gethostname().partition(".")[0].lower()
         if not is_label(name):
-            raise BadConfiguration(f"node: {name[:40]!r} is no name of a node; write {NODE_NAME}.")
+            raise BadConfiguration(
+                f"node: {name[:40]!r} is not a valid node name. Allowed: {NODE_NAME}."
+            )
         return name
 
     def inner_place(self) -> Place:
         host, _, port = self.inner.rpartition(":")
         if not host or not port.isdecimal() or int(port) > MAX_PORT:
             raise BadConfiguration(
-                f"inner: {self.inner[:60]!r} is no address; write HOST:PORT, such as 10.0.0.5:8070."
+                f"inner: {self.inner[:60]!r} is not an address. Write HOST:PORT, for example"
+                " 10.0.0.5:8070."
             )
         return Place(self.node_name(), host.strip("[]"), int(port))

@@ -1,4 +1,4 @@
-"""The work of `leverframe fleet migrate|nodes|drain|forget|move`."""
+"""The commands `leverframe fleet migrate|nodes|drain|forget|move`."""
 
 import time
 from typing import Any
@@ -10,9 +10,9 @@ from leverframe.fleet.commands import table_of, tables
 from leverframe.fleet.node_client import CommandLineClient
 from leverframe.plain_text import printable_json
 
-#: Between two looks at a node that is being emptied.
+#: Seconds between two looks at a node that is being drained.
 LOOK_S = 0.5
-#: A node that keeps controllers for so long has nobody to give them to.
+#: A node that keeps controllers for this long has no other node to release them to.
 STUCK_S = 60.0
 
 
@@ -46,24 +46,24 @@ def list_nodes(client: CommandLineClient, as_json: bool) -> None:
         )
     tables().print(table)
     if report["free"]:
-        print(f"{report['free']} controllers wait for a node.")
+        print(f"{report['free']} controllers have no node yet.")
     if report["is_in_doubt"]:
-        print("The node that was asked cannot reach the database, and refuses commands.")
+        print("This node cannot reach the database, and refuses commands.")
 
 
 def _state(node: dict[str, Any]) -> str:
     drained = ", drained" if node["is_drained"] else ""
     if not node["is_alive"]:
-        # An older node does not tell.
+        # Nodes of older versions do not report it.
         return f"{'stopped' if node.get('has_resigned') else 'dead'}{drained}"
-    return "is emptied" if drained and node["controllers"] else f"runs{drained}"
+    return "is being drained" if drained and node["controllers"] else f"runs{drained}"
 
 
 def drain_node(client: CommandLineClient, drained: str, *, undo: bool) -> None:
-    """Empty a node and wait; say how many are left as long as there are any."""
+    """Drain a node and wait; report the number of controllers left until none is."""
     report = client.post("drain", {"node": drained, "undo": undo})
     if undo:
-        print(f"{drained} takes its share again.")
+        print(f"{drained} accepts controllers again.")
         return
     last, since = -1, time.monotonic()
     while left := next(
@@ -74,18 +74,22 @@ def drain_node(client: CommandLineClient, drained: str, *, undo: bool) -> None:
             last, since = left, time.monotonic()
         elif time.monotonic() - since > STUCK_S:
             raise NotEmptied(
-                f"{drained} still has {left} controllers: there may be no other node for them."
+                f"{drained} still has {left} controllers. Is another node running that can take "
+                "them?"
             )
         time.sleep(LOOK_S)
         report = client.get("nodes", {})
-    print(f"{drained} is empty and stays so; `fleet drain {drained} --undo` gives it its share.")
+    print(
+        f"{drained} is drained and stays empty; `fleet drain {drained} --undo` lets it accept "
+        "controllers again."
+    )
 
 
 def forget_node(client: CommandLineClient, forgotten: str) -> None:
     client.post("forget", {"node": forgotten})
-    print(f"{forgotten} is forgotten.")
+    print(f"{forgotten} is removed from the list.")
 
 
 def move_controller(client: CommandLineClient, name: str, to: str | None) -> None:
     client.post("move", {"name": name, "node": to})
-    print(f"{name} goes to {to}." if to else f"{name} may be anywhere.")
+    print(f"{name} moves to {to}." if to else f"{name} may run on any node.")

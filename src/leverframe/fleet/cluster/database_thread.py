@@ -1,4 +1,4 @@
-"""A thread with a connection to the database that nothing else uses."""
+"""A thread with a database connection of its own."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class DatabaseThread:
     def __init__(
         self, name: str, address: str, on_connected: Callable[[Connection], None] = lambda _: None
     ) -> None:
-        """Take what is called, in the thread, with every new connection."""
+        """Set what to call in the thread with every new connection."""
         self._address = address
         self._on_connected = on_connected
         self._thread = ThreadPoolExecutor(1, name)
@@ -30,11 +30,11 @@ class DatabaseThread:
         return self._connection is not None
 
     async def run(self, work: Callable[[Connection], Result]) -> Result:
-        """Do something with the connection; raise what the database raises where it is away."""
+        """Call a function with the connection; raise the database's error if it is unreachable."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._connected, work)
+        return await loop.run_in_executor(self._thread, self._run, work)
 
-    def _connected(self, work: Callable[[Connection], Result]) -> Result:
+    def _run(self, work: Callable[[Connection], Result]) -> Result:
         is_new = self._connection is None
         connection = self._connection = self._connection or open_database(self._address)
         try:
@@ -43,7 +43,7 @@ class DatabaseThread:
                 self._on_connected(connection)
             return work(connection)
         except psycopg.Error:
-            # Also one whose session has no name: others would not know whose it is.
+            # Also one whose session has no name: the nodes would not recognize it.
             connection.close()
             self._connection = None
             raise

@@ -1,7 +1,7 @@
-"""The directory of a node: which node has which controller, and where the other nodes are.
+"""The directory of a node: which node has which controller, and the addresses of the nodes.
 
-Whoever reads the database fills it, with every beat and at once when something has moved. Requests
-look up in it where they have to go. What it says may be a moment old: the node that is asked then
+The membership updates it with every heartbeat, and immediately after a controller has moved.
+Requests look up their destination here. An entry may be a moment old: the node that is asked then
 does not have the controller, and says so before anything is done.
 """
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 
 class Place(Struct, frozen=True):
-    """A node, and where the other nodes reach it."""
+    """A node and its inner address."""
 
     node: str
     host: str
@@ -22,15 +22,15 @@ class Place(Struct, frozen=True):
 
 
 class DoorFigures(Struct):
-    """What came of requests for controllers that other nodes have, or nobody."""
+    """Counters of requests for controllers that other nodes have, or no node."""
 
     #: Connections that were forwarded to another node.
     joined: int = 0
-    #: Requests that waited for somebody to have their controller.
+    #: Requests that waited until a node had their controller.
     held: int = 0
-    #: Answers 421: a request came to the wrong node, and could not be led on.
+    #: Answers 421: a request came to the wrong node, and could not be forwarded.
     misdirected: int = 0
-    #: Answers 503: nobody had the controller in time.
+    #: Answers 503: no node had the controller in time.
     unavailable: int = 0
 
 
@@ -39,20 +39,20 @@ class Directory:
         self.figures = DoorFigures()
         #: The node that this process is.
         self.node = node
-        #: Controllers that requests wait for, with the number of these.
+        #: Controllers that requests wait for, with the number of these requests.
         self.awaited: Counter[str] = Counter()
         self._owners: dict[str, str | None] = {}
         self._places: dict[str, Place] = {}
         self._changed = asyncio.Event()
 
     def replace(self, owners: Mapping[str, str | None], places: Mapping[str, Place]) -> None:
-        """Take what holds from now on: controllers with their nodes, None for none at present."""
+        """Update the directory: controllers with their nodes, None for no node at present."""
         if owners != self._owners or places != self._places:
             self._owners, self._places = dict(owners), dict(places)
             self.wake()
 
     def wake(self) -> None:
-        """Wake those who wait for a place."""
+        """Wake the requests that wait for a controller."""
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
@@ -67,7 +67,7 @@ class Directory:
         return self._owners.get(name) == self.node
 
     def place_of(self, name: str) -> Place | None:
-        """Return where a controller is; None if nobody has it, or nobody knows its node."""
+        """Return the place of a controller; None if no node has it, or its node is unknown."""
         owner = self._owners.get(name)
         return None if owner is None else self._places.get(owner)
 
@@ -79,15 +79,15 @@ class Directory:
         return self._places.get(node)
 
     async def wait_for_news(self, seconds: float) -> None:
-        """Wait for a change of the directory, or `wake`, at most that long."""
+        """Wait for a change of the directory, or for `wake`, up to a timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
 
     async def wait_until(self, condition: Callable[[], bool], name: str, seconds: float) -> bool:
-        """Wait for what a change of the directory, or `wake`, brings about; False after that time.
+        """Wait for a result that a change of the directory, or `wake`, brings; False on a timeout.
 
-        A node builds awaited controllers before others.
+        A node builds awaited controllers before the remaining ones.
         """
         self.awaited[name] += 1
         try:

@@ -17,5 +17,6 @@ def needing_driver() -> Iterator[None]:
         yield
     except ImportError as error:
         raise NoDriver(
-            "The driver for PostgreSQL is missing; install it with `pip install leverframe[fleet]`."
+            "The PostgreSQL driver is not installed. Install it with `pip install "
+            "leverframe[fleet]`."
         ) from error

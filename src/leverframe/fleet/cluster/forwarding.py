@@ -1,9 +1,9 @@
 """Forwards connections to the node that has their controller, after the first head.
 
-The client's bytes so far and all later ones go to the owner of the controller, and back; no HTTP is
-read any more. Before the first of them goes out, the owner has said that it has the controller. If
-it does not, or cannot be reached, nothing was done, and whoever has it next is asked. While nobody
-has it the request is held for a while, then refused.
+The client's bytes so far and all later bytes go to the owner of the controller, and back; HTTP is
+not parsed any more. Before the first byte goes out, the owner has confirmed that it has the
+controller. If it does not, or cannot be reached, nothing was done, and the next owner is asked.
+While no node has the controller, the request is held for a while, then refused.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from leverframe.fleet.cluster.handshake import (
 )
 from leverframe.fleet.cluster.tunnel import OwnerCall, Tunnel
 from leverframe.fleet.door import Door, DoorConnection
-from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NOBODY, MISDIRECTED, Entrance
+from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NO_NODE, MISDIRECTED, Entrance
 from leverframe.fleet.owners import DEADLINES, LOOK_AGAIN_S, Located, OwnerPart, ask_owners
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import Lease
@@ -50,7 +50,7 @@ class ElsewhereEntrance(Entrance):
 
 
 class Forwarding:
-    """What the connections of a door need to lead clients to other nodes."""
+    """What the connections of a door need to forward clients to other nodes."""
 
     def __init__(
         self, door: Door, directory: Directory, handshake: Handshake, hold_s: float
@@ -65,7 +65,8 @@ class Forwarding:
     async def reach(self, name: str, client: Client) -> OwnerCall | Entrance | None:
         """Return the way to the owner of a controller; None if it is here by now, else a refusal.
 
-        An owner that does not have it may be about to start it, and is asked again soon.
+        An owner that does not have the controller may be about to start it, and is asked again
+        soon.
         """
         loop, here = asyncio.get_running_loop(), Place(self.directory.node, "", 0)
         until = loop.time() + self._hold_s
@@ -101,7 +102,7 @@ class Forwarding:
             found: OwnerCall | Entrance | None = part.value
             return found
         self.directory.figures.unavailable += 1
-        return HELD_BY_NOBODY
+        return HELD_BY_NO_NODE
 
     def _other_place(self, name: str) -> Place | None:
         place = self.directory.place_of(name)
@@ -110,7 +111,7 @@ class Forwarding:
     async def _ask(
         self, place: Place, name: str, client: Client, seconds: float
     ) -> OwnerCall | Entrance | None:
-        """Ask a node for a controller; None where it is not there."""
+        """Ask a node for a controller; return None if it is not there."""
         owner = OwnerCall(place, name)
         try:
             async with asyncio.timeout(seconds):
@@ -128,7 +129,7 @@ class Forwarding:
         except (OSError, TimeoutError, HandshakeFailed, ValueError) as error:
             owner.abort()
             why = getattr(error, "strerror", None) or str(error) or "it does not answer"
-            self._warn(place.node, "join", "%s cannot be asked for controllers: %s",
+            self._warn(place.node, "join", "node %s cannot be asked for a controller: %s",
                        place.node, why)  # fmt: skip
             return None
         except BaseException:
@@ -137,7 +138,7 @@ class Forwarding:
 
 
 class ForwardingConnection(DoorConnection):
-    """A client's connection as long as nobody at another node is meant on it."""
+    """A client's connection until a controller of another node is requested on it."""
 
     def __init__(
         self,
@@ -149,8 +150,8 @@ class ForwardingConnection(DoorConnection):
     ) -> None:
         super().__init__(door, state, entrance, lease)
         self._forwarding = forwarding
-        #: All bytes from the begin of the request that is being read; None where one that is
-        #: answered here came before it in the same bytes.
+        #: All bytes since the start of the request that is being read; None if a request that was
+        #: answered here preceded it in the same bytes.
         self._received: bytes | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -165,7 +166,7 @@ class ForwardingConnection(DoorConnection):
         super().data_received(data)
 
     def controller_left(self) -> None:
-        """Go on: the next request is led to wherever the controller is then."""
+        """Continue: the next request is routed to the present node of its controller."""
         if self.state is STREAMING:
             self.stop()
 
@@ -201,10 +202,10 @@ class ForwardingConnection(DoorConnection):
         proceed: Callable[[Request, SentReply], None],
     ) -> None:
         self._pause_input()
-        answer = self._reached(request, if_here)
+        answer = self._reach_owner(request, if_here)
         self._server.run(self._continue_later(request, answer, partial(self._forward_or, proceed)))
 
-    async def _reached(self, request: Request, if_here: Callable[[Request], Any]) -> Any:
+    async def _reach_owner(self, request: Request, if_here: Callable[[Request], Any]) -> Any:
         """Return the owner's end of a connection, or the answer."""
         source = self._transport.get_extra_info("peername")
         target = self._transport.get_extra_info("sockname")
@@ -232,7 +233,7 @@ class ForwardingConnection(DoorConnection):
             return
         self.flush()
         received, self._received = self._received, None
-        # Its place among the connections to the controller goes on with it.
+        # Its slot among the connections to the controller stays with it.
         self._used_for.connections.discard(self)
         self._used_for = None
         give_back = partial(self._door.shares.give_back, self._held_as)

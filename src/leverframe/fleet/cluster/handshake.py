@@ -1,21 +1,22 @@
 """The handshake by which one node passes a client's connection to another: bytes, without a socket.
 
-The node that is asked speaks first, with a challenge of random bytes. The other answers with a
-header of the PROXY protocol, version 2: the addresses of the client, the controller that is meant,
-the node that it is for, and a proof. The verdict comes back with a proof as well. Only then does
-the request follow. A node that names no controller asks the other one itself.
+The node that accepts the connection speaks first, with a challenge of random bytes. The other
+answers with a header of the PROXY protocol, version 2: the addresses of the client, the controller
+that is meant, the node that it is for, and a proof. The verdict comes back with a proof as well.
+Only then does the request follow. A header without a controller opens a call to the other node
+itself.
 
 The proof is an HMAC over the challenge and the header, with a key that is derived from the key of
-the fleet. So a stranger gets nobody's requests and can ask for nothing; what was heard on the way
-is of no use later, since no challenge comes twice; and no clocks are compared.
+the fleet. So a stranger receives no requests and cannot make any. Recorded bytes are of no use
+later, since no challenge is repeated. No clocks are compared.
 
-Everything has a direction. A header is for the node that it names, so a machine between the nodes
-cannot have it answered by the node that sent it; and verdicts, questions and answers are
-proven in different ways, so none of them can be taken for another.
+Every message has a direction. A header is valid only for the node that it names, so a machine
+between the nodes cannot reflect it to its sender. Verdicts, questions and answers are proven in
+different ways, so none of them passes for another.
 
-Fields that a node does not know are refused. Programs before directions send a header without the
-node that it is for, and skip that field in those of others: with them verdicts and stamps are as
-they know them. That lets nodes be updated one by one, and can go with the release after the next.
+Fields that a node does not know are refused. Versions before directions send a header without its
+destination node, and skip that field in headers of other nodes. With them, verdicts and stamps have
+the old form, so nodes can be updated one by one. The release after the next can drop this.
 """
 
 import hmac
@@ -31,10 +32,10 @@ from leverframe.outgoing.own_connections import OWN_PEER
 CHALLENGE_BYTES = 16
 PROOF_BYTES = 32
 VERDICT_BYTES = 1 + PROOF_BYTES
-#: More than two addresses and a name can take.
+#: An upper bound for two addresses and a name.
 MAX_HEADER_BYTES = 512
 
-#: Of the PROXY protocol: how a header begins; version 2 with the command PROXY; TCP over each IP.
+#: PROXY protocol: the first bytes of a header; version 2 with the command PROXY; TCP over each IP.
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 _PROXY = 0x21
 _BY_VERSION = {4: 0x11, 6: 0x21}
@@ -44,8 +45,8 @@ _ADDRESSES = {
     0x21: (struct.Struct("!16s16sHH"), IPv6Address),
 }
 _FIELD = struct.Struct("!BH")
-#: Fields of the header: the controller that is meant, a random number; of those for own use the
-#: proof, and the node that the header is for.
+#: Fields of the header: the requested controller and a random number; of the types for private use
+#: the proof, and the destination node.
 _AUTHORITY, _NONCE, _PROOF, _NODE = 0x02, 0x05, 0xE0, 0xE1
 _FIELDS = (_AUTHORITY, _NONCE, _NODE)
 _FIELDS_WITHOUT_DIRECTION = (_AUTHORITY, _NONCE)
@@ -61,7 +62,7 @@ class Verdict(IntEnum):
 
 
 class HandshakeFailed(Exception):
-    """Why a connection is refused, in a few words for the log."""
+    """Why a connection is refused, in a short phrase for the log."""
 
 
 class Client(Struct, frozen=True):
@@ -74,44 +75,44 @@ class Client(Struct, frozen=True):
 
 
 class Stamps:
-    """What proves who has said something on one connection, by what the handshake has proven."""
+    """Proofs for all messages on one connection, derived from the handshake."""
 
     def __init__(self, key: bytes, proof: bytes, *, has_direction: bool) -> None:
-        """Take the proof of the header, and whether both programs know of directions."""
+        """Store the proof of the header, and whether both versions know directions."""
         self._key = key
         self._proof = proof
         self._has_direction = has_direction
 
-    def of_verdict(self, said: bytes) -> bytes:
-        return self._stamp(b"verdict", b"", said)
+    def of_verdict(self, message: bytes) -> bytes:
+        return self._stamp(b"verdict", b"", message)
 
-    def of_question(self, said: bytes) -> bytes:
-        return self._stamp(b"question", b"call", said)
+    def of_question(self, message: bytes) -> bytes:
+        return self._stamp(b"question", b"call", message)
 
-    def of_answer(self, said: bytes) -> bytes:
-        return self._stamp(b"answer", b"call", said)
+    def of_answer(self, message: bytes) -> bytes:
+        return self._stamp(b"answer", b"call", message)
 
-    def _stamp(self, direction: bytes, without: bytes, said: bytes) -> bytes:
+    def _stamp(self, direction: bytes, without: bytes, message: bytes) -> bytes:
         mark = direction if self._has_direction else without
-        return hmac.digest(self._key, self._proof + mark + said, "sha256")
+        return hmac.digest(self._key, self._proof + mark + message, "sha256")
 
 
 class Hello(Struct, frozen=True):
     client: Client
-    #: The controller that is meant; empty for the node itself.
+    #: The requested controller; empty for the node itself.
     name: str
     stamps: Stamps
 
 
 class Handshake:
-    """What a node says to others of its fleet, with the key that they share."""
+    """The handshake messages of a node, with the key of the fleet."""
 
     def __init__(self, fleet_key: bytes, node: str) -> None:
         self._key = hmac.digest(fleet_key, _PURPOSE, "sha256")
         self._node = node
 
     def header(self, challenge: bytes, client: Client, name: str, node: str) -> bytes:
-        """Return the header for a client of a controller, which that node has."""
+        """Return the header for a client of a controller that the destination node has."""
         family, addresses = _addresses(client)
         fields = _field(_AUTHORITY, name.encode()) + _field(_NONCE, secrets.token_bytes(16))
         fields += _field(_NODE, node.encode())
@@ -120,7 +121,7 @@ class Handshake:
         return proven + _field(_PROOF, self._proof(challenge, proven))
 
     def read(self, challenge: bytes, header: bytes) -> Hello:
-        """Read a whole header; raise `HandshakeFailed` where no node has sent it to this one."""
+        """Read a whole header; raise `HandshakeFailed` if no node has sent it to this one."""
         proven = header[: -_FIELD.size - PROOF_BYTES]
         expected = proven + _field(_PROOF, self._proof(challenge, proven))
         if not hmac.compare_digest(header, expected):
@@ -133,7 +134,7 @@ class Handshake:
         fields = _fields(proven[_START.size + shape.size :])
         has_direction = tuple(fields) == _FIELDS
         if not has_direction and tuple(fields) != _FIELDS_WITHOUT_DIRECTION:
-            raise HandshakeFailed("its header has other fields than this program knows")
+            raise HandshakeFailed("its header has fields that this version does not know")
         if has_direction and fields[_NODE].decode() != self._node:
             raise HandshakeFailed("it asks for another node")
         return Hello(client, fields[_AUTHORITY].decode(), self._stamps(header, has_direction))
@@ -142,15 +143,15 @@ class Handshake:
         said = bytes((verdict,))
         return said + hello.stamps.of_verdict(said)
 
-    def read_verdict(self, said: bytes, header: bytes) -> tuple[Verdict, Stamps]:
-        """Read the answer to a header, and by it how all that follows is proven.
+    def read_verdict(self, answer: bytes, header: bytes) -> tuple[Verdict, Stamps]:
+        """Read the answer to a header, and derive the proofs of all that follows.
 
-        Raise `HandshakeFailed` where it is none of this fleet.
+        Raise `HandshakeFailed` if the answer is not from this fleet.
         """
         for has_direction in (True, False):
             stamps = self._stamps(header, has_direction)
-            if hmac.compare_digest(said[1:], stamps.of_verdict(said[:1])):
-                return Verdict(said[0]), stamps
+            if hmac.compare_digest(answer[1:], stamps.of_verdict(answer[:1])):
+                return Verdict(answer[0]), stamps
         raise HandshakeFailed("it does not know the key of this fleet")
 
     def _stamps(self, header: bytes, has_direction: bool) -> Stamps:
@@ -161,7 +162,7 @@ class Handshake:
 
 
 def length_of(begin: bytes) -> int | None:
-    """Return how long a header is that begins so; None where that cannot be told yet."""
+    """Return the length of a header from its first bytes; None while these are too few."""
     if not SIGNATURE.startswith(begin[: len(SIGNATURE)]):
         raise HandshakeFailed("it does not begin with a header of the PROXY protocol")
     if len(begin) < _START.size:
@@ -169,13 +170,13 @@ def length_of(begin: bytes) -> int | None:
     _, command, family, length = _START.unpack_from(begin)
     whole: int = _START.size + length
     if command != _PROXY or family not in _ADDRESSES or whole > MAX_HEADER_BYTES:
-        raise HandshakeFailed("its header of the PROXY protocol is none of a node")
+        raise HandshakeFailed("its PROXY protocol header is not from a node")
     return whole
 
 
 def _addresses(client: Client) -> tuple[int, bytes]:
     target = _address(client.local_host)
-    # A controller of the node that asks has no address here; no client can connect from this one.
+    # A controller of the calling node has no address here; no client can connect from this one.
     source = type(target)(0) if client.host == OWN_PEER else _address(client.host)
     family = _BY_VERSION[source.version]
     shape, _ = _ADDRESSES[family]
@@ -188,7 +189,7 @@ def _address(text: str) -> IPv4Address | IPv6Address:
 
 
 def _fields(packed: bytes) -> dict[int, bytes]:
-    """Take the fields of a header apart, in their order."""
+    """Split the fields of a header, in their order."""
     fields: dict[int, bytes] = {}
     while packed:
         kind, length = _FIELD.unpack_from(packed)

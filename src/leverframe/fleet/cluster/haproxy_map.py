@@ -1,8 +1,8 @@
-"""`leverframe fleet map`: which node has which controller, as HAProxy reads it.
+"""`leverframe fleet map`: which node has which controller, as a map file for HAProxy.
 
-A line names the host of a controller and the node that has it. HAProxy takes a new map while it
-runs, through its socket: one that is prepared beside the old one and then put in its place, so that
-no request meets a half of it.
+Each line maps the host name of a controller to its node. A running HAProxy accepts a new map
+through its socket. The new map is prepared beside the old one and then replaces it, so that no
+request sees half of it.
 """
 
 import socket
@@ -14,10 +14,10 @@ from itertools import islice
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.node_client import CommandLineClient, NodeRefused
 
-#: HAProxy takes a command of up to 16 KiB, and a name has at most 253 letters.
+#: HAProxy accepts commands of up to 16 KiB, and a name has at most 253 letters.
 LINES_AT_A_TIME = 40
 ANSWER_S = 10.0
-#: An empty line ends what is given along with a command.
+#: An empty line ends the payload of a command.
 _END = "\n\n"
 
 
@@ -28,7 +28,7 @@ class HaproxyRefused(ErrorForPeople):
 def map_controllers(
     client: CommandLineClient, domain: str, haproxy: str | None, file: str, every: float | None
 ) -> None:
-    """Print the map, or give it to a running HAProxy, once or again and again."""
+    """Print the map, or load it into a running HAProxy, once or repeatedly."""
     written: list[str] | None = None
     trouble = ""
     while True:
@@ -40,7 +40,7 @@ def map_controllers(
         except (NodeRefused, HaproxyRefused) as error:
             if every is None:
                 raise
-            # Once: it may last.
+            # Once: the failure may be permanent.
             if str(error) != trouble:
                 trouble = str(error)
                 print(f"leverframe: {trouble}", file=sys.stderr, flush=True)
@@ -50,7 +50,7 @@ def map_controllers(
 
 
 def map_lines(owners: Mapping[str, str | None], domain: str) -> list[str]:
-    """Return a line for each controller that a node has."""
+    """Return a line for each controller that has a node."""
     found = (f"{name}.{domain} {node}" for name, node in owners.items() if node is not None)
     return sorted(found)
 
@@ -60,12 +60,12 @@ def _put_out(lines: list[str], haproxy: str | None, file: str) -> None:
         print("\n".join(lines), flush=True)
     else:
         put_map(haproxy, file, lines)
-        print(f"{haproxy} leads to {len(lines)} controllers by {file}", flush=True)
+        print(f"{haproxy} routes {len(lines)} controllers by {file}", flush=True)
 
 
 def put_map(haproxy: str, file: str, lines: list[str]) -> None:
-    """Replace the map in a running HAProxy by these lines."""
-    answer = _asked(haproxy, f"prepare map {file}\n")
+    """Replace the map of a running HAProxy with these lines."""
+    answer = _query(haproxy, f"prepare map {file}\n")
     version = answer.rpartition(":")[2].strip()
     if not version.isdecimal():
         raise HaproxyRefused(f"{haproxy} has no map {file}: {answer or 'it does not answer'}")
@@ -82,11 +82,11 @@ def _batches(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _must(haproxy: str, command: str) -> None:
-    if answer := _asked(haproxy, command):
-        raise HaproxyRefused(f"{haproxy} refuses the map, and keeps the old one: {answer}")
+    if answer := _query(haproxy, command):
+        raise HaproxyRefused(f"{haproxy} rejects the map and keeps the old one: {answer}")
 
 
-def _asked(haproxy: str, command: str) -> str:
+def _query(haproxy: str, command: str) -> str:
     try:
         with socket.socket(socket.AF_UNIX) as asking:
             asking.settimeout(ANSWER_S)

@@ -1,12 +1,12 @@
-"""The beats that keep the lease of a node, on a thread and a connection that nothing else uses.
+"""Heartbeats that keep the lease of a node, on a thread and a connection of their own.
 
-Looking at others, declaring them dead and taking controllers may wait for locks or for a busy loop;
-none of that makes a beat late. The lease is renewed in the thread, in the moment of the answer. The
-loop asks for each beat, so a node whose loop hangs falls silent, and others take over.
+Looking at other nodes, declaring them dead and taking controllers may wait for locks or for a busy
+loop; none of that delays a heartbeat. The thread renews the lease in the moment of the answer. The
+loop requests each heartbeat, so a node whose loop hangs falls silent, and other nodes take over.
 
-Each beat is also compared with what this process knows to be stored. Lives, beats and batches of a
-node only count up, whoever writes them: a database where one of them is smaller, or where the node
-is missing, has gone back in time.
+Each heartbeat is also compared with what this process knows to be stored. Lives, beats and batches
+of a node only count up, for every writer. If one of them is smaller in the database, or the node is
+missing, the database has gone back in time.
 """
 
 import time
@@ -21,10 +21,10 @@ from leverframe.storage.fleet.postgres_lane import FENCED, Claim
 
 
 class BeatResult(Enum):
-    """What has become of a beat."""
+    """The result of a heartbeat."""
 
     COUNTED = auto()
-    #: Somebody has ended this life, or begun another one.
+    #: This life was ended, or another one was started.
     LIFE_IS_OVER = auto()
     WENT_BACK = auto()
 
@@ -43,8 +43,8 @@ class Heartbeat:
     async def beat(
         self, claim: Claim, stored_batch: Callable[[], int], pause_s: float
     ) -> BeatResult:
-        """Beat after a pause; raise what the database raises where it is away."""
-        # On a new connection at once: others look whether its session is there.
+        """Beat after a pause; raise the database's error if it is unreachable."""
+        # On a new connection immediately: other nodes check for its session.
         pause_s = pause_s if self.is_connected else 0.0
 
         def beat(connection: Connection) -> BeatResult:

@@ -1,7 +1,7 @@
-"""The inner port of a node: where other nodes bring the connections of its clients.
+"""The inner port of a node, to which other nodes forward the connections of its clients.
 
-It is for nodes of this fleet: whoever cannot prove to be one is refused, and learns nothing. Who is
-brought in counts by the client's own address, as if it had come to the door itself.
+It is for nodes of this fleet: a peer that cannot prove to be one is refused, and learns nothing.
+Forwarded clients count by their own address, as if they had come to the door itself.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from leverframe.servers.http.listener import HttpListener, listening_sockets
 from leverframe.servers.http.messages import Request
 from leverframe.servers.http.server_state import ServerState
 
-#: As `/metrics` and the log call it.
+#: Its name in `/metrics` and in the log.
 SERVER = "inner"
 #: How long the handshake of another node may take.
 HANDSHAKE_WITHIN_S = 3.0
@@ -43,7 +43,7 @@ class InnerPort:
         self.directory = directory
         self.handshake = handshake
         self.hold_s = hold_s
-        #: What this node does when another one asks it; None as long as it starts.
+        #: Carries out the calls of other nodes; None until the node has started.
         self.answer: Answering | None = None
         self.warn = LogThrottle(logging.getLogger(__name__)).warning
         self.arriving: set[IncomingTunnel] = set()
@@ -67,7 +67,7 @@ class InnerPort:
         return port
 
     async def close(self) -> None:
-        """Take no more; connections that were brought in are the door's."""
+        """Stop accepting connections; forwarded ones belong to the door."""
         if self._listener is not None:
             await self._listener.close()
             self._listener = None
@@ -116,12 +116,12 @@ class IncomingTunnel(asyncio.Protocol):
             if length is None or len(self._header) < length:
                 return
             if len(self._header) > length or self._looking is not None:
-                raise HandshakeFailed("it says more than a node does")
+                raise HandshakeFailed("it sends more than a node does")
             hello = self._port.handshake.read(self._challenge, self._header)
         except HandshakeFailed as error:
             source = self._transport.get_extra_info("peername")[0]
             self._port.warn(
-                source, SERVER, "a connection from %s to the inner port is refused: %s",
+                source, SERVER, "rejected a connection from %s to the inner port: %s",
                 source, error,
             )  # fmt: skip
             self._transport.abort()
@@ -131,7 +131,7 @@ class IncomingTunnel(asyncio.Protocol):
         self._looking = asyncio.get_running_loop().create_task(self._look_for(hello))
 
     async def _look_for(self, hello: Hello) -> None:
-        """Wait for a controller that is being started here, then say whether there is one."""
+        """Wait for a controller that is being started here, then return whether there is one."""
         if not hello.name:
             self._take_call(hello)
             return
@@ -155,7 +155,7 @@ class IncomingTunnel(asyncio.Protocol):
         connection.connection_made(self._transport)
 
     def _take_call(self, hello: Hello) -> None:
-        """Take the call of a node that asks this one itself."""
+        """Accept a call to the node itself."""
         self._looking = None
         if self._port.answer is None:
             self._refuse(hello, Verdict.NOT_HERE)
@@ -175,9 +175,9 @@ class IncomingTunnel(asyncio.Protocol):
 
 
 class InnerConnection(DoorConnection):
-    """A client's connection that another node has brought here.
+    """A client's connection that another node has forwarded.
 
-    It is led nowhere else: a request that belongs to a third node is answered with 421.
+    It is not forwarded again: a request for a third node is answered with 421.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class InnerConnection(DoorConnection):
 
 
 class FleetDoor:
-    """Joins a door with those of the other nodes; made before the door listens."""
+    """Connects a door with those of the other nodes; created before the door listens."""
 
     def __init__(
         self, door: Door, directory: Directory, fleet_key: bytes, hold_s: float = CONNECTION.hold_s

@@ -1,7 +1,7 @@
-"""How long a node may act for its controllers: until a lease after its last beat was sent.
+"""How long a node may act for its controllers: one lease after its last heartbeat was sent.
 
-The time is that of CLOCK_BOOTTIME, which goes on while a machine sleeps. It counts from the moment
-before a beat was sent, so a node knows of the end no later than anybody else can act on it.
+The clock is CLOCK_BOOTTIME, which keeps running while a machine sleeps. A lease counts from the
+moment before a heartbeat was sent, so a node notices its end no later than other nodes act on it.
 """
 
 import time
@@ -15,7 +15,7 @@ from leverframe.fleet.cluster.peer_watch import LEASE_S
 from leverframe.servers.http.messages import Answer, Handler, Request
 from leverframe.servers.routes.added_headers import with_headers
 
-#: The part that is in trouble.
+#: The part that the problem is reported for.
 NODE = "node"
 _IN_DOUBT = Hindrance(
     "This node cannot reach the database that it shares with the others, and does not know whether"
@@ -28,8 +28,8 @@ _MAY_BE_OLD = (
 )
 
 
-def marked_when_stale(handler: Handler, lease: "NodeLease") -> Handler:
-    """Return a handler whose answers say that they may be old, while the lease is in doubt."""
+def mark_when_stale(handler: Handler, lease: "NodeLease") -> Handler:
+    """Return a handler that marks its answers as possibly stale while the lease is in doubt."""
 
     def handle(request: Request) -> Answer:
         answer = handler(request)
@@ -47,18 +47,18 @@ class NodeLease:
         self.now = now
         self._lease_s = lease_s
         self._until = now()
-        #: Why it has ended before its time, until a beat is counted again.
+        #: Why it was ended early, until a heartbeat is counted again.
         self._lapsed: str | None = None
-        #: Why nothing is done at all, whatever the beats say.
+        #: Why nothing is done at all, regardless of heartbeats.
         self.ended: str | None = None
 
     def renew(self, sent_at: float) -> None:
-        """Count a beat that has arrived, from the moment before it was sent."""
+        """Count a confirmed heartbeat, from the moment before it was sent."""
         self._until = sent_at + self._lease_s
         self._lapsed = None
 
     def lapse(self, reason: str) -> None:
-        """End it before its time: somebody has declared this life over."""
+        """End the lease early: this life was declared over."""
         self._lapsed = reason
         self._until = min(self._until, self.now())
 
@@ -68,7 +68,7 @@ class NodeLease:
 
     @property
     def age_s(self) -> float:
-        """Return how long ago the last beat was sent that has arrived."""
+        """Return the time since the last confirmed heartbeat was sent."""
         return self.now() - self._until + self._lease_s
 
     @property
@@ -76,14 +76,14 @@ class NodeLease:
         return max(0.0, self._until - self.now())
 
     def hindrance(self) -> Hindrance | None:
-        """Return why the node must not act now; whether it only cannot know is part of it."""
+        """Return why the node must not act now, and whether that is only in doubt."""
         if not self.is_in_doubt:
             return None
         ended = self.ended or self._lapsed
         return _IN_DOUBT if ended is None else Hindrance(ended)
 
     def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong with every controller of the node while it must not act."""
+        """Yield the problem of every controller of the node while it must not act."""
         if self.is_in_doubt:
             yield trouble_of(NODE, self.ended or self._lapsed or _MAY_BE_OLD)
 

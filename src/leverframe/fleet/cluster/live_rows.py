@@ -1,7 +1,8 @@
-"""The live state of controllers in the database: put there by their node, taken by the next one.
+"""The live state of controllers in the database: written by their node, read by the next one.
 
-How old it is goes by the clock of the database alone, so that no clocks are compared. Who writes
-holds the row of its node: a death waits for it, and who was declared dead writes and takes nothing.
+Its age goes by the clock of the database alone, so that no clocks are compared. A writer locks the
+row of its node: a declaration of death waits for it, and a node that was declared dead writes and
+reads nothing.
 """
 
 import time
@@ -44,7 +45,7 @@ def put_live(connection: Connection, claim: Claim, live: Mapping[int, SavedLive]
 
 
 def take_live(connection: Connection, claim: Claim, numbers: Sequence[int]) -> dict[int, SavedLive]:
-    """Take the live state of controllers that a node has; it is gone then."""
+    """Read and delete the live state of controllers that a node has."""
     values = {**asdict(claim), "numbers": list(numbers)}
     rows = connection.execute(_TAKE, values).fetchall()
     as_of = time.monotonic()

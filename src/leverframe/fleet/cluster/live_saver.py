@@ -1,7 +1,7 @@
-"""The live state of a node's controllers, saved every so many seconds for whoever takes them over.
+"""The live state of a node's controllers, saved at intervals for the nodes that take them over.
 
-Only those that have changed are exported and written, all in one statement, and the database need
-not have it on disk: what a crash of both takes along costs a start as after a power cut.
+Only changed controllers are exported and written, all in one statement, and the database need not
+sync it to disk. If both crash, the controllers start as after a power cut.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ log = logging.getLogger(__name__)
 
 #: Controllers that are written in one statement.
 WRITTEN_AT_A_TIME = 500
-#: Entries of the journal that are saved; all of them would be most of what is written.
+#: Journal entries that are saved; the whole journal would be most of what is written.
 SAVED_ENTRIES = 20
-#: What does not change is saved again after this, so that it does not count as too old.
+#: Unchanged state is saved again after this, so that it does not count as too old.
 SAVE_AGAIN_S = 60.0
 _NOT_WAITED_FOR = "SET synchronous_commit = off"
 
 
 class _Known(Struct):
-    """What was saved of a controller last."""
+    """What was last saved of a controller."""
 
     changes: tuple[int, ...]
     settings: Settings
@@ -58,7 +58,7 @@ class LiveSaver:
         self.writing = asyncio.Lock()
 
     async def run(self, every_s: float) -> None:
-        """Save what has changed, again and again."""
+        """Save changed state, in a loop."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
@@ -71,7 +71,12 @@ class LiveSaver:
             except Exception as error:
                 # It is tried again with the next one.
                 reason = first_line(error) or type(error).__name__
-                self._told.warning("database", "saving", "live state was not saved: %s", reason)
+                self._told.warning(
+                    "database",
+                    "saving",
+                    "live state could not be saved; next attempt with the next save: %s",
+                    reason,
+                )
 
     async def save(self) -> int:
         """Save the controllers that have changed; return how many."""
@@ -103,21 +108,21 @@ class LiveSaver:
         async for member in in_turns(members):
             controller = member.controller
             if controller.bootloader_until is None:
-                known = self._known_of(member)
+                known = self._fingerprint(member)
                 export = export_live(controller, known.digest, SAVED_ENTRIES)
                 if export is not None:
                     live[member.number], saved[member.number] = export, known
         if live:
             claim = self._claim()
-            await _seen_through(
+            await _finish(
                 asyncio.to_thread(
                     self._database.use, lambda connection: put_live(connection, claim, live)
                 )
             )
             self._known |= saved
 
-    def _known_of(self, member: Member) -> _Known:
-        """Return what becomes known of a controller when it is saved now."""
+    def _fingerprint(self, member: Member) -> _Known:
+        """Return what a save of a controller now would record."""
         engine, known = member.controller.engine, self._known.get(member.number)
         settings = engine.settings
         if known is not None and known.settings is settings:
@@ -127,8 +132,8 @@ class LiveSaver:
         return _Known(changes_of(engine), settings, digest, time.monotonic())
 
 
-async def _seen_through(write: Coroutine[Any, Any, None]) -> None:
-    """Wait for the end of a write also when this is cancelled: nothing is written after that."""
+async def _finish(write: Coroutine[Any, Any, None]) -> None:
+    """Wait for the end of a write even when cancelled: nothing is written after that."""
     writing = asyncio.ensure_future(write)
     try:
         await asyncio.shield(writing)

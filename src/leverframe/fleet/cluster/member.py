@@ -1,13 +1,13 @@
-"""A node among others: it beats, watches them, and has the controllers that the database gives it.
+"""A node of a cluster: it sends heartbeats, watches its peers, and runs its controllers.
 
-Four things go on beside each other. One thread keeps the lease, by a beat every half second.
-Another one reads all nodes as often, declares the dead ones dead and takes free controllers up to
-the fair share. The loop brings the controllers that run here into line with what the database says:
-it starts those that were taken, and stops and releases those that another node shall have. And who
-looks at them is told when the lease comes into doubt, or is clear again.
+Four things happen in parallel. One thread keeps the lease, by a heartbeat every half second.
+Another thread reads all nodes as often, declares silent ones dead and takes free controllers up to
+the fair share. The loop reconciles the controllers that run here with the database: it starts those
+that were taken, and stops and releases those that another node is to have. Watchers are notified
+when the lease comes into doubt, or is clear again.
 
-Where the lease is in doubt nothing is done for anybody; controllers regulate on. A node that was
-declared dead drops all of them without writing, and begins another life.
+While the lease is in doubt, requests are refused; controllers keep regulating. A node that was
+declared dead drops all of them without writing, and starts another life.
 """
 
 import asyncio
@@ -57,26 +57,26 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-#: Who has what is read again after so many beats, even if nobody has told of a change.
+#: Assignments are read again after this number of beats, even if no change was notified.
 LOOK_AT_ALL_BEATS = 10
-#: Controllers that are given up in one step. After each step all nodes read again who has what.
+#: Controllers that are released in one step. After each step all nodes read the assignments.
 GIVEN_UP_AT_A_TIME = 50
-#: How long somebody waits for the outcome of a start at most, which others may come before.
+#: Longest wait for the outcome of a start, since other starts may come first.
 START_NOW_S = 30.0
 _DATABASE = "database"
 
 
 class ClusterView(Struct, frozen=True):
-    """What a step has read."""
+    """The result of one read of the database."""
 
     nodes: list[SeenNode]
-    #: None where nothing has changed since the last step.
+    #: None if nothing has changed since the last step.
     placed: list[Placed] | None
     jobs: list[ClaimedJob]
 
 
 class ClusterMember(AskingNode):
-    """The life of a node, from the moment that it is registered until it resigns."""
+    """The life of a node, from its registration until it resigns."""
 
     def __init__(self, opened: OpenedCluster, node: FleetNode, caller: NodeCaller) -> None:
         super().__init__(node, opened.registry, opened.directory, opened.lease, caller)
@@ -92,7 +92,7 @@ class ClusterMember(AskingNode):
         # Only the thread touches it.
         self._beats_until_all = -1
         self._changed = asyncio.Event()
-        #: Tells that what runs here was brought into line once more.
+        #: Notifies that what runs here was reconciled once more.
         self._settled = asyncio.Condition()
         self._is_fenced = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -112,7 +112,7 @@ class ClusterMember(AskingNode):
     # --- life -------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Announce the node, take a share of the controllers, start them, and keep the share up."""
+        """Announce the node, take a share of the controllers, start them, and keep up the share."""
         address = self.identity.address
         await self._thread.run(lambda it: membership.announce(it, self._claim, address))
         await self._beat_once()
@@ -126,10 +126,10 @@ class ClusterMember(AskingNode):
             self._tasks.append(loop.create_task(self._saver.run(self._live_state_every)))
 
     async def leave(self) -> None:
-        """Give everything up in order and resign; the others take it over at once."""
+        """Release everything in order and resign; other nodes take over immediately."""
         self._is_leaving = True
         beating, others = self._tasks[:1], self._tasks[1:]
-        await _ended(others)
+        await _end_tasks(others)
         try:
             if await self._is_certain():
                 with suppress(psycopg.Error, StoreUnavailable):
@@ -137,13 +137,13 @@ class ClusterMember(AskingNode):
                     await self._thread.run(lambda it: membership.resign(it, self._claim))
         finally:
             # Until then: to stop thousands of controllers takes longer than a lease.
-            await _ended(beating)
+            await _end_tasks(beating)
             self._heart.close()
             self._thread.close()
             self._saver.close()
 
     async def _is_certain(self) -> bool:
-        """Return whether the lease runs, after the next beat where a busy loop has held that up."""
+        """Return whether the lease runs, after the next heartbeat if a busy loop delayed it."""
         until = self._loop.time() + LEASE_S
         while self.lease.is_in_doubt and _DATABASE not in self._node.troubles:
             if self.lease.ended is not None or self._is_fenced or self._loop.time() >= until:
@@ -170,20 +170,20 @@ class ClusterMember(AskingNode):
                 self._settled.notify_all()
 
     async def _settle_if_possible(self) -> None:
-        """Bring into line what runs here; what a database keeps away that is slow comes later."""
+        """Reconcile what runs here; a slow database delays it."""
         try:
             await self._settle()
         except asyncio.CancelledError:
             raise
         except (psycopg.Error, StoreUnavailable) as error:
-            log.warning("controllers cannot change hands now: %s", first_line(error))
+            log.warning("controllers cannot move between nodes now: %s", first_line(error))
         except Exception:
-            log.exception("controllers could not change hands")
+            log.exception("controllers could not move between nodes")
 
-    # --- wishes of people ------------------------------------------------------------------------
+    # --- requests of users -----------------------------------------------------------------------
 
     async def move(self, names: Sequence[str], to: str | None) -> None:
-        """Assign controllers to a node as long as it lives; None to any."""
+        """Pin controllers to a node while it is alive; None unpins them."""
         if to is not None:
             self._require(to, [one.name for one in self.nodes if one.is_alive])
         missing = await self._ask_once(lambda it: membership.want(it, names, to))
@@ -191,7 +191,7 @@ class ClusterMember(AskingNode):
             raise NoSuchController(f"There is no controller {missing[:40]!r}.", field="name")
 
     async def start_now(self, numbers: Collection[int]) -> dict[int, str]:
-        """Try at once what did not start here; return why one cannot be."""
+        """Retry failed controllers of this node immediately; return why they fail."""
         roster = self._node.roster
         roster.retry_now(numbers)
         self._changed.set()
@@ -202,16 +202,16 @@ class ClusterMember(AskingNode):
         return roster.reasons_by_number(numbers)
 
     async def drain(self, name: str, *, undo: bool) -> None:
-        """Empty a node, or let it have its share again; it stays so when it is started anew."""
+        """Drain a node, also across restarts, or let it accept controllers again."""
         self._require(name, [one.name for one in self.nodes if one.is_alive or undo])
         await self._ask_once(lambda it: membership.set_drained(it, name, is_drained=not undo))
 
     async def forget(self, name: str) -> None:
-        """Take a node that does not live off the list; started again it is a new one."""
+        """Remove a dead node from the list; a later start registers it as new."""
         gone = [one.name for one in self.nodes if not one.is_alive]
         if not await self._ask_once(lambda it: membership.forget(it, name)):
             raise BadValue(
-                f"There is no node {name[:40]!r} that has ended.",
+                f"There is no stopped node {name[:40]!r}.",
                 field="node",
                 allowed=", ".join(gone),
             )
@@ -219,7 +219,7 @@ class ClusterMember(AskingNode):
     def _require(self, name: str, among: list[str]) -> None:
         if name not in among:
             raise BadValue(
-                f"There is no node {name[:40]!r} that lives.",
+                f"No node {name[:40]!r} is running.",
                 field="node",
                 allowed=", ".join(among),
             )
@@ -266,11 +266,13 @@ class ClusterMember(AskingNode):
         return cluster_families(self.report(), self.figures, doors, self.lease.age_s)
 
     async def _ask_once(self, work: Callable[[Connection], Result]) -> Result:
-        """Do what somebody waits for, on a connection of its own: the other one may be waiting."""
+        """Carry out a user's request on a connection of its own: the other one may be waiting."""
 
         def ask() -> Result:
-            # Where it is reached is not told to whoever asks a node.
-            with closing(connect_until(self._address, time.monotonic() + PATIENCE_S)) as connection:
+            # Clients of a node do not get the address of the database.
+            with closing(
+                connect_until(self._address, time.monotonic() + PATIENCE_S)
+            ) as connection:
                 try:
                     return work(connection)
                 except psycopg.Error as error:
@@ -284,17 +286,17 @@ class ClusterMember(AskingNode):
     # --- keeping the lease ------------------------------------------------------------------------
 
     async def _beat_once(self) -> None:
-        """Beat when it is time, and note what has become of it."""
+        """Send a heartbeat when it is due, and record the result."""
         claim, lane, began = self._claim, self._lane, time.monotonic()
         was_connected = self._heart.is_connected
         loop = asyncio.get_running_loop()
-        # A database that hangs breaks no connection; it has to be told all the same.
+        # A hanging database breaks no connection; it must be reported all the same.
         hangs = loop.call_later(LEASE_S, self._note_away, StoreUnavailable("it does not answer"))
         try:
             pulse = await self._heart.beat(claim, lambda: lane.batch, BEAT_S)
         except (psycopg.Error, StoreUnavailable) as error:
             self._note_away(error)
-            # One that broke is made again at once, before others miss it twice.
+            # A broken connection is replaced immediately, before peers miss it twice.
             if not was_connected:
                 await asyncio.sleep(BEAT_S)
             return
@@ -302,17 +304,17 @@ class ClusterMember(AskingNode):
             hangs.cancel()
         was_away = self._node.troubles.pop(_DATABASE, None) is not None
         if was_away or time.monotonic() - began > LEASE_S:
-            # What could not start without the database need not wait any longer.
+            # Starts that were waiting for the database need not wait any longer.
             self._node.roster.retry_now()
         if pulse is BeatResult.WENT_BACK:
             lane.note_lost()
-        # What was sent by a life that is known to be over tells nothing about the next one.
+        # A heartbeat of a life that is known to be over is no evidence for the next life.
         elif pulse is BeatResult.LIFE_IS_OVER and claim == self._claim:
             self._is_fenced = True
             self._changed.set()
 
     async def _look_once(self) -> None:
-        """Wait for news or the time of the next look, then read what there is."""
+        """Wait for a notification or the time of the next look, then read the changes."""
         was_connected = self._thread.is_connected
         try:
             seen = await self._thread.run(self._look_and_claim)
@@ -336,19 +338,19 @@ class ClusterMember(AskingNode):
         if _DATABASE not in self._node.troubles:
             log.error("the database cannot be reached: %s", first_line(error))
         self._node.troubles[_DATABASE] = (
-            "The database cannot be reached. Controllers go on with what they have; nothing can be"
-            " changed until it is back."
+            "The database cannot be reached. Controllers keep running with their present "
+            "settings; nothing can be changed until it is back."
         )
 
     async def _notify_of_doubt_once(self) -> None:
-        """Notify the watchers of all controllers when the lease came into doubt, or is clear."""
+        """Notify the watchers of all controllers when the lease comes into doubt, or is clear."""
         await asyncio.sleep(BEAT_S)
         is_in_doubt = self.lease.is_in_doubt
         if is_in_doubt is self._is_doubt_known:
             return
         self._is_doubt_known = is_in_doubt
         for name in tuple(self._node.members):
-            # Thousands take seconds, in which beats are to be counted; some may go meanwhile.
+            # Thousands take seconds, in which heartbeats are to be counted; some may leave by then.
             await asyncio.sleep(0)
             if (member := self._node.members.get(name)) is not None:
                 member.controller.tell_findings()
@@ -356,7 +358,7 @@ class ClusterMember(AskingNode):
     def _take_placement(self, placed: list[Placed]) -> None:
         self._placed = placed
         self._names = {one.number: (one.name, one.tenant) for one in placed}
-        # Another node may have made what the file of this one names, too.
+        # Another node may have created what the file of this one names, too.
         self._node.roster.forget_unmade([one.name for one in placed])
         places = {one.name: _place(one) for one in self.nodes if one.is_alive and one.address}
         self._directory.replace({one.name: one.node for one in placed}, places)
@@ -366,39 +368,39 @@ class ClusterMember(AskingNode):
         self._beats_until_all = -1
 
     def _look_and_claim(self, connection: Connection) -> ClusterView:
-        """Read what there is, and take what is free, in the thread."""
+        """Read the changes, and take free controllers, in the thread."""
         pause = 0.0 if self._beats_until_all < 0 else BEAT_S
         is_told = any(True for _ in connection.notifies(timeout=pause, stop_after=1))
-        nodes = membership.seen_nodes(connection)
+        nodes = membership.read_nodes(connection)
         for dead in self._watch.look(nodes, self.lease.now()):
             if not self.lease.is_in_doubt and membership.declare_dead(connection, dead):
-                log.warning("the node %s is dead; its controllers are free", dead.name)
+                log.warning("node %s is dead; its controllers are free", dead.name)
                 self.figures.takeovers += 1
                 is_told = True
         self._beats_until_all -= 1
         if not (is_told or self._beats_until_all < 0):
             return ClusterView(nodes, None, [])
-        # What came while the lease is in doubt is looked at again as soon as it is not.
+        # Notifications that arrive while the lease is in doubt are processed when it is clear.
         is_in_doubt = self.lease.is_in_doubt
         is_soon_clear = is_in_doubt and self.lease.ended is None
         self._beats_until_all = 0 if is_soon_clear else LOOK_AT_ALL_BEATS
         if not (is_in_doubt or self._is_leaving):
-            nodes = membership.seen_nodes(connection)
+            nodes = membership.read_nodes(connection)
             self.figures.claims += len(membership.claim_free(connection, self._claim, nodes))
             membership.claim_jobs(connection, self._claim, nodes)
         self._database = membership.about_database(connection)
         # Read last: controllers that were taken have rows of no other jobs than these.
-        return ClusterView(nodes, membership.placed(connection), membership.jobs(connection))
+        return ClusterView(nodes, membership.read_places(connection), membership.jobs(connection))
 
-    # --- bringing into line -----------------------------------------------------------------------
+    # --- reconciling ------------------------------------------------------------------------------
 
     async def _settle(self) -> None:
         """Start and stop controllers here as the database says."""
         if self.lease.ended is not None:
-            # It serves nobody until somebody starts it again: to go on would hide what is lost.
+            # It serves no one until it is restarted: to continue would hide what is lost.
             return
         if self._is_fenced:
-            await self._begin_anew()
+            await self._restart_life()
             return
         if self.lease.is_in_doubt:
             return
@@ -438,14 +440,14 @@ class ClusterMember(AskingNode):
             self._stay_out("database went back", error)
 
     def _stay_out(self, part: str, error: Exception) -> None:
-        """Serve nobody until somebody starts this node again."""
+        """Refuse all requests until this node is restarted."""
         log.critical("%s", error)
         self.lease.ended = str(error)
         self._node.troubles[part] = str(error)
 
-    async def _begin_anew(self) -> None:
-        """Drop all controllers, of which another node may have each by now, and register again."""
-        log.warning("this node was declared dead; it drops its controllers and begins anew")
+    async def _restart_life(self) -> None:
+        """Drop all controllers, which other nodes may have by now, and register again."""
+        log.warning("this node was declared dead; it drops its controllers and restarts")
         # Before anything can be written in the next life.
         await self._node.jobs_lost()
         self.figures.fenced += 1
@@ -453,7 +455,7 @@ class ClusterMember(AskingNode):
         try:
             self._claim = await self._thread.run(lambda it: begin_life(it, self.identity))
         except NameTaken as error:
-            # Each would end the life of the other for ever.
+            # The two would end each other's lives for ever.
             self._stay_out("name of the node", error)
             return
         self._registry.renew(self._claim)
@@ -461,8 +463,8 @@ class ClusterMember(AskingNode):
         self._is_fenced = False
 
 
-async def _ended(tasks: Collection[asyncio.Task[None]]) -> None:
-    """End tasks, and wait for that."""
+async def _end_tasks(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel tasks, and wait for their end."""
     for task in tasks:
         task.cancel()
     if tasks:

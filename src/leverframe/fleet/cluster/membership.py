@@ -1,8 +1,9 @@
 """The life of a node among others, as statements on the database: every function is one step.
 
-Nobody leads. Every node beats, watches the others, declares the silent ones dead and takes free
-controllers up to its share. PostgreSQL orders what they do: a death waits for the batch that is
-being written, and a batch that comes after a death finds another epoch and writes nothing.
+There is no leader. Every node sends heartbeats, watches its peers, declares the silent ones dead
+and takes free controllers up to its share. PostgreSQL orders these steps: a declaration of death
+waits for the batch that is being written, and a batch that comes after it finds another epoch and
+writes nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,27 +23,27 @@ from leverframe.storage.fleet.postgres_connection import Connection
 from leverframe.storage.fleet.postgres_lane import Claim
 from leverframe.storage.fleet.postgres_statements import ALIVE
 
-#: What nodes wake each other by when controllers change hands.
+#: The channel on which nodes notify each other when controllers move.
 CHANNEL = "leverframe_controllers"
-#: In the place of the session of a node that was declared dead before its first beat.
+#: In place of the session of a node that was declared dead before its first beat.
 _NEVER_BEAT = -1
-#: How sessions of nodes are called, before their version.
+#: Name of the sessions of nodes, before their version.
 _PROGRAM = "leverframe "
 
 
 class Placed(Struct, frozen=True):
-    """A controller, who has it (nobody where that is None), and who shall have it."""
+    """A controller, its node (None for no node), and the node that it is pinned to."""
 
     number: int
     name: str
     node: str | None
     wanted: str | None = None
-    #: Whose it is; empty for the operator alone.
+    #: Its tenant; empty for the operator alone.
     tenant: str = ""
 
 
 class ClaimedJob(Struct, frozen=True):
-    """A job, and the life of a node that goes on with it."""
+    """A job, and the life of the node that runs it."""
 
     number: int
     id: str
@@ -51,12 +52,12 @@ class ClaimedJob(Struct, frozen=True):
 
 
 def register(connection: Connection, name: str, address: str, capacity: int) -> Claim:
-    """Begin a life of this node; whatever an earlier one of its name still sends is void.
+    """Start a life of this node; late writes of an earlier life have no effect.
 
     A node that was drained stays empty in its next lives.
     """
     with connection.transaction():
-        # What an earlier life is writing comes first.
+        # Batches that an earlier life is writing come first.
         connection.execute("SELECT 1 FROM node WHERE name = %s FOR UPDATE", (name,))
         row = connection.execute(
             "INSERT INTO node (name, epoch, is_alive, address, session, capacity, carries)"
@@ -82,7 +83,7 @@ def register(connection: Connection, name: str, address: str, capacity: int) -> 
 
 
 def announce(connection: Connection, claim: Claim, address: str) -> None:
-    """Announce to the other nodes where this one is reached."""
+    """Announce the inner address of this node to its peers."""
     connection.execute(
         "UPDATE node SET address = %s WHERE name = %s AND epoch = %s",
         (address, claim.node, claim.epoch),
@@ -90,7 +91,7 @@ def announce(connection: Connection, claim: Claim, address: str) -> None:
 
 
 class LifeRow(Struct, frozen=True):
-    """How far a node has come, by the database."""
+    """The counters of a node in the database."""
 
     epoch: int
     beat: int
@@ -98,7 +99,7 @@ class LifeRow(Struct, frozen=True):
 
 
 def beat(connection: Connection, claim: Claim) -> LifeRow | None:
-    """Count up; return None where this life is over."""
+    """Count up; return None if this life is over."""
     row = connection.execute(
         "UPDATE node SET beat = beat + 1, session = pg_backend_pid() FROM lane"
         " WHERE name = %s AND node.epoch = %s AND is_alive AND lane.node = name"
@@ -109,7 +110,7 @@ def beat(connection: Connection, claim: Claim) -> LifeRow | None:
 
 
 def life_of(connection: Connection, name: str) -> LifeRow | None:
-    """Read how far a node has come, in whichever life; None where it is not known."""
+    """Read the counters of a node, in any of its lives; None if they are not known."""
     row = connection.execute(
         "SELECT node.epoch, beat, batch FROM node JOIN lane ON lane.node = name WHERE name = %s",
         (name,),
@@ -117,11 +118,11 @@ def life_of(connection: Connection, name: str) -> LifeRow | None:
     return None if row is None else LifeRow(*row)
 
 
-def seen_nodes(connection: Connection) -> list[SeenNode]:
-    """Read all nodes, with whether the database still has their sessions."""
+def read_nodes(connection: Connection) -> list[SeenNode]:
+    """Read all nodes, and whether the database still has their sessions."""
     rows = connection.execute(
         "SELECT name, node.epoch, beat, is_alive,"
-        # Before the first beat it is not known which session is its own.
+        # Before the first beat its own session is not known.
         " session = 0 OR pid IS NOT NULL, address, capacity, is_drained, coalesce(batch, 0),"
         " coalesce(application_name, ''), NOT is_alive AND session = 0 FROM node"
         " LEFT JOIN pg_stat_activity ON pid = session LEFT JOIN lane ON lane.node = name"
@@ -132,22 +133,22 @@ def seen_nodes(connection: Connection) -> list[SeenNode]:
 
 
 def name_session(connection: Connection) -> None:
-    """Name the session, for the others and the operator of the database."""
+    """Name the session, for the peers and the operator of the database."""
     query = "SELECT set_config('application_name', %s, false)"
     connection.execute(query, (f"{_PROGRAM}{__version__}",))
 
 
 def version_in(application_name: str) -> str:
-    """Return the version of the program whose session is called so; empty for another one."""
+    """Return the version of the program from the name of a session; empty for other programs."""
     if not application_name.startswith(_PROGRAM):
         return ""
     return application_name.removeprefix(_PROGRAM)
 
 
 def about_database(connection: Connection) -> DatabaseReport:
-    """Read what an operator asks first: versions, and whether a standby confirms what is written.
+    """Read versions, and whether a standby confirms writes.
 
-    Who may not see the standbys of others is told of none.
+    Users who may not see standbys of others get none.
     """
     row = connection.execute(
         "SELECT (SELECT max(number) FROM migration),"
@@ -167,7 +168,7 @@ def about_database(connection: Connection) -> DatabaseReport:
 
 
 def declare_dead(connection: Connection, node: SeenNode) -> bool:
-    """End a node's life, if it is as it was seen; return whether this call has done it."""
+    """End a node's life if it is as last seen; return whether this call ended it."""
     with connection.transaction():
         # Waits for records, live state and history that are being written.
         as_seen = connection.execute(
@@ -182,7 +183,7 @@ def declare_dead(connection: Connection, node: SeenNode) -> bool:
             " session = CASE session WHEN 0 THEN %s ELSE session END WHERE name = %s"
         )
         connection.execute(query, (_NEVER_BEAT, node.name))
-        # Waits for a batch that is being written; one that comes later writes nothing.
+        # Waits for a batch that is being written; later batches write nothing.
         connection.execute(
             "UPDATE lane SET epoch = %s WHERE node = %s", (node.epoch + 1, node.name)
         )
@@ -192,17 +193,17 @@ def declare_dead(connection: Connection, node: SeenNode) -> bool:
 
 
 def capacities_of(nodes: Iterable[SeenNode]) -> dict[str, int]:
-    """Return what each node carries that may have controllers."""
+    """Return the capacity of each node that may have controllers."""
     return {one.name: one.capacity for one in nodes if one.is_alive and one.capacity}
 
 
 def claim_free(connection: Connection, claim: Claim, nodes: Sequence[SeenNode]) -> list[int]:
-    """Take free controllers, up to the fair share, and all that are wanted here."""
+    """Take free controllers up to the fair share, and all that are pinned here."""
     capacities = capacities_of(nodes)
     if claim.node not in capacities:
         return []
     with connection.transaction():
-        # What a node has taken in the moment of its death is free again, too.
+        # Controllers that a node took in the moment of its death are free again, too.
         connection.execute(
             "WITH dead AS (SELECT name FROM node WHERE NOT is_alive FOR SHARE)"
             " UPDATE controller SET node = NULL WHERE node IN (SELECT name FROM dead)"
@@ -239,13 +240,13 @@ _IS_FREE = (
 
 
 def claim_jobs(connection: Connection, claim: Claim, nodes: Iterable[SeenNode]) -> None:
-    """Take over the jobs of nodes that are dead; one that is emptied leaves them to others."""
+    """Take over the jobs of dead nodes; a drained node leaves them to others."""
     capacities = capacities_of(nodes)
     if capacities and claim.node not in capacities:
         return
     with connection.transaction():
-        # A row that another node takes meanwhile is given out as it was read: PostgreSQL does not
-        # look at its node again. The second statement does, and nobody changes a locked row.
+        # A row that another node takes at the same time is returned as it was read: PostgreSQL does
+        # not check its node again. The second statement does, and a locked row does not change.
         locked = connection.execute(
             f"SELECT number FROM job WHERE {_IS_FREE} FOR UPDATE SKIP LOCKED"  # noqa: S608
         ).fetchall()
@@ -262,13 +263,13 @@ def claim_jobs(connection: Connection, claim: Claim, nodes: Iterable[SeenNode]) 
 
 
 def jobs(connection: Connection) -> list[ClaimedJob]:
-    """Read who goes on with which job."""
+    """Read which node runs which job."""
     query = "SELECT number, id, node, epoch FROM job ORDER BY number"
     return [ClaimedJob(*row) for row in connection.execute(query)]
 
 
 def holder_of(connection: Connection, id: str) -> str | None:
-    """Read which node goes on with a job; "" for none at present, None for no such job."""
+    """Read which node runs a job; "" for none at present, None for no such job."""
     row = connection.execute(
         f"SELECT CASE WHEN {_IS_FREE} THEN '' ELSE node END FROM job WHERE id = %s",  # noqa: S608
         (id,),
@@ -282,7 +283,7 @@ def release(
     numbers: Sequence[int],
     live: Mapping[int, SavedLive] = MappingProxyType({}),
 ) -> None:
-    """Give controllers up that were stopped cleanly, with what others go on from."""
+    """Release controllers that were stopped cleanly, with the live state to resume from."""
     with connection.transaction():
         if live:
             put_live(connection, claim, live)
@@ -295,7 +296,7 @@ def release(
 
 
 def want(connection: Connection, names: Sequence[str], node: str | None) -> str | None:
-    """Return which node shall have controllers, or that any may; return a name that nobody has.
+    """Pin controllers to a node, or unpin them; return a name that no controller has.
 
     Then nothing was changed.
     """
@@ -313,7 +314,7 @@ def want(connection: Connection, names: Sequence[str], node: str | None) -> str 
 
 
 def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
-    """Drain a node from now on, in its next lives too, or give it its share again."""
+    """Drain a node, in its next lives too, or let it accept controllers again."""
     with connection.transaction():
         connection.execute(
             "UPDATE node SET is_drained = %(is_drained)s,"
@@ -324,7 +325,7 @@ def set_drained(connection: Connection, name: str, *, is_drained: bool) -> None:
 
 
 def forget(connection: Connection, name: str) -> bool:
-    """Remove a node that does not live; return whether this call has done it.
+    """Remove a node that is not alive; return whether this call removed it.
 
     Its lane stays: a later life of its name must not have the epoch of an earlier one.
     """
@@ -338,9 +339,9 @@ def forget(connection: Connection, name: str) -> bool:
 
 
 def resign(connection: Connection, claim: Claim) -> None:
-    """End the own life in order: everything is free at once.
+    """End this life in order: all its controllers are free immediately.
 
-    It leaves no session behind, by which others tell that it was not declared dead.
+    It leaves no session behind, which shows its peers that it was not declared dead.
     """
     with connection.transaction():
         row = connection.execute(
@@ -352,8 +353,8 @@ def resign(connection: Connection, claim: Claim) -> None:
             connection.execute("UPDATE node SET session = 0 WHERE name = %s", (claim.node,))
 
 
-def placed(connection: Connection) -> list[Placed]:
-    """Read who has which controller."""
+def read_places(connection: Connection) -> list[Placed]:
+    """Read which node has which controller."""
     rows = connection.execute(
         "SELECT number, name, node, wanted, coalesce(tenant, '') FROM controller ORDER BY number"
     )
@@ -361,5 +362,5 @@ def placed(connection: Connection) -> list[Placed]:
 
 
 def notify_nodes(connection: Connection) -> None:
-    """Wake all nodes: something has changed about who has what."""
+    """Notify all nodes that the assignment of controllers has changed."""
     connection.execute("SELECT pg_notify(%s, '')", (CHANNEL,))

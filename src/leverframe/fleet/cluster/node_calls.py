@@ -1,16 +1,15 @@
 """Calls from node to node: one question and one answer on a connection after its handshake.
 
-Each of the two is its length, a stamp that proves who has said it, and the content. Both stamps
-hang on the proof of this very connection, and differ by direction: what was heard on another one is
-of no use here, and a question cannot come back as its own answer.
+Each of the two is its length, a stamp that proves its sender, and the content. Both stamps are
+derived from the proof of this connection, and differ by direction. So recorded bytes of another
+connection are of no use here, and a question cannot be reflected as its own answer.
 
-Fields that a program does not know are refused: a call that was understood by half would be done by
-half. So a field is added with a default, which is left out, and with a higher number of the
-protocol. A node says its number with everything, asks in no newer one than its own, and answers an
-older question without what is newer. While nodes are updated one by one, a call that an older one
-does not know is refused by it before anything is done, and named as such. Only what the API answers
-is read without what an older node does not know of it: that is shown to people, and nothing is done
-by it.
+Unknown fields are refused: a call that is understood by half would be carried out by half. So a new
+field has a default, which is omitted, and comes with a higher protocol number. A node sends its
+number with every message, never calls in a newer protocol than its own, and answers an older call
+without newer fields. While nodes are updated one by one, an older node refuses a call that it does
+not know, by that name, before anything is done. Only answers of the API may lack fields that an
+older node does not know: they are shown to users, and nothing is decided by them.
 """
 
 import asyncio
@@ -43,22 +42,22 @@ from leverframe.servers.descriptors import Lease
 
 log = logging.getLogger(__name__)
 
-#: How long a call may be on its way.
+#: How long a call may take.
 ARRIVES_WITHIN_S = 10.0
 MAX_CALL_BYTES = 64 * 2**20
 _START = struct.Struct(f"!I{PROOF_BYTES}s")
-#: What nodes say to each other, raised whenever an older program cannot read it any more.
+#: The protocol number, raised whenever an older version cannot read a message any more.
 PROTOCOL = 2
-#: Programs of the first protocol do not tell its number, and refuse in these words what is newer.
+#: Versions of the first protocol do not send its number, and refuse newer calls in these words.
 _FIRST_PROTOCOL = 1
 _TOO_NEW_FOR_FIRST = re.compile(r"This is no call: |.*: is it older\?$", re.DOTALL)
 
 
 class NodeCall(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a node asks of another one."""
+    """A call from one node to another."""
 
     what: str
-    #: Who asks, in which of its lives.
+    #: The calling node, and its life.
     node: str
     epoch: int
     content: bytes
@@ -69,12 +68,12 @@ class CallAnswer(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
     content: bytes = b""
     refusal: dict[str, Any] | None = None
     protocol: int = _FIRST_PROTOCOL
-    #: False where the program of the node does not know what it was asked.
+    #: False if the version of the node does not know the call.
     is_understood: bool = True
 
 
 def not_understood(node: str, asked_in: int) -> CallAnswer:
-    """Return the answer of a node to what its program does not know."""
+    """Return the answer of a node to a call that its version does not know."""
     program = OlderProgram if asked_in > PROTOCOL else OtherProgram
     return CallAnswer(refusal=refusal_fields(program(node)), is_understood=False)
 
@@ -91,7 +90,7 @@ def refusal_from(content: dict[str, Any]) -> Refusal:
     return refusal
 
 
-def framed(content: bytes, stamp: bytes) -> bytes:
+def frame_message(content: bytes, stamp: bytes) -> bytes:
     return _START.pack(len(content), stamp) + content
 
 
@@ -99,7 +98,7 @@ Answering = Callable[[NodeCall], Coroutine[Any, Any, CallAnswer]]
 
 
 class NodeCaller:
-    """Asks other nodes."""
+    """Calls other nodes."""
 
     def __init__(self, directory: Directory, handshake: Handshake) -> None:
         self._directory = directory
@@ -107,7 +106,7 @@ class NodeCaller:
         self._warn = LogThrottle(log).warning
 
     async def ask(self, node: str, call: NodeCall, seconds: float) -> bytes:
-        """Return the content of the answer; raise the refusal of the node, or SilentNode."""
+        """Return the content of the answer; raise the node's refusal, or SilentNode."""
         place = self._directory.place_of_node(node)
         if place is None:
             raise SilentNode(node)
@@ -116,7 +115,7 @@ class NodeCaller:
             stamps = await self._shake_hands(owner, place)
             try:
                 async with asyncio.timeout(seconds):
-                    answer = await self._answered(owner, stamps, call)
+                    answer = await self._exchange(owner, stamps, call)
             except (OSError, TimeoutError, HandshakeFailed, msgspec.MsgspecError) as error:
                 self._warn_of(place, error)
                 raise CallUnanswered(node) from error
@@ -143,26 +142,26 @@ class NodeCaller:
                 client = Client(source[0], source[1], target[0], target[1])
                 verdict, stamps = await owner.shake_hands(self._handshake, client, "")
                 if verdict is not Verdict.ACCEPTED:
-                    raise HandshakeFailed("it does not take calls now")
+                    raise HandshakeFailed("it does not accept calls now")
         except (OSError, TimeoutError, HandshakeFailed, ValueError) as error:
             self._warn_of(place, error)
             raise SilentNode(place.node) from error
         return stamps
 
-    async def _answered(self, owner: OwnerCall, stamps: Stamps, call: NodeCall) -> CallAnswer:
+    async def _exchange(self, owner: OwnerCall, stamps: Stamps, call: NodeCall) -> CallAnswer:
         said = msgspec.msgpack.encode(replace(call, protocol=PROTOCOL))
-        owner.transport.write(framed(said, stamps.of_question(said)))
+        owner.transport.write(frame_message(said, stamps.of_question(said)))
         length, stamp = _START.unpack(await owner.receive(_START.size))
         if length > MAX_CALL_BYTES:
             raise HandshakeFailed("its answer is too long")
         content = await owner.receive(length)
         if not hmac.compare_digest(stamp, stamps.of_answer(content)):
-            raise HandshakeFailed("its answer is none of this fleet")
+            raise HandshakeFailed("its answer is not from this fleet")
         return msgspec.msgpack.decode(content, type=CallAnswer)
 
     def _warn_of(self, place: Place, error: Exception) -> None:
         why = getattr(error, "strerror", None) or str(error) or "it does not answer"
-        self._warn(place.node, "call", "the node %s cannot be asked: %s", place.node, why)
+        self._warn(place.node, "call", "node %s cannot be called: %s", place.node, why)
 
 
 def _is_too_new_for_first(answer: CallAnswer) -> bool:
@@ -172,7 +171,7 @@ def _is_too_new_for_first(answer: CallAnswer) -> bool:
 
 
 class IncomingCall(asyncio.Protocol):
-    """A connection by which another node asks this one, once."""
+    """A connection for one call of another node."""
 
     _transport: asyncio.Transport
 
@@ -211,10 +210,10 @@ class IncomingCall(asyncio.Protocol):
             return
         if self._timer is not None:
             self._timer.cancel()
-        # What was begun is completed, even if the other node has left.
-        self._task = asyncio.get_running_loop().create_task(self._answered(content))
+        # A call that was started is completed, even if the caller has left.
+        self._task = asyncio.get_running_loop().create_task(self._carry_out(content))
 
-    async def _answered(self, content: bytes) -> None:
+    async def _carry_out(self, content: bytes) -> None:
         try:
             answer = await self._answer(msgspec.msgpack.decode(content, type=NodeCall))
         except msgspec.MsgspecError as error:
@@ -226,5 +225,5 @@ class IncomingCall(asyncio.Protocol):
             return
         if not self._transport.is_closing():
             said = msgspec.msgpack.encode(replace(answer, protocol=PROTOCOL))
-            self._transport.write(framed(said, self._stamps.of_answer(said)))
+            self._transport.write(frame_message(said, self._stamps.of_answer(said)))
             self._transport.close()

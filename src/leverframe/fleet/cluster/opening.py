@@ -22,7 +22,7 @@ from leverframe.storage.history.compactor import Bounds
 
 
 class OpenedCluster(Struct, frozen=True):
-    """What a node needs that was registered, before it has controllers."""
+    """What a registered node needs before it has controllers."""
 
     address: str
     identity: NodeIdentity
@@ -31,7 +31,7 @@ class OpenedCluster(Struct, frozen=True):
     registry: ClusterRegistry
     directory: Directory
     lease: NodeLease
-    #: Seconds between two times that the live state of controllers is saved; None saves none.
+    #: Seconds between two saves of the live state of controllers; None saves none.
     live_state_every: int | None = None
 
     def history(self, bounds: Bounds) -> DatabaseHistory:
@@ -45,7 +45,7 @@ class OpenedCluster(Struct, frozen=True):
 async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> OpenedCluster:
     """Check that the database can be used, and register the node.
 
-    Raises StoreUnavailable or NameTaken with a sentence; then nothing was changed.
+    Raise StoreUnavailable or NameTaken with a sentence; then nothing was changed.
     """
 
     def open_all() -> tuple[Claim, PostgresLane]:
@@ -58,7 +58,7 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
     claim, lane = await asyncio.to_thread(open_all)
     registry = ClusterRegistry(address, claim)
     try:
-        # Before anybody can ask: whoever has no account must not pass for the operator.
+        # Before any request arrives: a client without an account must not pass for the operator.
         await registry.load_accounts()
     except BaseException:
         registry.close()
@@ -70,9 +70,9 @@ async def open_cluster(address: str, identity: NodeIdentity, key_path: Path) -> 
 
 @asynccontextmanager
 async def short_life(table: ClusterTable, folder: FleetFolder) -> AsyncIterator[OpenedCluster]:
-    """Let a node live without controllers, which no lease renews: what is done takes moments.
+    """Open a life of a node without controllers and without a lease: its tasks take moments.
 
-    Raises NameTaken where the node runs.
+    Raise NameTaken if the node runs.
     """
     place = table.inner_place()
     identity = NodeIdentity(place.node, place, capacity=0)
@@ -85,7 +85,7 @@ async def short_life(table: ClusterTable, folder: FleetFolder) -> AsyncIterator[
 
         def resign() -> None:
             with open_database(table.database) as connection:
-                # Whoever runs reads the accounts again when it is told.
+                # Running nodes read the accounts again when notified.
                 membership.resign(connection, cluster.claim)
 
         await asyncio.to_thread(resign)

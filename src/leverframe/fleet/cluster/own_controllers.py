@@ -1,8 +1,8 @@
-"""The controllers that run at a node, brought into line with what the database says.
+"""The controllers that run at a node, reconciled with the database.
 
-Those that were taken are started, those that another node shall have are stopped, handed over and
-released, and those that are gone are dropped. One of which something is stored that it does not
-know of is read anew.
+Controllers that were taken are started. Those that another node is to have are stopped, handed over
+and released, and removed ones are dropped. A controller is reloaded if something is stored that it
+does not know of.
 """
 
 import logging
@@ -24,9 +24,9 @@ from leverframe.storage.fleet.postgres_lane import Claim, PostgresLane
 
 log = logging.getLogger(__name__)
 
-#: A controller that failed to start is tried again after this.
+#: A controller that failed to start is retried after this.
 RETRY_S = 5.0
-#: Controllers that are started before others have their turn.
+#: Controllers that are started before other tasks have their turn.
 STARTED_AT_A_TIME = 50
 
 
@@ -49,7 +49,7 @@ class OwnControllers:
         self._thread = thread
         self._claim = claim
         self._figures = figures
-        #: What was stopped here and could not be released: it goes on here.
+        #: Controllers that were stopped and could not be released: they continue here.
         self._handed_over: dict[int, SavedLive] = {}
         self._stored_late: set[int] = set()
 
@@ -59,20 +59,20 @@ class OwnControllers:
 
     @property
     def present(self) -> tuple[Member, ...]:
-        """Return all that this node has, last those that failed to start: they move first."""
-        failed = (one for one in self._node.roster.failed() if isinstance(one.state, Failed))
+        """Return all controllers of this node, failed ones last: they move first."""
+        failed = (one for one in self._node.roster.list_failed() if isinstance(one.state, Failed))
         return (*self.running, *(one for one in failed if one.is_stored))
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether something is left to do that nobody tells of again."""
+        """Whether work is left that no notification will announce again."""
         return bool(self._stored_late) or self._lane.is_unclear or self._node.roster.any_due()
 
     def note_stored_late(self, controllers: Collection[int]) -> None:
         self._stored_late.update(controllers)
 
     async def end_doubt(self) -> None:
-        """Find out what is stored, and read anew what does not know of it."""
+        """Find out what is stored, and reload controllers that do not know of it."""
         if self._lane.is_unclear:
             await self._lane.look_again()
         late, self._stored_late = self._stored_late, set()
@@ -80,25 +80,28 @@ class OwnControllers:
             return
         members = [one for one in self.running if one.number in late]
         log.warning(
-            "%d controllers start again: changes that were in doubt are stored", len(members)
+            "restarting %d controllers: changes that were in doubt are stored", len(members)
         )
         await self._node.drop(members)
         self._lane.clear(late)
         await self._start(sorted(one.number for one in members), {})
 
     async def drop_removed(self, placed: Sequence[Placed]) -> None:
-        """Drop controllers that were removed when a broken connection left that unknown."""
+        """Drop controllers that were removed while a broken connection left that unknown."""
         missing = self._registry.records.keys() - {one.number for one in placed}
         missed = [one for one in self.running if one.number in missing]
         if not missed:
             return
-        # Those that were made after the last look are there.
+        # Those that were created after the last look are there.
         there = await self._registry.locate([one.number for one in missed])
         numbers = {one.number for one in there}
         removed = [one for one in missed if one.number not in numbers and not one.has_left]
         if removed:
             names = ", ".join(one.name for one in removed)
-            log.warning("removed while the database was away, and stopped now: %s", names)
+            log.warning(
+                "stopped controllers that were removed while the database was unreachable: %s",
+                names,
+            )
             await self.drop(removed)
 
     async def drop(self, members: Sequence[Member]) -> None:
@@ -107,7 +110,7 @@ class OwnControllers:
         self._forget([member.number for member in members])
 
     async def start(self, own: Sequence[Placed], first: Collection[str]) -> None:
-        """Start controllers that this node has and that do not run yet, some of them first."""
+        """Start controllers that this node has and that do not run yet, urgent ones first."""
         running = {member.number for member in self.running}
         roster = self._node.roster
         roster.keep_stored({one.number for one in own})
@@ -124,7 +127,7 @@ class OwnControllers:
             await self._start(batch, live)
 
     async def _start(self, numbers: Sequence[int], live: Mapping[int, SavedLive]) -> None:
-        """Start controllers; log why one cannot be, each reason once."""
+        """Start controllers; log each cause of a failure once."""
         known = self._node.roster.reasons_by_number(numbers)
         failed = await self._node.start_some(numbers, live=live)
         for number, reason in failed.items():
@@ -139,7 +142,7 @@ class OwnControllers:
         # Without their records nothing starts them here between this and their release.
         self._node.roster.forget_stored(failed)
         self._registry.let_go(failed)
-        # Nothing older may be saved after what others go on from.
+        # No older state may be saved after the one that the next node resumes from.
         async with self._saver.writing:
             live = self._handed_over = await self._node.hand_over(running)
             await self._thread.run(
@@ -158,14 +161,14 @@ class OwnControllers:
 def leaving_members(
     me: str, members: Sequence[Member], placed: Sequence[Placed], capacities: Mapping[str, int]
 ) -> list[Member]:
-    """Choose from the controllers that run here, by where all are and what the nodes carry."""
+    """Choose controllers that run here, by all assignments and the nodes' capacities."""
     others = {name for name in capacities if name != me}
     if not others:
         return []
     wanted = {one.number: one.wanted for one in placed}
     leaving = [one for one in members if wanted.get(one.number) in others]
     share = fair_shares(len(placed), capacities).get(me, 0)
-    # A controller that nobody has yet is on its way to somebody.
+    # A controller without a node is about to get one.
     if all(one.node is not None for one in placed):
         above = len(members) - len(leaving) - share
         movable = [one for one in members if wanted.get(one.number) is None or me not in capacities]

@@ -1,7 +1,7 @@
-"""Which nodes have died, as one of them sees it: by counters and its own clock, never by others'.
+"""Which nodes are dead, as this node sees it: by counters and its own clock only.
 
-Every node counts up its beat in the database. A watcher looks at all of them, and remembers since
-when by its own clock a counter has stood still. Clocks only decide how soon a death is noticed: a
+Every node counts up its beat in the database. A watcher reads all of them, and remembers since
+when, by its own clock, a counter has stood still. Clocks only decide how soon a death is noticed: a
 wrong one costs a needless takeover, never a change.
 """
 
@@ -11,13 +11,13 @@ from msgspec import Struct
 
 #: How long a node may act after its last beat, counted from the moment before it was sent.
 LEASE_S = 3.0
-#: Beats follow each other after this.
+#: Seconds between two beats.
 BEAT_S = 0.5
-#: A counter that stood still for so many leases, and in so many looks, is that of a dead node.
+#: A node is dead if its counter stood still for this number of leases, and of looks.
 LEASES_OF_SILENCE = 1.25
 LOOKS_OF_SILENCE = 3
-#: A node without a session in the database is dead after so many looks, which lie a beat apart at
-#: least: looks that news bring follow each other at once.
+#: A node without a session in the database is dead after this number of looks, at least a beat
+#: apart: looks that notifications trigger follow each other immediately.
 LOOKS_WITHOUT_SESSION = 2
 
 
@@ -33,10 +33,10 @@ class SeenNode(Struct, frozen=True):
     address: str = ""
     capacity: int = 1
     is_drained: bool = False
-    #: The last batch in its lane, and the version of its program where that is known.
+    #: The last batch in its lane, and the version of its program if that is known.
     batch: int = 0
     version: str = ""
-    #: It has ended in order; one that was declared dead has not.
+    #: It has ended in order; a node that was declared dead has not.
     has_resigned: bool = False
 
 
@@ -46,7 +46,7 @@ class _Silence(Struct):
     since: float
     looks: int = 1
     looks_without_session: int = 0
-    #: When the last of these was.
+    #: The time of the last of these looks.
     missed_at: float = 0.0
 
 
@@ -57,24 +57,24 @@ class PeerWatch:
         self._own_name = own_name
         self._lease_s = lease_s
         self._silences: dict[str, _Silence] = {}
-        #: Since when it has looked without a gap: who was away cannot tell who else was.
+        #: Since when it has looked without a gap: beats during a gap were not seen.
         self._connected_since: float | None = None
         self._looked_at: float | None = None
 
     def forget(self) -> None:
-        """Begin anew, after the connection to the database was lost."""
+        """Start from scratch after the connection to the database was lost."""
         self._silences.clear()
         self._connected_since = self._looked_at = None
 
     def silence_s(self, name: str, now: float) -> float:
-        """Return for how long the counter of a node has stood still, as far as it is watched."""
+        """Return how long the counter of a node has stood still, as far as it is watched."""
         silence = self._silences.get(name)
         return 0.0 if silence is None else now - silence.since
 
     def look(self, nodes: Iterable[SeenNode], now: float) -> list[SeenNode]:
-        """Take what was read; return the nodes that are dead by now."""
+        """Process a read; return the nodes that are dead by now."""
         if self._looked_at is not None and now - self._looked_at > self._lease_s:
-            # It was stopped itself, and has not seen the beats of meanwhile.
+            # It was stopped itself, and has not seen the beats in between.
             self.forget()
         if self._connected_since is None:
             self._connected_since = now

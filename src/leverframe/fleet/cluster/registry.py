@@ -1,7 +1,7 @@
 """The records of controllers in the database: those of this node, and numbers for new ones.
 
-It stands in for the registry that a single node keeps in its store. Names are unique over all
-nodes, by the database; addresses and ports are those of this machine.
+It replaces the registry that a single node keeps in its store. The database keeps names unique over
+all nodes; addresses and ports are those of this machine.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
 
-# Who has lost a controller, or lives no more, must not write anything of it: each of these finds
-# the node in its present life and holds that row, as a batch of changes does with that of the lane.
+# A node that has lost a controller, or is dead, must not write anything of it: each statement finds
+# the node in its present life and locks that row, as a batch of changes does with that of the lane.
 _ALIVE = f"WITH alive AS ({ALIVE})"
 _PUT = (
     f"{_ALIVE} INSERT INTO controller (number, name, record, tenant, node)"  # noqa: S608
@@ -64,8 +64,7 @@ _REMOVE_JOB = (
     " AND node = alive.name AND epoch IN (0, %(epoch)s)"
 )
 _NO_LIFE = (
-    "This node was declared dead meanwhile, and begins anew. Nothing was done; try again in a few"
-    " seconds."
+    "This node was declared dead, and is restarting. Nothing was done; try again in a few seconds."
 )
 
 
@@ -75,12 +74,12 @@ class ClusterRegistry(Registry):
     def __init__(self, address: str, claim: Claim) -> None:
         self.records: dict[int, MemberRecord] = {}
         self.snapshots: dict[str, SnapshotRecord] = {}
-        #: The jobs that this node goes on with, and the ids of those of all nodes.
+        #: The jobs that this node runs, and the ids of those of all nodes.
         self.jobs: dict[int, str] = {}
         self.tenants: dict[str, TenantRecord] = {}
         self.accounts: dict[str, FleetAccount] = {}
         self._all_jobs: set[str] = set()
-        #: Jobs that controllers here have done something for, and that were not read yet.
+        #: Jobs that controllers here have taken part in, and that were not read yet.
         self._stepped: set[str] = set()
         self._claim = claim
         self._node = claim.node
@@ -92,7 +91,7 @@ class ClusterRegistry(Registry):
         return [int(number) for (number,) in rows]
 
     def take_jobs(self, jobs: Sequence[ClaimedJob]) -> None:
-        """Note who goes on with which job, as it was read."""
+        """Record which node runs which job, as it was read."""
         claim = self._claim
         self.jobs |= {
             one.number: one.id
@@ -100,15 +99,15 @@ class ClusterRegistry(Registry):
             if one.node == claim.node and one.epoch in (0, claim.epoch)
         }
         self._all_jobs = {one.id for one in jobs}
-        # What is known by now to all may be forgotten by all.
+        # What all nodes know by now may be forgotten by all.
         self._stepped -= self._all_jobs
 
     def renew(self, claim: Claim) -> None:
-        """Begin another life, without the jobs of the one that is over."""
+        """Start another life, without the jobs of the last one."""
         self._claim = claim
         self.jobs.clear()
 
-    def known_jobs(self) -> Collection[str]:
+    def job_ids_in_use(self) -> Collection[str]:
         return self._all_jobs | self._stepped | set(self.jobs.values())
 
     def note_step(self, job: str) -> None:
@@ -116,7 +115,7 @@ class ClusterRegistry(Registry):
             self._stepped.add(job)
 
     async def put_job(self, number: int, id: str) -> None:
-        given = self._fenced(number=number, id=id)
+        given = self._with_fence(number=number, id=id)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
@@ -131,12 +130,12 @@ class ClusterRegistry(Registry):
         self.jobs[number] = id
 
     async def remove_job(self, number: int) -> None:
-        given = self._fenced(number=number)
+        given = self._with_fence(number=number)
 
         def write(connection: Connection) -> None:
             if connection.execute(_REMOVE_JOB, given).rowcount:
                 return
-            # Another node may go on with it, or it is gone already.
+            # Another node may run it by now, or it is gone already.
             query = "SELECT 1 FROM job WHERE number = %(number)s"
             if connection.execute(query, given).fetchone() is not None:
                 raise StoreUnavailable(_NO_LIFE)
@@ -145,7 +144,7 @@ class ClusterRegistry(Registry):
         self.jobs.pop(number, None)
 
     async def locate(self, numbers: Collection[int] | None) -> list[LocatedController]:
-        """Read the records of controllers, all or some, whoever has them."""
+        """Read the records of controllers, all or the numbered ones, of any node."""
         query = "SELECT number, node, record, tenant FROM controller"
         if numbers is not None:
             query += " WHERE number = ANY(%s)"
@@ -178,7 +177,7 @@ class ClusterRegistry(Registry):
             self.snapshots[label] = SnapshotRecord(at, {**parts, number: part})
 
     async def take_live(self, numbers: Sequence[int]) -> dict[int, SavedLive]:
-        """Take what controllers go on from that this node has now; nobody finds it again."""
+        """Take and delete the live state of controllers that this node has now."""
         claim = self._claim
         return await self._ask(lambda it: take_live(it, claim, numbers))
 
@@ -199,7 +198,7 @@ class ClusterRegistry(Registry):
         texts = [_text(one) for one in records.values()]
         tenants = [one.tenant or None for one in records.values()]
         numbers = list(records)
-        given = self._fenced(numbers=numbers, names=names, records=texts, tenants=tenants)
+        given = self._with_fence(numbers=numbers, names=names, records=texts, tenants=tenants)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
@@ -220,13 +219,13 @@ class ClusterRegistry(Registry):
 
     async def remove(self, numbers: Collection[int]) -> list[int]:
         changed, parts = self.snapshots_without(numbers)
-        given = self._fenced(numbers=list(numbers))
+        given = self._with_fence(numbers=list(numbers))
 
         def write(connection: Connection) -> None:
             with connection.transaction():
                 connection.execute(_REMOVE_FROM_SNAPSHOTS, given)
                 connection.execute(_REMOVE, given)
-                # Those that are gone already were removed here, before a connection broke.
+                # Missing controllers were removed here, before a connection broke.
                 if connection.execute(_LEFT, given).fetchone() is not None:
                     raise Moved("One of them")
                 notify_nodes(connection)
@@ -238,7 +237,7 @@ class ClusterRegistry(Registry):
     async def put_snapshot(self, label: str, record: SnapshotRecord | None) -> None:
         new = record or SnapshotRecord(0.0)
         numbers, parts = list(new.parts), list(new.parts.values())
-        given = self._fenced(label=label, at=new.at, numbers=numbers, parts=parts)
+        given = self._with_fence(label=label, at=new.at, numbers=numbers, parts=parts)
 
         def write(connection: Connection) -> None:
             with connection.transaction():
@@ -287,8 +286,8 @@ class ClusterRegistry(Registry):
             await self._change("DELETE FROM tenant WHERE name = %s", name)
         except psycopg.errors.ForeignKeyViolation as error:
             raise Conflict(
-                f"{name} has controllers or accounts: remove them first, or give the controllers"
-                " to somebody else.",
+                f"{name} has controllers or accounts. Remove them first, or assign the "
+                "controllers to another tenant.",
                 field="tenant",
             ) from error
 
@@ -321,8 +320,8 @@ class ClusterRegistry(Registry):
         await self._ask(write)
         await self.load_accounts()
 
-    def _fenced(self, **values: Any) -> dict[str, Any]:
-        """Return values for a statement that does nothing when this life is over."""
+    def _with_fence(self, **values: Any) -> dict[str, Any]:
+        """Return parameters for a statement that does nothing if this life is over."""
         return {**msgspec.structs.asdict(self._claim), **values}
 
     async def _ask(self, work: Callable[[Connection], Result]) -> Result:
@@ -333,7 +332,7 @@ class ClusterRegistry(Registry):
 
 
 def _text(record: MemberRecord) -> str:
-    """Return a record without its tenant, which has a column, so that the database checks it."""
+    """Return a record without its tenant, which has a column that the database checks."""
     return msgspec.json.encode(msgspec.structs.replace(record, tenant=OPERATOR)).decode()
 
 

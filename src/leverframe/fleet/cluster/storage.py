@@ -68,15 +68,15 @@ class DatabaseStorage:
 
 
 async def open_database(table: ClusterTable, folder: FleetFolder) -> DatabaseStorage:
-    """Register the node in its database; raise an error for people where that cannot be."""
+    """Register the node in its database; raise an error with a sentence if that fails."""
     place = table.inner_place()
     try:
-        # Before the node is registered: one that the others cannot reach must not begin a life.
+        # Before the node is registered: a node that its peers cannot reach must not start a life.
         try_host(place.host, place.port)
     except OSError as error:
         raise CannotListen(
-            f"{table.inner} cannot be used for the other nodes: {error.strerror or error}. Choose"
-            " another address or port of this machine with --inner."
+            f"The inner address {table.inner} cannot be used: {error.strerror or error}. Choose "
+            "another address or port of this machine with --inner."
         ) from error
     identity = NodeIdentity(place.node, place, table.capacity)
     opened = await open_cluster(table.database, identity, folder.key_path)

@@ -1,9 +1,8 @@
 """The tunnel between a client and the node that has its controller.
 
-Whether a connection is idle, too slow or done is for the owner to tell, who reads HTTP: the owner
-ends it. Only what the owner cannot see is looked at here: a client that does not take what it is
-sent, an owner that is gone without a word, and one that has lost the controller and does not end
-its connections.
+The owner decides whether a connection is idle, too slow or done, since it parses HTTP: the owner
+ends it. Only what the owner cannot see is handled here: a client that does not read, an owner that
+vanishes silently, and an owner that has lost the controller and does not end its connections.
 """
 
 import asyncio
@@ -27,10 +26,10 @@ from leverframe.servers.http.server_state import ServerState
 
 #: How long the old owner of a controller may take to end its connections.
 LET_GO_S = 5.0
-#: As `/metrics` and the log call connections to other nodes.
+#: The name of connections to other nodes in `/metrics` and in the log.
 SERVER = "join"
 
-#: A node that is gone without a word is noticed after this many seconds.
+#: An owner that vanishes silently is noticed after this number of seconds.
 _GONE_S = 15
 _KEEP_ALIVE = (
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
@@ -42,7 +41,7 @@ _KEEP_ALIVE = (
 
 
 class OwnerCall(asyncio.Protocol):
-    """A connection to another node until it has said whether it has the controller."""
+    """A connection to another node until it has answered whether it has the controller."""
 
     transport: asyncio.Transport
 
@@ -63,13 +62,13 @@ class OwnerCall(asyncio.Protocol):
                 connected.setsockopt(level, getattr(socket, name), value)
 
     def is_within(self, descriptors: DescriptorBudget, client: str) -> bool:
-        """Count it as another connection of the client; False if that is one too many."""
+        """Count it as another connection of the client; return False if that exceeds the limit."""
         descriptor = self.transport.get_extra_info("socket").fileno()
         self.lease = descriptors.lease(SERVER, client, descriptor)
         return self.lease is not None
 
     async def receive(self, count: int) -> bytes:
-        """Wait for so many bytes."""
+        """Wait for a number of bytes."""
         try:
             return await self._said.readexactly(count)
         except asyncio.IncompleteReadError:
@@ -78,9 +77,9 @@ class OwnerCall(asyncio.Protocol):
     async def shake_hands(
         self, handshake: Handshake, client: Client, name: str
     ) -> tuple[Verdict, Stamps]:
-        """Shake hands for a client; return the verdict, and what proves all that follows.
+        """Shake hands for a client; return the verdict, and the proofs of all that follows.
 
-        Without a name this node asks for itself.
+        Without a controller name the call is to the node itself.
         """
         challenge = await self.receive(CHALLENGE_BYTES)
         header = handshake.header(challenge, client, name, self.place.node)
@@ -102,7 +101,7 @@ class OwnerCall(asyncio.Protocol):
 
 
 class Tunnel:
-    """The two ends; a connection to the server whose client this is."""
+    """The two ends; the server of the client sees one connection."""
 
     def __init__(
         self,
@@ -111,7 +110,7 @@ class Tunnel:
         call: OwnerCall,
         directory: Directory,
     ) -> None:
-        #: What to do when both ends are gone.
+        #: Called when both ends are gone.
         self.on_end: list[Callable[[], None]] = []
         self._server = server
         self._client = client
@@ -119,19 +118,19 @@ class Tunnel:
         self._call = call
         self._directory = directory
         self._open_ends = 2
-        #: Who gets nothing more.
+        #: The ends that receive nothing more.
         self._client_was_told = False
         self._owner_was_told = False
-        #: When what was sent has to be with the client.
+        #: When the client must have read what was sent.
         self._drain_by = inf
         #: Since when another node has the controller, or none.
         self._moved_at = inf
 
     def begin(self, received: bytes, *, client_is_behind: bool) -> None:
-        """Send the owner what the client has sent so far, and join the two."""
+        """Send the owner what the client has sent so far, and connect the two."""
         self._client.set_protocol(ClientEnd(self))
         if self._call.is_lost:
-            self.lost(None)
+            self.note_lost(None)
             return
         self._owner.set_protocol(OwnerEnd(self))
         self._owner.set_write_buffer_limits(high=self._server.limits.write_high_water)
@@ -173,15 +172,15 @@ class Tunnel:
             self._client.resume_reading()
 
     def client_is_done(self) -> bool:
-        """Pass the end on to the owner; return True where the client may still be answered."""
+        """Pass the end on to the owner; return True if the client may still be answered."""
         if self._client_was_told or self._client.get_extra_info("sslcontext") is not None:
             self._close()
             return False
-        self._tell_owner()
+        self._notify_owner()
         return True
 
     def owner_is_done(self) -> bool:
-        """Pass the end on to the client; return True where the owner may still read from it."""
+        """Pass the end on to the client; return True if the owner may still read from it."""
         self._drain_by = self._time_to_drain()
         if self._owner_was_told or not self._client.can_write_eof():
             self._close()
@@ -191,13 +190,13 @@ class Tunnel:
             self._client.write_eof()
         return True
 
-    def _tell_owner(self) -> None:
+    def _notify_owner(self) -> None:
         if not (self._owner_was_told or self._owner.is_closing()):
             self._owner_was_told = True
             self._owner.write_eof()
 
-    def lost(self, exc: Exception | None) -> None:
-        """Note that an end is gone; the other one goes in the same way."""
+    def note_lost(self, exc: Exception | None) -> None:
+        """Record that an end is gone; the other end is closed in the same way."""
         self._open_ends -= 1
         if not self._open_ends:
             for end in self.on_end:
@@ -225,7 +224,7 @@ class Tunnel:
 
     def is_overdue(self, now: float) -> bool:
         if not self._directory.lives(self._call.place):
-            # It hangs, or cannot be reached; its clients are served elsewhere.
+            # The owner hangs, or cannot be reached; its clients are served elsewhere.
             return True
         if self._directory.place_of(self._call.name) == self._call.place:
             self._moved_at = inf
@@ -234,8 +233,8 @@ class Tunnel:
         return now >= self._drain_by or now >= self._moved_at + LET_GO_S
 
     def stop(self) -> None:
-        """Let the owner complete the answer that it is making, and end the connection then."""
-        self._tell_owner()
+        """Let the owner complete its current answer, and end the connection then."""
+        self._notify_owner()
 
     def abort(self) -> None:
         self._client.abort()
@@ -263,7 +262,7 @@ class ClientEnd(asyncio.Protocol):
         return self._tunnel.client_is_done()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._tunnel.lost(exc)
+        self._tunnel.note_lost(exc)
 
 
 class OwnerEnd(asyncio.Protocol):
@@ -283,4 +282,4 @@ class OwnerEnd(asyncio.Protocol):
         return self._tunnel.owner_is_done()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._tunnel.lost(exc)
+        self._tunnel.note_lost(exc)

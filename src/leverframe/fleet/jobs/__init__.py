@@ -1,1 +1,1 @@
-"""Work on many controllers that goes on where it was: bulk changes and staged roll-outs."""
+"""Work on many controllers that can be interrupted and resumed: bulk changes and roll-outs."""

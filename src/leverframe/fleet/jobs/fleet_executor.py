@@ -1,8 +1,8 @@
-"""Carries out the steps of a job on controllers of any node: it asks each node for its own.
+"""Carries out the steps of a job on controllers of any node: each node does its own part.
 
-Who has a controller is looked up in the database each time. What was not decided, because the
-controller is being moved or its node does not answer, is asked again of whoever has it then, with
-the same id: the row of the step goes with the controller, so it is done once.
+The owner of a controller is looked up in the database each time. A step may stay undecided, because
+the controller is being moved or its node does not answer. It is then sent to the next owner, with
+the same id: the row of the step moves with the controller, so it is done once.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.fleet.bulk import NOT_SAVED, MemberResult, refused
+from leverframe.fleet.bulk import NOT_SAVED, MemberResult, refusal_result
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.job_work import TAKE_SETTINGS, JobWork
-from leverframe.fleet.jobs.steps import JobStep, MemberSteps, gone
+from leverframe.fleet.jobs.steps import JobStep, MemberSteps, missing_result
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
@@ -32,20 +32,20 @@ from leverframe.loop_shares import in_turns
 from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")
-#: What is wrong with a controller, by id; None where that is not known.
+#: Findings of a controller, by id; None if they are not known.
 Findings = dict[str, str] | None
-#: Asks a node for some of its controllers.
+#: Calls a node for its part of the controllers.
 _Ask = Callable[[str, list[int]], Coroutine[Any, Any, Mapping[int, Result]]]
 
-#: Instead of a node that shares no database.
+#: In place of a node that shares no database.
 ALONE = ""
 _UNDECIDED = (Moved.status, NOT_SAVED)
 
 
 class NothingIsKnown(SilentNode):
-    """A controller that no node has, or whose node says nothing about it."""
+    """A controller that no node has, or whose node reports nothing about it."""
 
-    sentence = "No node has it at present, or its node does not answer; nothing more is known."
+    sentence = "No node has it at present, or its node does not answer. Its result is not known."
 
 
 class StepsCall(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,7 +89,7 @@ class LocalExecutor:
     async def _send(self, number: int, work: JobWork, step: JobStep) -> MemberResult:
         member = self.member(number)
         if member is None:
-            return gone(str(number))
+            return missing_result(str(number))
         return await self._steps.carry_out(member, step, work.calls)
 
     async def undo(self, labels: Mapping[int, str], step: JobStep) -> Mapping[int, MemberResult]:
@@ -101,11 +101,11 @@ class LocalExecutor:
     async def _undo(self, number: int, label: str, step: JobStep) -> MemberResult:
         member = self.member(number)
         if member is None:
-            return gone(str(number))
+            return missing_result(str(number))
         try:
             settings = await self._snapshots.settings_of(member, label)
         except Refusal as refusal:
-            return refused(member, refusal)
+            return refusal_result(member, refusal)
         return await self._steps.carry_out(member, step, lambda _: [(TAKE_SETTINGS, settings)])
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
@@ -135,7 +135,7 @@ class FleetExecutor:
     def __init__(self, node: FleetNode, local: LocalExecutor) -> None:
         self._node = node
         self._local = local
-        #: What this node does for itself and for others, with the content of each call.
+        #: The parts that this node does for itself and for others, with the content of each call.
         self._here: dict[str, tuple[Any, Callable[[Any], Coroutine[Any, Any, Any]]]] = {
             "job.send": (StepsCall, self._send_here),
             "job.undo": (UndoCall, self._undo_here),
@@ -145,7 +145,7 @@ class FleetExecutor:
         }
         node.calls |= {what: answering(kind, do) for what, (kind, do) in self._here.items()}
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- calling nodes ----------------------------------------------------------------------------
 
     async def send(self, steps: Mapping[int, JobStep], work: JobWork) -> Mapping[int, MemberResult]:
         """Send their part to controllers, each once by the id of its step."""
@@ -160,7 +160,7 @@ class FleetExecutor:
         )
 
     async def keep(self, numbers: Sequence[int], label: str) -> None:
-        """Take a snapshot of controllers, by which each can go back."""
+        """Take a snapshot of controllers, to which each can go back."""
 
         async def ask(node: str, some: list[int]) -> dict[int, bool]:
             kept = await self._ask(node, "job.keep", SnapshotCall(some, label), list[int])
@@ -182,7 +182,7 @@ class FleetExecutor:
                 await self._ask(node, "job.forget", job, None)
 
     async def findings(self, numbers: Sequence[int], tenant: str) -> Mapping[int, Findings]:
-        """Return what is wrong with controllers of a tenant; None for one that does not answer."""
+        """Return the findings of a tenant's controllers; None for one that does not answer."""
 
         async def ask(node: str, some: list[int]) -> dict[int, Findings]:
             call = FindingsCall(some, tenant)
@@ -200,7 +200,7 @@ class FleetExecutor:
     async def _results(
         self, numbers: Collection[int], what: str, part: Callable[[list[int]], Struct]
     ) -> dict[int, MemberResult]:
-        """Have each node do its part, the content of a call; return what became of all."""
+        """Have each node do its part, the content of a call; return all results."""
 
         async def ask(node: str, some: list[int]) -> dict[int, MemberResult]:
             result: dict[int, MemberResult] = await self._ask(
@@ -215,14 +215,18 @@ class FleetExecutor:
         if isinstance(result, MemberResult):
             return result
         name = self._node.name_of(number) or str(number)
-        return gone(name) if result is None else MemberResult(name, result.status, result.detail)
+        return (
+            missing_result(name)
+            if result is None
+            else MemberResult(name, result.status, result.detail)
+        )
 
     async def _ask_owners(
         self, numbers: Collection[int], ask: _Ask[Result]
     ) -> dict[int, Result | Refusal]:
         """Return the result of each controller, or why its owner has not decided in time.
 
-        Controllers that are not there any more are left out.
+        Removed controllers are left out.
         """
         others = self._node.cluster
         if others is None:
@@ -270,7 +274,7 @@ class FleetExecutor:
             return await self._here[what][1](content)
         return await ask_node(others, self._node.calls, node, what, content, answer, seconds)
 
-    # --- asked by another node --------------------------------------------------------------------
+    # --- calls from another node ------------------------------------------------------------------
 
     async def _send_here(self, call: StepsCall) -> Mapping[int, MemberResult]:
         here = {number: call.steps[number] for number in self._those_here(call.steps)}
@@ -292,7 +296,7 @@ class FleetExecutor:
         return await self._local.findings(self._those_here(call.numbers), call.tenant)
 
     def _not_started_here(self, numbers: Collection[int], job: str) -> dict[int, MemberResult]:
-        """Return those that this node fails to start: nobody needs to wait for them."""
+        """Return the controllers that this node fails to start: no one needs to wait for them."""
         sentences = self._node.roster.sentences_of(tenant_within(job) or None)
         return {
             number: MemberResult(self._node.name_of(number) or str(number), NotRunning.status, why)

@@ -1,9 +1,9 @@
-"""A job: what it is to do, how far it is, and going on from there.
+"""A job: its task, its progress, and resuming from there.
 
-All of it are rows of a part of the lane that belongs to the job, as a controller's rows do: its
-plan and work, its state, and a row for each controller that has answered. Whoever has that part
-runs the job. What a controller has done and the job has not noted yet is asked for again, with the
-same id: then the controller tells its result and does nothing.
+All of it is rows of a part of the lane that belongs to the job, as a controller's rows do: its plan
+and work, its state, and a row for each controller that has answered. The node that has that part
+runs the job. A step whose result the job has not recorded yet is sent again with the same id: then
+the controller returns its result and does nothing.
 """
 
 import asyncio
@@ -47,15 +47,15 @@ _PLAN, _STATE, _RESULT, _BEFORE = "plan", "state", "result.", "before."
 _PERCENT = 100
 #: Controllers whose results are written together.
 AT_A_TIME = 50
-#: A job that cannot write how far it is tries again after this.
+#: A job that cannot write its progress retries after this.
 AGAIN_S = 5.0
 
-#: What a controller is called now, by its number and for a tenant; None where it is not there.
+#: The present name of a controller, by its number and for a tenant; None if it is gone.
 NameOf = Callable[[int, str], str | None]
 
 
 class FleetJob:
-    """A job that can be run, stopped, and gone on with by another process."""
+    """A job that can be run, stopped, and resumed by another process."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class FleetJob:
     ) -> None:
         self.number = number
         self.plan = plan
-        #: None where the key that opens it is not there.
+        #: None if the key that opens it is missing.
         self.work = work
         self.state = JobState()
         self.outcomes = JobOutcomes()
-        #: Findings of the controllers of a group before it was begun.
+        #: Findings of the controllers of a group before it was started.
         self._before: dict[int, list[str]] = {}
         self._store = store
         self._executor = executor
@@ -84,11 +84,11 @@ class FleetJob:
         self._held_up = asyncio.Event()
         #: The storage does not have the state yet.
         self._is_unsaved = False
-        #: Another node goes on with it, or will.
+        #: Another node resumes it, or will.
         self._is_lost = False
 
     @classmethod
-    def stored(
+    def load(
         cls,
         number: int,
         store: Store,
@@ -135,21 +135,21 @@ class FleetJob:
 
     def _check_that_it_is_ours(self) -> None:
         if self._is_lost:
-            raise StoreUnavailable("Another node goes on with this job: ask again.")
+            raise StoreUnavailable("Another node is resuming this job. Try again.")
 
     async def lose(self) -> None:
-        """Do and write nothing more: another node goes on with it."""
+        """Do and write nothing more: another node resumes it."""
         self._is_lost = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    # --- what people do with it -------------------------------------------------------------------
+    # --- requests of users ------------------------------------------------------------------------
 
     def can(self) -> list[JobAction]:
         status = self.state.status
         found: list[JobAction] = [one for one, among in ALLOWED.items() if status in among]
-        if "retry" in found and not self.outcomes.failed():
+        if "retry" in found and not self.outcomes.list_failed():
             found.remove("retry")
         if "undo" in found and not (self.plan.takes_snapshots and self.outcomes.to_undo()):
             found.remove("undo")
@@ -160,25 +160,25 @@ class FleetJob:
     def _is_behind(self) -> bool:
         return self.state.group >= len(self.plan.groups)
 
-    async def operate(self, what: JobAction, by: str) -> None:
-        """Start, stop, resume, retry or undo; refuse what makes no sense now."""
+    async def operate(self, what: JobAction, requester: str) -> None:
+        """Start, stop, resume, retry or undo; refuse what the present state does not allow."""
         before = replace(self.state)
         try:
-            await self._operate(what, by)
+            await self._operate(what, requester)
         except StoreUnavailable:
-            # Nothing was changed: what was under way resumes.
+            # Nothing was changed: the work under way resumes.
             self.state = before
-            self.go_on()
+            self.resume_work()
             raise
 
-    async def _operate(self, what: JobAction, by: str) -> None:
+    async def _operate(self, what: JobAction, requester: str) -> None:
         if what not in self.can():
             allowed = ", ".join(self.can()) or "nothing"
             raise Conflict(
-                f"This job is {self.state.status} and cannot be told to {what}.", allowed=allowed
+                f"This job is {self.state.status}, so {what} is not possible.", allowed=allowed
             )
         if what == "stop":
-            await self.stop(f"{by} has stopped it." if by else "It was stopped by hand.")
+            await self.stop(f"Stopped by {requester}." if requester else "Stopped by hand.")
             return
         # A pause is cut short, or nothing is under way.
         await self.stop("")
@@ -191,18 +191,18 @@ class FleetJob:
         else:
             state.status = "running"
             accepts = what == "resume"
-            state.accepted = len(self.outcomes.failed()) if accepts else 0
+            state.accepted = len(self.outcomes.list_failed()) if accepts else 0
             state.accepted_group = state.group if accepts else -1
         if what == "retry":
             state.group = 0
         state.why = None
-        # Those that have their turn from now on have a snapshot of their own.
+        # Controllers that follow from now on have a snapshot of their own.
         state.round += 1
         await self._note(again)
-        self.go_on()
+        self.resume_work()
 
     async def stop(self, why: str) -> None:
-        """End the work after what is being asked now; without a reason only here."""
+        """End the work after the present requests; without a reason only on this node."""
         self._stop.set()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -212,15 +212,15 @@ class FleetJob:
             self.state.go_on_at = None
             await self._save()
 
-    # --- doing it ---------------------------------------------------------------------------------
+    # --- work -------------------------------------------------------------------------------------
 
-    def go_on(self) -> None:
-        """Do what is left to do, beside everything else."""
+    def resume_work(self) -> None:
+        """Do the remaining work, as a task of its own."""
         if self.state.status in UNDER_WAY and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._run())
 
-    async def ended(self) -> None:
-        """Wait until it does nothing any more; raise a refusal where it is held up."""
+    async def wait_until_ended(self) -> None:
+        """Wait until it does nothing any more; raise a refusal if it is held up."""
         if self._task is None:
             return
         held_up = asyncio.ensure_future(self._held_up.wait())
@@ -228,12 +228,12 @@ class FleetJob:
         held_up.cancel()
         if self._is_lost:
             raise StoreFailed(
-                "Another node goes on with it; ask again with"
+                "Another node resumes it; ask again with"
                 f" id={name_for_tenant(self.plan.tenant, self.plan.id)}."
             )
         if not self._task.done():
             raise StoreFailed(
-                f"{self.trouble} It goes on by itself; ask again with"
+                f"{self.trouble} It resumes automatically; ask again with"
                 f" id={name_for_tenant(self.plan.tenant, self.plan.id)}."
             )
         if self.state.status in UNDER_WAY:
@@ -251,7 +251,7 @@ class FleetJob:
                     await self._work()
                 return
             except StoreUnavailable as error:
-                # Nothing can be written; what was done is asked for again when that is over.
+                # Nothing can be written; finished steps are sent again when that is over.
                 self._held_up.set()
                 self.trouble = str(error)
                 await self._sleep(AGAIN_S)
@@ -262,8 +262,8 @@ class FleetJob:
         except StoreUnavailable:
             raise
         except Exception:
-            log.exception("the job %s failed", self.plan.id)
-            await self._end("The program failed; its log says more.")
+            log.exception("job %s failed", self.plan.id)
+            await self._end("An internal error stopped it; see the log.")
 
     async def _roll_out(self) -> None:
         """Do group after group; `waiting` is after the group that was done last."""
@@ -288,7 +288,7 @@ class FleetJob:
         await self._save()
 
     async def _went_well(self, group: Sequence[int]) -> bool:
-        """Wait for the end of the pause, and see whether all is well then."""
+        """Wait for the end of the pause, and check the health of the group."""
         if self.state.go_on_at is not None:
             await self._sleep(self.state.go_on_at - time.time())
         return not self._stop.is_set() and not await self._has_failed(group)
@@ -299,7 +299,7 @@ class FleetJob:
                 await self._stop.wait()
 
     async def _prepare(self, left: Sequence[int]) -> bool:
-        """Take a snapshot, and note what is wrong already."""
+        """Take a snapshot, and record the present findings."""
         label = f"{self.plan.id}/{self.state.group}.{self.state.round}"
         if self.state.snapshot == label:
             return True
@@ -319,7 +319,7 @@ class FleetJob:
         return True
 
     async def _each(self, left: Sequence[int]) -> bool:
-        """Ask controllers, some at a time; return False where it is to stop."""
+        """Send the steps, several at a time; return False if the job is to stop."""
         for begin in range(0, len(left), AT_A_TIME):
             if self._stop.is_set():
                 return False
@@ -334,7 +334,7 @@ class FleetJob:
 
     async def _send(self, numbers: Sequence[int]) -> Mapping[int, MemberResult]:
         if self.work is None:
-            nothing = MemberResult("", UNDECIDED, "The key that opens this job is not there.")
+            nothing = MemberResult("", UNDECIDED, "The key that opens this job is missing.")
             return dict.fromkeys(numbers, nothing)
         before = {number: self.outcomes.get(number) for number in numbers}
         steps = {
@@ -353,7 +353,7 @@ class FleetJob:
         results: Mapping[int, MemberResult],
         outcome: Callable[[int, MemberResult], JobOutcome],
     ) -> None:
-        """Note results; a roll-out waits until a change can be stored, a bulk change reports it."""
+        """Record results; if storage fails, a roll-out waits and a bulk change reports it."""
         unsaved = {
             number: result.detail
             for number, result in results.items()
@@ -373,7 +373,7 @@ class FleetJob:
     # --- thresholds -------------------------------------------------------------------------------
 
     async def _has_failed(self, group: Sequence[int]) -> bool:
-        """Look at the health of a group; stop where too few have done it."""
+        """Check the health of a group; stop if too few controllers have succeeded."""
         if self.plan.checks_health:
             await self._check_health(group)
             if await self._has_too_many_errors():
@@ -384,8 +384,8 @@ class FleetJob:
         if done * _PERCENT >= self.plan.success_percent * len(group):
             return False
         await self._end(
-            f"{done} of {len(group)} in group {self.state.group + 1} have done it, and"
-            f" {self.plan.success_percent:g} % must."
+            f"{done} of {len(group)} controllers in group {self.state.group + 1} succeeded;"
+            f" {self.plan.success_percent:g} % are required."
         )
         return True
 
@@ -396,17 +396,17 @@ class FleetJob:
             await self._note(worse)
 
     async def _has_too_many_errors(self) -> bool:
-        errors = len(self.outcomes.failed()) - self.state.accepted
+        errors = len(self.outcomes.list_failed()) - self.state.accepted
         if self.plan.max_errors is None or errors < self.plan.max_errors:
             return False
-        await self._end(f"Failed: {errors}. It stops at {self.plan.max_errors}.")
+        await self._end(f"{errors} failed; the limit is {self.plan.max_errors}.")
         return True
 
     async def _end(self, why: str) -> None:
         self.state.status, self.state.why, self.state.go_on_at = "stopped", why, None
         await self._save()
 
-    # --- the way back -----------------------------------------------------------------------------
+    # --- undoing ----------------------------------------------------------------------------------
 
     async def _undo(self) -> None:
         left = self.outcomes.to_undo()
@@ -417,16 +417,16 @@ class FleetJob:
             step = self._step(f"undo{self.state.round}")
             labels = {number: self.outcomes[number].snapshot for number in some}
             results = await self._executor.undo(labels, step)
-            await self._note_results(results, self.outcomes.gone_back)
+            await self._note_results(results, self.outcomes.mark_restored)
         count = len(self.outcomes.to_undo())
         self.state.status = "undone"
-        self.state.why = f"{count} could not go back." if count else None
+        self.state.why = f"{count} could not be restored." if count else None
         await self._save()
 
-    # --- telling ----------------------------------------------------------------------------------
+    # --- reporting --------------------------------------------------------------------------------
 
     def results(self) -> list[MemberResult]:
-        """List what became of it for those that have answered, in the order of the plan."""
+        """List the results of the controllers that have answered, in the order of the plan."""
         return [
             MemberResult(self.name(number), one.status, one.detail)
             for group in self.plan.groups

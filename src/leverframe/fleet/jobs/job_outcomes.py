@@ -1,4 +1,4 @@
-"""What has become of a job at each controller: who has done it, failed, or has yet to."""
+"""The results of a job per controller: done, failed, or still open."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ from leverframe.fleet.bulk import DONE, MemberResult
 from leverframe.fleet.jobs.job_state import JobOutcome
 from leverframe.fleet.jobs.steps import UNDECIDED
 
-#: Of a controller that has done it and has a new finding since.
+#: The status of a controller that has done its step and has a new finding since.
 UNHEALTHY = 409
 
 
@@ -23,11 +23,11 @@ class JobOutcomes(dict[int, JobOutcome]):
         outcome = self.get(number)
         return outcome is not None and outcome.status == DONE and not outcome.again
 
-    def failed(self) -> list[int]:
+    def list_failed(self) -> list[int]:
         return [number for number, one in self.items() if one.status != DONE and not one.again]
 
     def to_undo(self) -> list[int]:
-        """List those that have changed and can go back, the last first."""
+        """List controllers that have changed and can go back, the last first."""
         return [
             number
             for number, one in reversed(self.items())
@@ -35,8 +35,8 @@ class JobOutcomes(dict[int, JobOutcome]):
         ]
 
     def again(self) -> dict[int, JobOutcome]:
-        """Plan those that failed again; what they have decided is another try."""
-        return {number: replace(self[number], again=True) for number in self.failed()}
+        """Plan another try for failed controllers, under a new id."""
+        return {number: replace(self[number], again=True) for number in self.list_failed()}
 
     def after(self, number: int, result: MemberResult, snapshot: str) -> JobOutcome:
         before = self.get(number) or JobOutcome(0)
@@ -45,11 +45,11 @@ class JobOutcomes(dict[int, JobOutcome]):
             result.detail,
             before.tries + (result.status < UNDECIDED),
             before.changed or result.status == DONE,
-            # Of several changes, the way back leads to before the first.
+            # Of several changes, undo restores the settings from before the first.
             before.snapshot if before.changed else snapshot,
         )
 
-    def gone_back(self, number: int, result: MemberResult) -> JobOutcome:
+    def mark_restored(self, number: int, result: MemberResult) -> JobOutcome:
         return replace(
             self[number],
             status=result.status,
@@ -62,7 +62,7 @@ class JobOutcomes(dict[int, JobOutcome]):
         found: Mapping[int, Mapping[str, str] | None],
         known: Mapping[int, Iterable[str]],
     ) -> dict[int, JobOutcome]:
-        """Return the outcomes of those that have a finding they did not have, or do not answer."""
+        """Return the outcomes of controllers that have a new finding, or do not answer."""
         worse: dict[int, JobOutcome] = {}
         for number, findings in found.items():
             before = known.get(number, ())

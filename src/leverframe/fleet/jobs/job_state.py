@@ -1,4 +1,4 @@
-"""How far a job is, what became of it for each controller, and how both are told."""
+"""The progress of a job, the result of each controller, and the reports of both."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from leverframe.fleet.bulk import DONE, MemberResult
 from leverframe.fleet.jobs.job_plan import JobPlan
 
 JobStatus = Literal["planned", "running", "waiting", "stopped", "finished", "undoing", "undone"]
-#: While it is so, somebody has to go on with it.
+#: In these states a node has to run it.
 UNDER_WAY: tuple[JobStatus, ...] = ("running", "waiting", "undoing")
 JobAction = Literal["start", "stop", "resume", "retry", "undo"]
 ALLOWED: dict[JobAction, tuple[JobStatus, ...]] = {
@@ -22,18 +22,18 @@ ALLOWED: dict[JobAction, tuple[JobStatus, ...]] = {
 
 
 class JobState(Struct, omit_defaults=True):
-    """How far a job is; written whole whenever it changes."""
+    """The progress of a job; written whole whenever it changes."""
 
     status: JobStatus = "planned"
     #: Why it has stopped.
     why: str | None = None
     #: The group that is done, or comes next.
     group: int = 0
-    #: How often failed ones were tried again.
+    #: How often failed controllers were retried.
     round: int = 0
     #: The label of the snapshot that was taken last.
     snapshot: str = ""
-    #: Failures that somebody has accepted by letting it go on, and the group in which.
+    #: Failures that a user has accepted by resuming it, and the group in which.
     accepted: int = 0
     accepted_group: int = -1
     #: Wall time at which a pause ends.
@@ -41,16 +41,16 @@ class JobState(Struct, omit_defaults=True):
 
 
 class JobOutcome(Struct, frozen=True, omit_defaults=True):
-    """What became of it for one controller."""
+    """The result of one controller."""
 
     status: int
     detail: str | None = None
-    #: How many of its tries the controller has decided.
+    #: Number of its tries that the controller has decided.
     tries: int = 0
     #: The settings were changed, and this snapshot is from before.
     changed: bool = False
     snapshot: str = ""
-    #: It has gone back.
+    #: Its settings were restored.
     undone: bool = False
     #: It is to be tried again.
     again: bool = False
@@ -64,7 +64,7 @@ class GroupReport(Struct, frozen=True):
 
 
 class JobReport(Struct, frozen=True):
-    """A bulk change or a roll-out, as it is told."""
+    """A bulk change or a roll-out, as the API reports it."""
 
     id: str
     kind: str
@@ -74,20 +74,23 @@ class JobReport(Struct, frozen=True):
     by: str
     made: Annotated[float, Meta(description="Seconds since 1970.")]
     at: Annotated[float, Meta(description="The same by the clock of the node, maybe virtual.")]
-    group: Annotated[int, Meta(description="How many groups are behind it.")]
+    group: Annotated[int, Meta(description="Number of finished groups.")]
     groups: list[GroupReport]
     controllers: int
     done: int
     failed: int
     undone: int
     go_on_at: Annotated[float | None, Meta(description="When the pause between groups ends.")]
-    can: Annotated[list[JobAction], Meta(description="What can be done with it now.")]
+    can: Annotated[list[JobAction], Meta(description="Requests that are possible now.")]
     success: Annotated[
-        float, Meta(description="Percentage of a group that must have done it to go on.")
+        float,
+        Meta(description=("Percentage of a group that must succeed before the next group starts.")),
     ]
-    max_errors: Annotated[int | None, Meta(description="So many failures stop it at once.")]
-    pause_s: Annotated[float, Meta(description="How long it waits after each group.")]
-    results: Annotated[list[MemberResult], Meta(description="By controller, if asked for.")] = []
+    max_errors: Annotated[
+        int | None, Meta(description=("Number of failures that stops it immediately."))
+    ]
+    pause_s: Annotated[float, Meta(description="Pause after each group.")]
+    results: Annotated[list[MemberResult], Meta(description="By controller, if requested.")] = []
 
 
 def report_of_job(

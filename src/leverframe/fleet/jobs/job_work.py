@@ -1,4 +1,4 @@
-"""What a job has each controller do: commands, or the settings of a template, as one change."""
+"""The task of a job: each controller runs commands or gets template settings, as one change."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,7 @@ from leverframe.engine.tree import difference, is_confidential, leaves
 from leverframe.profile import Profile
 from leverframe.storage.backup import BackupFile, content_of
 
-#: Of a template these say nothing about a controller that runs.
+#: Settings of a template that do not apply to a running controller.
 _NOT_OF_TEMPLATES = ("profile.", "access.")
 _MAX_LETTERS = 200
 
@@ -32,7 +32,7 @@ class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     template: BackupFile | None = None
 
     def calls(self, controller: Controller) -> list[Command]:
-        """Return what a controller is to do, by its version and its present settings."""
+        """Return the calls for a controller, by its version and its present settings."""
         if self.template is not None:
             settings = with_template(self.template, controller.profile, controller.pending)
             return [(TAKE_SETTINGS, settings)]
@@ -40,11 +40,11 @@ class JobWork(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         return [call for command in written for call in calls_of(command, controller.profile)]
 
     def title(self) -> str:
-        """Name it in a line, without what may be a secret."""
+        """Name it in a line, without possible secrets."""
         if self.template is not None:
             count = len(template_paths(self.template))
             return f"{count} settings of a template" if count != 1 else "a setting of a template"
-        texts = [text for command in self.commands for text in _shown(command)]
+        texts = [text for command in self.commands for text in _without_secrets(command)]
         title = "; ".join(texts)
         return title if len(title) <= _MAX_LETTERS else f"{title[:_MAX_LETTERS]}..."
 
@@ -61,13 +61,13 @@ class TakesSettings(Call, frozen=True):
 TAKE_SETTINGS = TakesSettings(RESTORE_ROW, {}, "settings")
 
 
-def _shown(command: str) -> Iterable[str]:
+def _without_secrets(command: str) -> Iterable[str]:
     (written,) = parse_commands(command)
     try:
         for call, _ in calls_of(written, Profile()):
             yield f"{written.path[1:]}?{call.text}"
     except Refusal:
-        # Another version may know it; what its values are is not known here.
+        # Another version may know it; how its values look is not known here.
         yield f"{written.path[1:]}?{written.query.partition('=')[0]}"
 
 
@@ -75,7 +75,7 @@ def _shown(command: str) -> Iterable[str]:
 
 
 def template_paths(template: BackupFile) -> list[str]:
-    """List the settings that a template says something about."""
+    """List the settings that a template sets."""
     return [
         path
         for path in template.settings
@@ -84,9 +84,9 @@ def template_paths(template: BackupFile) -> list[str]:
 
 
 def with_template(template: BackupFile, profile: Profile, present: Settings) -> Settings:
-    """Return the present settings with those of a template; refuse what the version cannot hold.
+    """Return the present settings with those of a template; refuse settings the version lacks.
 
-    Event entries and the schedule are taken whole: parts of one would mean something else
+    Event entries and the schedule are replaced as a whole: parts of one would mean something else
     in another.
     """
     paths = template_paths(template)
@@ -94,7 +94,7 @@ def with_template(template: BackupFile, profile: Profile, present: Settings) -> 
     for lost in carried.not_carried_over:
         if lost.path in paths:
             raise Conflict(
-                f"The template sets {lost.path}, which {profile} cannot hold. {lost.reason}",
+                f"The template sets {lost.path}, which {profile} does not support. {lost.reason}",
                 field="template",
             )
     wanted = dict(leaves(carried.settings))

@@ -1,4 +1,4 @@
-"""The jobs of a node: made, found, gone on with after a start, and forgotten when they are old."""
+"""The jobs of a node: created, found, resumed after a start, and forgotten when they are old."""
 
 import asyncio
 import secrets
@@ -15,7 +15,7 @@ from leverframe.fleet.bulk import BulkReport, report_of
 from leverframe.fleet.group_snapshots import GroupSnapshots
 from leverframe.fleet.jobs.fleet_executor import FleetExecutor, LocalExecutor
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, grouped
+from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, form_groups
 from leverframe.fleet.jobs.job_state import UNDER_WAY
 from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.steps import MemberSteps
@@ -26,10 +26,10 @@ from leverframe.fleet.records import JobTaken
 from leverframe.fleet.tenants import OPERATOR, is_seen, name_for_tenant, within_tenant
 from leverframe.servers.accounts.passwords import Passwords
 
-#: Of each kind so many that have ended are remembered, the newest ones.
+#: Number of finished jobs of each kind that are remembered, the newest ones.
 MAX_ENDED = 20
 MAX_UNDER_WAY = 50
-#: What is being asked when the node stops is waited for so long.
+#: How long a stop waits for requests that are under way.
 CLOSE_S = 3.0
 _ID_BYTES = 5
 
@@ -50,30 +50,30 @@ class JobIncomplete(Refusal):
         id = name_for_tenant(job.plan.tenant, report.id)
         super().__init__(
             f"{report.why} Of {report.controllers} controllers, {report.done} have done it and"
-            f" {report.failed} have refused it; any other one may have done it or not."
-            f" /api/fleet/rollout?id={id} tells more, and /api/fleet/rollout/resume?id={id} goes on"
-            " with it: what is done is not done again."
+            f" {report.failed} have refused it; the rest is not known. /api/fleet/rollout?id={id}"
+            f" shows details, and /api/fleet/rollout/resume?id={id} resumes it; finished steps"
+            " are not repeated."
         )
 
 
 class Requester(Struct, frozen=True):
-    """Who asks for a job, and from where."""
+    """The requester of a job, and its address."""
 
     account: Account
     source: str
-    #: For whom; None is the operator.
+    #: Its tenant; None is the operator.
     tenant: str | None = None
 
 
 class TellCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """What another node asks that was asked for a change by its id."""
+    """What a node asks another node for, when a change was requested by its id."""
 
     id: str
     work: JobWork
 
 
 class JobTarget(Protocol):
-    """A controller that a job concerns, wherever it is."""
+    """A controller that a job concerns, on any node."""
 
     @property
     def number(self) -> int: ...
@@ -83,7 +83,7 @@ class JobTarget(Protocol):
 
 
 class RolloutPolicy(Struct, frozen=True):
-    """How a roll-out goes forward, in the words of whoever plans it."""
+    """How a roll-out proceeds, as the request describes it."""
 
     groups: str = "rest"
     success_percent: float = 100.0
@@ -107,13 +107,13 @@ class FleetJobs:
         self._jobs: dict[str, FleetJob] = {}
         self._making = asyncio.Lock()
         node.calls["job.told"] = answering(TellCall, self._report_again_for)
-        node.calls["job.forget_tenant"] = self._asked_to_forget_tenant
+        node.calls["job.forget_tenant"] = self._on_forget_tenant
         node.jobs_taken, node.jobs_lost = self.start_stored, self.lose_all
 
     # --- life -------------------------------------------------------------------------------------
 
     async def start_stored(self) -> None:
-        """Take up the jobs of this node that do not run yet, and go on with those under way."""
+        """Take up the jobs of this node that do not run yet, and resume those under way."""
         registry, lane = self._node.registry, self._node.lane
         async with self._making:
             running = {job.number for job in self._jobs.values()}
@@ -121,24 +121,24 @@ class FleetJobs:
             stored = await lane.fetch(new) if new else {}
             for number, rows in stored.items():
                 if not rows.kept:
-                    # It was forgotten meanwhile.
+                    # It was forgotten in between.
                     del registry.jobs[number]
                     continue
-                job = FleetJob.stored(
+                job = FleetJob.load(
                     number, lane.store(number), rows, self.executor, self._node.name_of
                 )
                 self._jobs[job.plan.id] = job
-                job.go_on()
+                job.resume_work()
 
     async def lose_all(self) -> None:
-        """Leave all jobs to other nodes, without a word: this one was declared dead."""
+        """Leave all jobs to other nodes, without writing: this one was declared dead."""
         async with self._making:
             jobs, self._jobs = self._jobs, {}
             for job in jobs.values():
                 await job.lose()
 
     async def close(self) -> None:
-        """Leave what is under way to whoever goes on with it."""
+        """Leave running jobs to the nodes that resume them."""
         for job in self._jobs.values():
             try:
                 async with asyncio.timeout(CLOSE_S):
@@ -157,8 +157,8 @@ class FleetJobs:
         """Wait until the bulk change with this id has come to rest, and report it."""
         job = self.find(id)
         if job.work != work:
-            raise Conflict("This id is that of another change.", field="id")
-        await job.ended()
+            raise Conflict("This id belongs to another change.", field="id")
+        await job.wait_until_ended()
         if job.state.status == "stopped":
             raise JobIncomplete(job)
         return report_of(job.results())
@@ -172,12 +172,12 @@ class FleetJobs:
             raise NoSuchJob(f"There is no job {id[:40]!r}.", field="id")
         return job
 
-    # --- making -----------------------------------------------------------------------------------
+    # --- creating ---------------------------------------------------------------------------------
 
     async def send(
         self, members: Sequence[JobTarget], work: JobWork, requester: Requester, id: str | None
     ) -> BulkReport:
-        """Carry out a bulk change, or tell of the one that has this id."""
+        """Carry out a bulk change, or report the one that has this id."""
         if not members:
             return report_of([])
         async with self._making:
@@ -185,7 +185,7 @@ class FleetJobs:
             if kept_as is None or kept_as not in self._jobs:
                 job = await self._make("bulk", members, work, requester, None, id)
                 kept_as = job.plan.id
-                job.go_on()
+                job.resume_work()
         return await self.report_again(kept_as, work)
 
     async def plan(
@@ -196,9 +196,9 @@ class FleetJobs:
         policy: RolloutPolicy,
         id: str | None = None,
     ) -> FleetJob:
-        """Plan a roll-out, which begins when somebody starts it."""
+        """Plan a roll-out, which a user starts later."""
         if not members:
-            raise Conflict("No controller is chosen.")
+            raise Conflict("No controller matches.")
         async with self._making:
             if id is not None and within_tenant(requester.tenant, id) in self._jobs:
                 raise Conflict(f"There is a job {id} already.", field="id")
@@ -222,7 +222,7 @@ class FleetJobs:
         await lane.forget([number])
         job = FleetJob(number, lane.store(number), plan, work, self.executor, self._node.name_of)
         if kind == "bulk":
-            # Begun with its first row: nobody has to start it.
+            # Its first row starts it: it needs no request to start.
             job.state.status = "running"
         await job.save_new()
         try:
@@ -238,13 +238,15 @@ class FleetJobs:
     async def _forget_old(self, kind: JobKind, tenant: str) -> None:
         jobs = [job for job in self._jobs.values() if job.plan.tenant == tenant]
         if sum(job.state.status in UNDER_WAY for job in jobs) >= MAX_UNDER_WAY:
-            raise Conflict(f"{MAX_UNDER_WAY} jobs are under way; wait for one, or stop one.")
+            raise Conflict(
+                f"{MAX_UNDER_WAY} jobs are running. Wait for the end of a job, or stop it."
+            )
         ended = [job for job in jobs if job.plan.kind == kind and job.state.status not in UNDER_WAY]
         for job in ended[: max(0, len(ended) + 1 - MAX_ENDED)]:
             await self._remove(job)
 
     async def forget_tenant(self, tenant: str) -> None:
-        """Forget the jobs of a tenant, which nobody shall find who is called so later."""
+        """Forget the jobs of a tenant, so that a later tenant of its name does not find them."""
         others = self._node.cluster
         for node in others.living() if others is not None else ():
             if others is not None and node != others.name:
@@ -253,7 +255,7 @@ class FleetJobs:
                 await others.ask(node, "job.forget_tenant", content, seconds)
         await self._forget_own_of(tenant)
 
-    async def _asked_to_forget_tenant(self, content: bytes) -> bytes:
+    async def _on_forget_tenant(self, content: bytes) -> bytes:
         await self._forget_own_of(msgspec.msgpack.decode(content, type=str))
         return b""
 
@@ -285,7 +287,7 @@ def plan_of(
     policy: RolloutPolicy | None,
     id: str | None = None,
 ) -> JobPlan:
-    """Make the plan of a job for controllers; refuse one that makes no sense."""
+    """Create the plan of a job for controllers; refuse an invalid one."""
     numbers = [member.number for member in members]
     how = policy or RolloutPolicy(success_percent=0, checks_health=False, takes_snapshots=False)
     return JobPlan(
@@ -296,7 +298,7 @@ def plan_of(
         requester.account.name,
         requester.account.role,
         requester.source,
-        grouped(numbers, how.groups),
+        form_groups(numbers, how.groups),
         {member.number: member.name for member in members},
         how.success_percent,
         error_count(how.errors, len(numbers)),

@@ -1,10 +1,10 @@
-"""What a controller does for a job, exactly once, whoever asks how often.
+"""What a controller does for a job, exactly once, however often it is requested.
 
 The commit that makes the change also writes a row with the id of the step and its result, so there
-is never one without the other. Who asks again with the same id gets the result from that row, also
-after the node was killed and another one goes on. A refusal writes its row alone. What could not
-be decided (nothing can be written now, the controller is off) writes none: it is asked again with
-the same id.
+is never one without the other. A repeated request with the same id gets the result from that row,
+also after the node was killed and another node resumes the job. A refusal writes its row alone. An
+undecided step (nothing can be written now, the controller is off) writes none: it is requested
+again with the same id.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from leverframe.controller.hindrance import ControllerElsewhere
 from leverframe.controller.staging import Command, NeedsHashing
 from leverframe.engine.journal import Cause
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.bulk import DONE, NOT_SAVED, MemberResult, check_that_it_runs, refused
+from leverframe.fleet.bulk import DONE, NOT_SAVED, MemberResult, check_that_it_runs, refusal_result
 from leverframe.fleet.member import Member, check_that_all_are_here
 from leverframe.fleet.records import Moved, Registry
 from leverframe.fleet.tenants import is_seen, tenant_within
@@ -31,19 +31,19 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.store import StoreUnavailable
 
 _PREFIX = "job."
-#: From this status on it is not known, or not decided, what became of a step.
+#: From this status on the result of a step is not known, or not decided.
 UNDECIDED = 500
 GONE = 404
 
-#: Makes the calls of a step when it is carried out, by what the controller is then.
+#: Creates the calls of a step when it is carried out, from the controller's present state.
 Calls = Callable[[Controller], list[Command]]
 
 
 class JobStep(Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that is done once: the id under which, and by whom."""
+    """A task that is done once: its id and its requester."""
 
     job: str
-    #: Which try, or the way back.
+    #: The number of the try, or that it is the way back.
     part: str
     by: Account
     source: str
@@ -67,20 +67,20 @@ class MemberSteps:
         self._under_way: dict[tuple[int, str], asyncio.Future[MemberResult]] = {}
 
     async def carry_out(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
-        """Carry a step out, or tell what became of it."""
+        """Carry out a step, or return its recorded result."""
         if not is_seen(tenant_within(step.job) or None, member.record.tenant):
-            # It belongs to somebody else by now.
-            return gone(member.name)
+            # It belongs to another tenant by now.
+            return missing_result(member.name)
         self._registry.note_step(step.job)
         key = member.number, step.row
         under_way = self._under_way.get(key)
         if under_way is None:
             work = finish_within(member.entrance.logged, self._once(member, step, calls))
             under_way = self._under_way[key] = asyncio.ensure_future(work)
-            under_way.add_done_callback(partial(self._ended, key))
+            under_way.add_done_callback(partial(self._forget_outcome, key))
         return await asyncio.shield(under_way)
 
-    def _ended(self, key: tuple[int, str], _: asyncio.Future[MemberResult]) -> None:
+    def _forget_outcome(self, key: tuple[int, str], _: asyncio.Future[MemberResult]) -> None:
         del self._under_way[key]
 
     async def _once(self, member: Member, step: JobStep, calls: Calls) -> MemberResult:
@@ -98,12 +98,12 @@ class MemberSteps:
             except (ControllerElsewhere, Moved):
                 raise Moved(member.name) from None
             except Refusal as refusal:
-                result = refused(member, refusal)
+                result = refusal_result(member, refusal)
                 if result.status < UNDECIDED or row in persistent.values:
                     await persistent.persist({row: _row_of(result)})
                 return result
         except Moved as moved:
-            return refused(member, moved)
+            return refusal_result(member, moved)
         except StoreUnavailable as error:
             return MemberResult(member.name, NOT_SAVED, str(error))
         except ErrorForPeople as error:
@@ -113,9 +113,9 @@ class MemberSteps:
     async def _perform(self, member: Member, step: JobStep, calls: Calls) -> None:
         controller = member.controller
         hashes: dict[str, str] = {}
-        also = {**self._outlived(controller), step.row: {"status": DONE}}
+        also = {**self._find_forgotten_rows(controller), step.row: {"status": DONE}}
         while True:
-            # Others ask for the same at this moment; what a template sets takes long to work out.
+            # Repeated requests may wait here; a template takes long to work out.
             await wait_for_turn()
             # Waiting and hashing take a while, in which it may leave.
             check_that_all_are_here([member])
@@ -130,9 +130,9 @@ class MemberSteps:
         assert outstanding is not None  # the row is on its way
         await outstanding.finish()
 
-    def _outlived(self, controller: Controller) -> Mapping[str, None]:
-        """Return the rows of jobs that are forgotten, which go with the next change."""
-        known = self._registry.known_jobs()
+    def _find_forgotten_rows(self, controller: Controller) -> Mapping[str, None]:
+        """Return the rows of forgotten jobs, which go with the next change."""
+        known = self._registry.job_ids_in_use()
         return {
             name: None
             for name, value in controller.persistent.values.items()
@@ -140,8 +140,8 @@ class MemberSteps:
         }
 
 
-def gone(name: str) -> MemberResult:
-    return MemberResult(name, GONE, "The controller is not there any more.")
+def missing_result(name: str) -> MemberResult:
+    return MemberResult(name, GONE, "The controller is gone.")
 
 
 def _job_of(row: str) -> str:

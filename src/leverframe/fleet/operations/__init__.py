@@ -1,1 +1,1 @@
-"""The operations of a node, each declared once, beside what it does."""
+"""The operations of a node, each declared once, beside its implementation."""

@@ -40,8 +40,8 @@ JOB_ID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,40}$", max_length=40, de
 async def _send_everywhere(context: FleetContext, operation: Operation[BulkReport]) -> BulkReport:
     """Carry out a command on controllers of all nodes as one job, or try it.
 
-    All or none: it is tried on all of them first. Where they are all here, it is carried out in the
-    same moment; else others may change something between the two, and that is told.
+    "All or none" tries it on all of them first. If they are all here, it is carried out in the same
+    moment; else another request may change something between the two, and the answer reports that.
     """
     given, command = context.given, _command_of(context)
     if given.get("dry_run"):
@@ -81,11 +81,11 @@ async def _report_again(context: FleetContext, id: str, work: JobWork) -> BulkRe
 
 
 async def find_chosen(context: FleetContext) -> Sequence[LocatedController]:
-    """Find the chosen controllers wherever they are, by their health and findings too."""
+    """Find the chosen controllers on all nodes, by their health and findings too."""
     targets = await find_targets(context)
     if not context.is_looked_for:
         return targets
-    # Where a node refuses it, it cannot be told whether its controllers are meant.
+    # If a node refuses it, it is not known whether its controllers are meant.
     reports = values_of((await ask_parts(context, list_controllers, targets)).parts)
     names = {one.name for some in reports for one in some}
     return [one for one in targets if one.name in names]
@@ -93,14 +93,14 @@ async def find_chosen(context: FleetContext) -> Sequence[LocatedController]:
 
 @operation(
     "send",
-    QueryParameter("command", Command, "A command, such as `outs.cgi?out0=1`, encoded."),
+    QueryParameter("command", Command, "A command, such as `outs.cgi?out0=1`, percent-encoded."),
     *CHOSEN,
     DRY_RUN,
-    QueryParameter("all_or_none", bool, "Change nothing if one of them refuses it."),
+    QueryParameter("all_or_none", bool, "Change nothing if any controller rejects it."),
     QueryParameter(
         "id",
         JOB_ID,
-        "A name for this change, by which it is done once however often it is asked for.",
+        "An id for this change: repeated requests with the same id carry it out once.",
     ),
     changes=True,
     role=CONTROL,
@@ -109,10 +109,10 @@ async def find_chosen(context: FleetContext) -> Sequence[LocatedController]:
     scope=_send_everywhere,
 )
 async def send_command(context: FleetContext) -> BulkReport:
-    """Carry out a command on the chosen controllers, with a result for each; or try it.
-    What was begun goes on after a node was killed, and each controller does it once."""
+    """Carry out or try a command on the chosen controllers, with a result for each. Each controller
+    applies the change exactly once; an interrupted change resumes when the node restarts."""
     given, command = context.given, _command_of(context)
-    members = await context.chosen()
+    members = await context.find_chosen()
     dry_run, all_or_none = given.get("dry_run", False), given.get("all_or_none", False)
     if dry_run or all_or_none:
         source = context.request.peer
@@ -122,7 +122,7 @@ async def send_command(context: FleetContext) -> BulkReport:
             source,
             dry_run=dry_run,
             all_or_none=all_or_none,
-            by=context.at_controllers,
+            requester=context.at_controllers,
         )
     parse_commands(command)
     work = JobWork((command,))
@@ -130,7 +130,7 @@ async def send_command(context: FleetContext) -> BulkReport:
 
 
 def _command_of(context: FleetContext) -> str:
-    command = context.needed("command", "a command such as outs.cgi?out0=1")
+    command = context.require("command", "a command such as outs.cgi?out0=1")
     if body := context.request.body:
         return f"{command} {_body_of_command(body)}"
     return command
@@ -145,13 +145,15 @@ def _body_of_command(body: bytes) -> str:
 
 @operation(
     "fault",
-    QueryParameter("fault", Words, "As `/sim.cgi` takes it; `none` ends all."),
-    QueryParameter("seed", Annotated[int, Meta(ge=0)], "What chance is made from."),
+    QueryParameter("fault", Words, "A fault as `/sim.cgi` accepts it; `none` ends all faults."),
+    QueryParameter(
+        "seed", Annotated[int, Meta(ge=0)], "Random seed; each controller derives its own."
+    ),
     *CHOSEN,
     changes=True,
     scope=at_each,
 )
 async def set_faults(context: FleetContext) -> BulkReport:
     """Set a fault on the chosen controllers, each with a seed of its own."""
-    text = context.needed("fault", "a fault such as slow*delay:5s, or none")
-    return await set_fault(await context.chosen(), text, context.given.get("seed", 0))
+    text = context.require("fault", "a fault such as slow*delay:5s, or none")
+    return await set_fault(await context.find_chosen(), text, context.given.get("seed", 0))

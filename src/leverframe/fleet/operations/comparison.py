@@ -1,4 +1,4 @@
-"""Controllers compared with what they should be, and who made them what they are."""
+"""Drift of controllers from a template, and the changes of controllers with their authors."""
 
 from typing import Annotated
 
@@ -14,16 +14,16 @@ from leverframe.fleet.jobs.job_work import with_template
 from leverframe.fleet.member import Member
 from leverframe.fleet.operation import operation
 from leverframe.fleet.operations.context import CHOSEN, FleetContext
-from leverframe.fleet.operations.controllers import counted
+from leverframe.fleet.operations.controllers import count_each
 from leverframe.fleet.operations.parameters import Name, ShortText, Template
 from leverframe.fleet.operations.rollouts import template_of
 from leverframe.fleet.other_nodes import LocatedController, SilentNode
-from leverframe.fleet.scopes import Parts, at_each, refused_for, rows_of, values_of
+from leverframe.fleet.scopes import Parts, at_each, refusal_for, rows_of, values_of
 from leverframe.moments import BadMoment, wall_of
 from leverframe.storage.audit import AuditEntry
 from leverframe.storage.backup import BackupFile
 
-#: Of one controller so many settings are named that differ.
+#: Number of different settings that are listed per controller.
 MAX_NAMED = 50
 MAX_CHANGES = 1000
 USUAL_CHANGES = 200
@@ -33,19 +33,20 @@ CHANGES_OF = (
     QueryParameter(
         "count",
         Annotated[int, Meta(ge=1, le=MAX_CHANGES)],
-        f"How many at most, the newest ones; {USUAL_CHANGES}.",
+        f"Maximum number of changes, the newest ones; {USUAL_CHANGES} by default.",
     ),
 )
 
 
 class MemberDrift(Struct, frozen=True, omit_defaults=True):
-    """In what a controller differs from a template."""
+    """The difference between a controller and a template."""
 
     name: str
     status: Annotated[int, Meta(description="200, or why it cannot be compared.")]
-    differs: Annotated[int, Meta(description="In how many settings.")] = 0
+    differs: Annotated[int, Meta(description="Number of different settings.")] = 0
     settings: Annotated[
-        list[CommandEffect], Meta(description="What it has and what it should have, the first.")
+        list[CommandEffect],
+        Meta(description=("Present and expected values of the first different settings.")),
     ] = []
     detail: str | None = None
 
@@ -55,12 +56,12 @@ class FleetChange(Struct, frozen=True):
 
     name: str
     entry: AuditEntry
-    # A node of an older program does not tell it.
-    url: Annotated[str, Meta(description="Where its pages and commands are.")] = ""
+    # Nodes of older versions do not report it.
+    url: Annotated[str, Meta(description="The URL of its pages and commands.")] = ""
 
 
 def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
-    refused = refused_for(target, why)
+    refused = refusal_for(target, why)
     return MemberDrift(refused.name, refused.status, detail=refused.detail)
 
 
@@ -73,11 +74,10 @@ def _not_compared(target: LocatedController, why: Refusal) -> MemberDrift:
     merge=lambda _, found: rows_of(found, _not_compared),
 )
 async def compare_controllers(context: FleetContext) -> list[MemberDrift]:
-    """Tell in which settings the chosen controllers differ from a template; nothing is
-    changed."""
+    """Show how the chosen controllers differ from a template; nothing is changed."""
     template = await template_of(context)
-    members = await context.chosen()
-    return [_drift(member, template) async for member in counted(members)]
+    members = await context.find_chosen()
+    return [_drift(member, template) async for member in count_each(members)]
 
 
 def _drift(member: Member, template: BackupFile) -> MemberDrift:
@@ -96,7 +96,7 @@ def _drift(member: Member, template: BackupFile) -> MemberDrift:
 
 
 def _merge_changes(context: FleetContext, found: Parts) -> list[FleetChange]:
-    """List changes of all nodes but silent ones; what one cannot read would not be noticed."""
+    """List changes of all nodes but silent ones; an unreadable node must not hide the others."""
     reports = values_of(part for part in found.parts if not isinstance(part.refusal, SilentNode))
     newest = sorted((one for some in reports for one in some), key=_newness)
     return newest[: context.given.get("count", USUAL_CHANGES)]
@@ -104,12 +104,14 @@ def _merge_changes(context: FleetContext, found: Parts) -> list[FleetChange]:
 
 @operation("changes", *CHOSEN, *CHANGES_OF, scope=at_each, merge=_merge_changes)
 async def list_changes(context: FleetContext) -> list[FleetChange]:
-    """List who changed or switched what on the chosen controllers, newest first."""
+    """List changes and switching actions on the chosen controllers with their authors, newest
+    first.
+    """
     given = context.given
     by, since, url_of = given.get("by"), _since(context), context.node.door.url_of
     count = given.get("count", USUAL_CHANGES)
     newest: list[FleetChange] = []
-    async for member in counted(await context.chosen()):
+    async for member in count_each(await context.find_chosen()):
         for raw in (await member.controller.audit_entries()).values():
             entry = msgspec.json.decode(raw, type=AuditEntry)
             if entry.time >= since and by in (None, entry.account):
@@ -135,5 +137,5 @@ def _since(context: FleetContext) -> float:
         return wall_of(text, context.node.options.timezone)
     except BadMoment:
         raise BadValue(
-            f"{text[:40]!r} is no time.", field="since", allowed="24h, or 2026-03-29T03:00"
+            f"{text[:40]!r} is not a time.", field="since", allowed="24h, or 2026-03-29T03:00"
         ) from None

@@ -1,10 +1,10 @@
-"""What every operation of a node is given: the request, its parameters, and the node.
+"""The context of every operation: the request, its parameters, and the node.
 
-Parameters stand in the query, as everywhere in this program, or in a form in the body, where the
-names of thousands have room. `name` and `tag` choose controllers:
-those of these names that have all of these tags, all of them where neither is given. `search`,
-`health`, `owner` and `version` choose among these, as the page does. Whoever belongs to a tenant
-chooses among that one's controllers: operations find controllers only by what stands here.
+Parameters stand in the query, as everywhere in this program, or in a form in the body, which has
+room for the names of thousands. `name` and `tag` choose controllers: those of these names that have
+all of these tags, all controllers without either. `search`, `health`, `owner` and `version` narrow
+the choice, as on the page. A tenant's account chooses among its own controllers: operations find
+controllers only through this context.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -40,15 +40,15 @@ from leverframe.servers.http.messages import Request
 from leverframe.servers.routes.stream_shares import StreamShares
 
 NAMES = QueryParameter("name", Names, "The names of controllers.")
-TAGS = QueryParameter("tag", Tags, "Tags that they have, all of them.")
+TAGS = QueryParameter("tag", Tags, "Tags that they must all have.")
 LOOKED_FOR = (
     QueryParameter(
         "search",
         Words,
-        "Words that stand in their name, address, tags, version or findings, all of them.",
+        "Words that must all occur in their name, address, tags, version or findings.",
     ),
-    QueryParameter("health", Health, "How they are."),
-    QueryParameter("owner", Name, "The tenant whose they are."),
+    QueryParameter("health", Health, "Their health."),
+    QueryParameter("owner", Name, "The tenant that owns them."),
     QueryParameter("version", ShortText, "Hardware and software, such as `3.9/1.75`."),
 )
 CHOSEN = (NAMES, TAGS, *LOOKED_FOR)
@@ -70,9 +70,9 @@ class FleetContext(Struct, frozen=True):
     passwords: Passwords
     under_way: RequestsUnderWay
     templates: TemplateReader
-    #: Makes a password for administrators, and the settings that take it.
+    #: Creates a password for administrators, and the settings that hold it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
-    #: The controllers that another node asks for; None where a person asks.
+    #: The controllers that another node asks for; None if a user asks.
     numbers: frozenset[int] | None = None
     #: Nodes that have not answered; the reply names them.
     silent: set[str] = field(default_factory=set)
@@ -88,17 +88,17 @@ class FleetContext(Struct, frozen=True):
 
     @property
     def tenant(self) -> str | None:
-        """Whose controllers there are for whoever asks; None where all are."""
+        """The tenant whose controllers the requester may see; None for all."""
         return self.asking.tenant
 
     @property
     def own_record(self) -> TenantRecord | None:
-        """What is said of the tenant that asks; None for the operator."""
+        """The record of the requester's tenant; None for the operator."""
         return None if self.tenant is None else self.node.registry.tenants[self.tenant]
 
     @property
     def members(self) -> dict[str, Member]:
-        return self.node.seen_by(self.tenant)
+        return self.node.visible_to(self.tenant)
 
     def select(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Member]:
         return self.node.select(names, tags, self.tenant)
@@ -107,32 +107,32 @@ class FleetContext(Struct, frozen=True):
         return [member for member in self.members.values() if member.number in numbers]
 
     def not_running_of_names(self) -> dict[str, int]:
-        """Return the numbers of controllers that did not start, where they are chosen by name only.
+        """Return the numbers of failed controllers, if the request chooses by name only.
 
-        Whatever else would choose them is known of those that run.
+        All other criteria are known only of running controllers.
         """
         if self.texts("tag") or self.is_looked_for:
             return {}
-        found, names = self.node.roster.failed_numbers(self.tenant), self.texts("name")
+        found, names = self.node.roster.numbers_of_failed(self.tenant), self.texts("name")
         return {name: found[name] for name in names if name in found}
 
-    async def chosen(self) -> list[Member]:
-        """Find the controllers of this node that are meant."""
+    async def find_chosen(self) -> list[Member]:
+        """Find the controllers of this node that the request chooses."""
         if self.numbers is None:
             members = self.select(self.texts("name"), self.texts("tag"))
         else:
             members = self._by_number(self.numbers)
         if self.is_looked_for:
-            members = await self.index.chosen(self.wanted(), members)
+            members = await self.index.find(self.read_search(), members)
         expect(len(members))
         return members
 
     @property
     def is_looked_for(self) -> bool:
-        """Return whether not all of the chosen are meant, but those that are as they are wanted."""
+        """Return whether the request searches, rather than choosing by name and tag alone."""
         return any(one.name in self.given for one in LOOKED_FOR)
 
-    def wanted(self) -> Wanted:
+    def read_search(self) -> Wanted:
         given = self.given
         return Wanted(
             given.get("search", ""),
@@ -150,7 +150,7 @@ class FleetContext(Struct, frozen=True):
 
     @property
     def at_controllers(self) -> Account:
-        """Who asks, for controllers: they have accounts of their own."""
+        """The requester as controllers see it: they have accounts of their own."""
         name, role = self.account.name, self.account.role
         return Account(name, role, joins_commands=role == ADMIN) if name else BY_FLEET
 
@@ -163,16 +163,16 @@ class FleetContext(Struct, frozen=True):
                     raise self.node.roster.refusal_of(name, self.tenant)
                 raise Moved(name)
             return here[0]
-        (member,) = self.select([self.needed("name", "the name of a controller")])
+        (member,) = self.select([self.require("name", "the name of a controller")])
         return member
 
-    def needed(self, name: str, allowed: str) -> str:
+    def require(self, name: str, allowed: str) -> str:
         text: str = self.given.get(name, "")
         if not text:
             raise Malformed(f"{name} is missing.", field=name, allowed=allowed)
         return text
 
     def notify_pages(self) -> None:
-        """Notify those who watch the fleet at once of what no controller reports."""
+        """Notify the watchers of the fleet immediately of changes that no controller reports."""
         for watcher in tuple(self.node.watchers):
             watcher()

@@ -28,40 +28,38 @@ from leverframe.fleet.operations.reports import (
 )
 from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.progress import count_done
-from leverframe.fleet.records import MemberRecord, checked_address, checked_tags
+from leverframe.fleet.records import MemberRecord, check_address, check_tags
 from leverframe.fleet.scopes import Parts, at_each, at_owner, in_order, rows_of, values_of
 from leverframe.fleet.start_again import place_and_start
 from leverframe.loop_shares import in_turns
 from leverframe.servers.routes.bounded_requests import refusing_long_work
 from leverframe.storage.backup import BackupFile
 
-#: What an address is called that is none.
+#: The word for no address.
 NONE = "none"
 NEW_PLACE = (
-    QueryParameter(
-        "address", ShortText, f"Its new address; `{NONE}` takes the one away that it has."
-    ),
+    QueryParameter("address", ShortText, f"Its new address; `{NONE}` removes the present one."),
     QueryParameter(
         "port",
         Annotated[int, Meta(ge=0, le=MAX_PORT)],
-        "Its new port; 0 takes the one away that it has.",
+        "Its new port; 0 removes the present one.",
     ),
 )
 NAME = QueryParameter("name", Name, "The name of a controller.")
 
 
-async def counted(members: list[Member]) -> AsyncIterator[Member]:
-    """Give other requests their turn now and then, and tell how far this one is."""
+async def count_each(members: list[Member]) -> AsyncIterator[Member]:
+    """Yield to other requests from time to time, and report the progress of this one."""
     async for member in in_turns(members):
         yield member
         count_done()
 
 
-# --- looking --------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _merge_lists(context: FleetContext, found: Parts) -> list[MemberReport]:
-    """List controllers of all nodes; those of silent ones as unknown, unless looked for by it."""
+    """List controllers of all nodes; those of silent nodes as unknown, except in searches."""
     if context.is_looked_for:
         answered = [part for part in found.parts if part.refusal is None]
         found = msgspec.structs.replace(found, parts=answered)
@@ -70,9 +68,10 @@ def _merge_lists(context: FleetContext, found: Parts) -> list[MemberReport]:
 
 @operation("list", *CHOSEN, role=CONTROL, scope=at_each, merge=_merge_lists)
 async def list_controllers(context: FleetContext) -> list[MemberReport]:
-    """List the chosen controllers: version, tags, health, time and where they answer."""
+    """List the chosen controllers with version, tags, health, time and URL."""
     return [
-        report_of_member(context.node, member) async for member in counted(await context.chosen())
+        report_of_member(context.node, member)
+        async for member in count_each(await context.find_chosen())
     ]
 
 
@@ -122,12 +121,12 @@ def show_controller(context: FleetContext) -> MemberDetails:
         member.built.mac,
         controller.board.kind,
         controller.engine.uptime(controller.clock.read()),
-        changed_settings_of(member),
+        own_settings_of(member),
     )
 
 
-def changed_settings_of(member: Member) -> dict[str, Any]:
-    """Return what differs from the factory settings, as a backup without secrets has it."""
+def own_settings_of(member: Member) -> dict[str, Any]:
+    """Return settings that differ from the factory settings, without secrets."""
     controller = member.controller
     leaves = difference(defaults(controller.profile), controller.engine.settings)
     return {
@@ -138,36 +137,35 @@ def changed_settings_of(member: Member) -> dict[str, Any]:
 
 
 def _merge_exports(_: FleetContext, found: Parts) -> list[ExportedController]:
-    """Refuse it where a node does not answer: one that is missing would not be noticed."""
+    """Refuse the export if a node does not answer: its missing controllers would go unnoticed."""
     exported = [one for some in values_of(found.parts) for one in some]
     return in_order(exported, found.targets, lambda one: str(one.record.name))
 
 
 @operation("export", *CHOSEN, scope=at_each, merge=_merge_exports)
 async def export_controllers(context: FleetContext) -> list[ExportedController]:
-    """Give the chosen controllers as a fleet file and settings files describe them, without
-    secrets."""
-    members = await context.chosen()
+    """Export the chosen controllers for a fleet file and settings files, without secrets."""
+    members = await context.find_chosen()
     with refusing_long_work("fewer controllers, by `name` or `tag`"):
         # One export of a tenant is under way at a time.
         async with context.node.services.streams.place(("export", context.tenant)):
             return [
                 ExportedController(
                     msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
-                    BackupFile.create(profile, changed_settings_of(member)),
+                    BackupFile.create(profile, own_settings_of(member)),
                 )
-                async for member in counted(members)
+                async for member in count_each(members)
                 if (profile := member.controller.profile)
             ]
 
 
 @operation("owners", for_tenants=False)
 def show_owners(context: FleetContext) -> dict[str, str | None]:
-    """Tell which node has which controller, null for none at present; 409 where there is one
-    node only."""
+    """Show which node has which controller, null for none at present; 409 if there is only one
+    node."""
     directory = context.node.door.directory
     if directory is None:
-        raise Conflict("This node is the only one: it has all of its controllers.")
+        raise Conflict("This node shares no database with other nodes, so it has all controllers.")
     return dict(directory.owners)
 
 
@@ -176,15 +174,15 @@ def show_owners(context: FleetContext) -> dict[str, str | None]:
 
 @operation("remove", *CHOSEN, changes=True, scope=at_each, with_failed=True)
 async def remove_controllers(context: FleetContext) -> BulkReport:
-    """Remove the chosen controllers with all that is stored of them; of those that did not
-    start the ones that are named."""
+    """Remove the chosen controllers with all that is stored of them. Failed controllers are removed
+    only if they are named."""
     check_chosen(context)
     not_running = context.not_running_of_names()
     running = [name for name in context.texts("name") if name not in not_running]
     members: list[Member] = []
     if running or not not_running:
         given = {**context.given, "name": ",".join(running)}
-        members = await msgspec.structs.replace(context, given=given).chosen()
+        members = await msgspec.structs.replace(context, given=given).find_chosen()
     await context.node.remove(members, list(not_running.values()))
     return all_done([*(member.name for member in members), *not_running])
 
@@ -193,10 +191,10 @@ async def remove_controllers(context: FleetContext) -> BulkReport:
     "rename", NAME, QueryParameter("to", Name, "Its new name."), changes=True, scope=at_owner
 )
 async def rename_controller(context: FleetContext) -> RenamedReport:
-    """Give a controller another name, by which it answers from then on."""
+    """Rename a controller. From then on it is available at the new name."""
     member = context.one()
     is_made_anew = member.name in context.node.in_file
-    await context.node.rename(member, context.needed("to", "the new name"))
+    await context.node.rename(member, context.require("to", "the new name"))
     report = report_of_member(context.node, member)
     return RenamedReport(**msgspec.structs.asdict(report), is_made_anew=is_made_anew)
 
@@ -211,13 +209,13 @@ async def rename_controller(context: FleetContext) -> RenamedReport:
     with_failed=True,
 )
 async def place_controller(context: FleetContext) -> MemberReport:
-    """Give a controller another address or port, at which it alone answers from then on.
-    What it does goes on; its connections end. One that did not start is started there."""
+    """Set the address or port of a controller, where it alone is available from then on. It keeps
+    running; its connections end. A failed controller is started there."""
     given = context.given
     if not given.keys() & {one.name for one in NEW_PLACE}:
-        raise Malformed("No place is named.", allowed="an address, a port, or both")
+        raise Malformed("No address or port is set.", allowed="an address, a port, or both")
     node = context.node
-    number = node.roster.failed_numbers(context.tenant).get(given.get("name", ""))
+    number = node.roster.numbers_of_failed(context.tenant).get(given.get("name", ""))
     if number is None:
         member = context.one()
         await node.place(member, *_new_place(given, member.record))
@@ -227,28 +225,28 @@ async def place_controller(context: FleetContext) -> MemberReport:
     return report_of_member(node, member)
 
 
-def _new_place(given: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
-    """Return the address and the port that are asked for; what is not named stays."""
-    address, port = given.get("address", before.address), before.port
-    if "port" in given:
-        port = given["port"] or None
-    return None if address == NONE else checked_address(address), port
+def _new_place(parameters: dict[str, Any], before: MemberRecord) -> tuple[str | None, int | None]:
+    """Return the requested address and port; the one that is not set stays."""
+    address, port = parameters.get("address", before.address), before.port
+    if "port" in parameters:
+        port = parameters["port"] or None
+    return None if address == NONE else check_address(address), port
 
 
 @operation(
     "tag",
     *CHOSEN,
-    QueryParameter("add", Tags, "Tags to give them."),
-    QueryParameter("remove", Tags, "Tags to take from them."),
+    QueryParameter("add", Tags, "Tags to add."),
+    QueryParameter("remove", Tags, "Tags to remove."),
     changes=True,
     scope=at_each,
 )
 async def tag_controllers(context: FleetContext) -> BulkReport:
-    """Give tags to the chosen controllers, and take tags from them."""
-    add, remove = checked_tags(context.texts("add")), checked_tags(context.texts("remove"))
+    """Add tags to the chosen controllers, and remove tags from them."""
+    add, remove = check_tags(context.texts("add")), check_tags(context.texts("remove"))
     if not (add or remove):
-        raise Malformed("No tag is named.", allowed="add=TAG, remove=TAG")
-    members = await context.chosen()
+        raise Malformed("No tag is set.", allowed="add=TAG, remove=TAG")
+    members = await context.find_chosen()
     await context.node.tag(members, add, remove)
     return all_done([member.name for member in members])
 
@@ -258,6 +256,8 @@ def all_done(names: Sequence[str]) -> BulkReport:
 
 
 def check_chosen(context: FleetContext) -> None:
-    """Refuse what would concern all controllers where none are named."""
+    """Refuse a request that would concern all controllers because it names none."""
     if not any(context.given.get(one.name) for one in CHOSEN):
-        raise Malformed("Nothing is chosen.", allowed="name=NAME, tag=TAG, search or health")
+        raise Malformed(
+            "No controllers are chosen.", allowed="name=NAME, tag=TAG, search or health"
+        )

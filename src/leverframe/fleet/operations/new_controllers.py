@@ -1,4 +1,4 @@
-"""Operations that create controllers, or try again to start them."""
+"""Operations that create controllers, or retry their start."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,8 @@ from leverframe.fleet.operation import Operation, operation
 from leverframe.fleet.operations.context import FleetContext
 from leverframe.fleet.operations.controllers import (
     NAME,
-    changed_settings_of,
     export_controllers,
+    own_settings_of,
 )
 from leverframe.fleet.operations.nodes import show_overview
 from leverframe.fleet.operations.parameters import DRY_RUN, Name, Names, ShortText, Tags, Template
@@ -34,10 +34,10 @@ from leverframe.fleet.records import (
     MemberRecord,
     Moved,
     NotRunning,
-    checked_address,
-    checked_tags,
+    check_address,
+    check_tags,
     names_from,
-    numbered,
+    number_places,
 )
 from leverframe.fleet.scopes import ask_every_node, ask_node_for, at_owner, others_of
 from leverframe.fleet.start_again import make_new
@@ -54,28 +54,34 @@ MAX_FIRST = 10**9
 _Count = Annotated[int, Meta(ge=1, le=MAX_AT_ONCE)]
 _Port = Annotated[int, Meta(ge=1, le=MAX_PORT)]
 PLACES = (
-    QueryParameter("count", _Count, "How many, 1 if not given."),
+    QueryParameter("count", _Count, "Number of controllers; 1 by default."),
     QueryParameter(
-        "first", Annotated[int, Meta(ge=0, le=MAX_FIRST)], "The number of the first, 1."
+        "first",
+        Annotated[int, Meta(ge=0, le=MAX_FIRST)],
+        "The number of the first controller; 1 by default.",
     ),
     QueryParameter("tags", Tags, "Their tags."),
     QueryParameter(
-        "address", ShortText, "An address for the first; the others have the next ones."
+        "address",
+        ShortText,
+        "An address for the first controller; the others get the following addresses.",
     ),
-    QueryParameter("port", _Port, "A port for the first; the others have the next ones."),
+    QueryParameter(
+        "port", _Port, "A port for the first controller; the others get the following ports."
+    ),
 )
 LEFT_OPEN = QueryParameter(
     "open",
     bool,
-    "Leave controllers open to every user of the machine of the node, which must be on loopback.",
+    "Let every user of the machine use them without sign-in; the node must listen on loopback.",
 )
 
 
-# --- adding ---------------------------------------------------------------------------------------
+# --- creating -------------------------------------------------------------------------------------
 
 
 async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]) -> MadeReport:
-    """Create controllers at this node, from where they are shared out."""
+    """Create controllers at this node, from which they are shared out."""
     like = context.given.get("like")
     if like is not None and like not in context.members and not context.request.body:
         (found,) = await export_controllers.run_everywhere(replace(context, given={"name": like}))
@@ -98,11 +104,13 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
 @operation(
     "add",
     QueryParameter("name", Name, "Their name, with `{n}` for the number: `gh-{n}`."),
-    QueryParameter("hw", ShortText, "Their hardware version, that of the template or newest."),
-    QueryParameter("sw", ShortText, "Their software version, likewise."),
-    QueryParameter("like", Name, "A controller whose settings they begin with."),
+    QueryParameter(
+        "hw", ShortText, "Their hardware version; by default that of the template, or the newest."
+    ),
+    QueryParameter("sw", ShortText, "Their software version; the same default."),
+    QueryParameter("like", Name, "A controller whose settings they start with."),
     *PLACES,
-    QueryParameter("tenant", Name, "Whose they are; the operator's if not given."),
+    QueryParameter("tenant", Name, "The tenant that owns them; the operator by default."),
     LEFT_OPEN,
     DRY_RUN,
     changes=True,
@@ -111,7 +119,7 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
     scope=_add_from_here,
 )
 async def add_controllers(context: FleetContext) -> MadeReport:
-    """Make controllers with simulated boards, all of them or none."""
+    """Create controllers with simulated boards, all of them or none."""
     given = context.given
     template = await _template(context)
     records = _new_records(context, hw=given.get("hw"), sw=given.get("sw"))
@@ -142,7 +150,7 @@ async def add_controllers(context: FleetContext) -> MadeReport:
 
 
 def is_left_open(context: FleetContext) -> bool:
-    """Return whether controllers shall not require sign-in; refuse it where strangers come."""
+    """Return whether controllers shall be open without sign-in; refuse it if strangers may come."""
     if context.given.get("open") and context.node.options.must_sign_in:
         raise Conflict(
             "Other machines can reach this node, so its controllers always require sign-in.",
@@ -156,13 +164,13 @@ def _new_records(
 ) -> list[MemberRecord]:
     given = context.given
     if context.tenant is not None and ("address" in given or "port" in given):
-        raise NotAllowed("Addresses and ports of the machine are given by the operator alone.")
-    tags = checked_tags(context.texts("tags"))
-    address = checked_address(given.get("address"))
+        raise NotAllowed("Only the operator assigns addresses and ports of the machine.")
+    tags = check_tags(context.texts("tags"))
+    address = check_address(given.get("address"))
     field = "name" if "to" not in given else "to"
-    pattern = context.needed(field, "a name, such as gh-{n}")
+    pattern = context.require(field, "a name, such as gh-{n}")
     names = names_from(pattern, given.get("first", 1), given.get("count", 1), field)
-    return numbered(
+    return number_places(
         [
             MemberRecord(name, tags, hw, sw, address, given.get("port"), _tenant(context))
             for name in names
@@ -171,23 +179,25 @@ def _new_records(
 
 
 def _tenant(context: FleetContext) -> str:
-    """Return whose new controllers are: those that a tenant makes are its own."""
+    """Return the tenant of new controllers: a tenant creates controllers of its own only."""
     said: str = context.given.get("tenant", context.tenant or OPERATOR)
     if context.tenant not in (None, said):
-        raise NotAllowed("Only the operator of the fleet may say whose controllers are.")
+        raise NotAllowed("Only the operator of the fleet may assign controllers to tenants.")
     return said
 
 
 async def _template(context: FleetContext) -> BackupFile | None:
-    """Return the settings to begin with: those of a body, or of another controller."""
+    """Return the initial settings: those of a body, or of another controller."""
     body, like = context.request.body, context.given.get("like")
     if like is None:
         return await context.templates.read(body) if body else None
     if body:
-        raise BadValue("There is a template in the body already.", field="like")
+        raise BadValue(
+            "Set either a template in the body or the parameter, not both.", field="like"
+        )
     (member,) = context.select([like])
     profile = member.controller.profile
-    return BackupFile.create(profile, changed_settings_of(member))
+    return BackupFile.create(profile, own_settings_of(member))
 
 
 @operation(
@@ -199,10 +209,10 @@ async def _template(context: FleetContext) -> BackupFile | None:
     scope=at_owner,
 )
 async def fork_controller(context: FleetContext) -> MadeReport:
-    """Make controllers that go on from where another one is; on real time they begin with
-    its settings."""
+    """Create copies of a controller. On virtual time they resume from its present state; on real
+    time they start with its settings."""
     member = context.one()
-    context.needed("to", "a name, such as copy-{n}")
+    context.require("to", "a name, such as copy-{n}")
     made = await fork(context.node, member, _new_records(context), context.own_record)
     return MadeReport([one.name for one in made], dry_run=False)
 
@@ -211,7 +221,7 @@ async def fork_controller(context: FleetContext) -> MadeReport:
 
 
 async def _start_everywhere(context: FleetContext, operation: Operation[BulkReport]) -> BulkReport:
-    """Have every node try what did not start there: all of it, or those that are named."""
+    """Have every node retry its failed controllers: all of them, or the named ones."""
     reports = await ask_every_node(replace(context, given={}), show_overview)
     where: dict[str, str | None] = {
         name: node for node, one in reports.items() for name in one.can_start
@@ -252,20 +262,19 @@ async def _start_at(
 
 @operation(
     "start",
-    QueryParameter("name", Names, "The names of controllers; without it all that did not start."),
+    QueryParameter("name", Names, "The names of controllers; by default all that failed to start."),
     changes=True,
     for_tenants=False,
     scope=_start_everywhere,
 )
 async def start_controllers(context: FleetContext) -> BulkReport:
-    """Try again to start controllers that did not start with the node, such as one whose
-    port was in use; `detail` tells of each whether it runs. What the fleet file names and
-    was never made is made; `password` is that of its new administrator. Nodes that
-    share a database try what is stored every few seconds without being asked; this lets them
-    try it at once."""
+    """Retry controllers that failed to start, for example because a port was in use; `detail` says
+    of each whether it runs. Controllers that only the fleet file names are created; `password` is
+    that of the new administrator. Nodes that share a database retry stored controllers
+    automatically every few seconds; this makes them retry immediately."""
     node, roster = context.node, context.node.roster
-    failed, stored = {one.name for one in roster.failed()}, roster.failed_numbers()
-    names = list(dict.fromkeys(context.texts("name"))) or [one.name for one in roster.failed()]
+    failed, stored = {one.name for one in roster.list_failed()}, roster.numbers_of_failed()
+    names = list(dict.fromkeys(context.texts("name"))) or [one.name for one in roster.list_failed()]
     for name in names:
         if name not in failed and name not in node.members:
             raise roster.refusal_of(name, context.tenant)
@@ -280,11 +289,11 @@ async def start_controllers(context: FleetContext) -> BulkReport:
     results = []
     for name in names:
         if name not in failed:
-            status, detail = DONE, f"{name} runs already."
+            status, detail = DONE, f"{name} is already running."
         elif name in node.members:
-            status, detail = DONE, f"{name} runs now."
+            status, detail = DONE, f"{name} is running now."
         else:
-            # Without a reason it was removed meanwhile, or another node has it by now.
+            # Without a reason it was removed in the meantime, or another node has it by now.
             gone = no_such_name(name) if node.cluster is None else Moved(name)
             status, detail = NotRunning.status, why.get(name) or gone.detail
         results.append(MemberResult(name, status, detail, password=first.by_name.get(name)))
@@ -292,7 +301,7 @@ async def start_controllers(context: FleetContext) -> BulkReport:
 
 
 class _AnsweredPasswords:
-    """First passwords that an answer tells."""
+    """First passwords that an answer shows."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, str] = {}
@@ -303,7 +312,7 @@ class _AnsweredPasswords:
 
 @contextmanager
 def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
-    """Collect first passwords for an answer; the node tells them where there will be none."""
+    """Collect first passwords for an answer; without one the node prints them."""
     first = _AnsweredPasswords()
     try:
         yield first
@@ -316,7 +325,7 @@ def _first_passwords(node: FleetNode) -> Iterator[_AnsweredPasswords]:
 async def _make_again(
     context: FleetContext, names: Sequence[str], show_password: ShowPassword
 ) -> dict[str, str]:
-    """Try again to make controllers that the fleet file names; return why one cannot be."""
+    """Retry controllers that the fleet file names; return why any of them fails."""
     if not names:
         return {}
     node = context.node

@@ -1,4 +1,4 @@
-"""Operations on nodes: how they are, what they count, and which of them have controllers."""
+"""Operations on nodes: their state, their metrics, and their controllers."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -31,10 +31,10 @@ from leverframe.wire.prometheus import prometheus_text
 
 _NEWEST = {hw: newest_software(hw) for hw in HARDWARE}
 NODE = QueryParameter("node", Name, "The name of a node.")
-#: Findings about the node itself, by kind; controllers say the same of theirs.
+#: Findings about the node itself, by kind; controllers report their own certificate alike.
 OF_CERTIFICATE = {
-    "certificate_ends": "The certificate of this node ends soon. Days left: {days}.",
-    "certificate_ended": "The certificate of this node has ended: browsers refuse it.",
+    "certificate_ends": "The certificate of this node expires soon. Days left: {days}.",
+    "certificate_ended": "The certificate of this node has expired: browsers reject it.",
 }
 
 
@@ -43,8 +43,8 @@ OF_CERTIFICATE = {
 
 @operation("/health", role=ANYBODY, for_tenants=False, reply=NodeHealth, while_starting=True)
 def show_health(context: FleetContext) -> NodeHealth | Reply:
-    """Tell supervisors whether the node runs."""
-    # With tenants nothing of controllers: everybody may ask.
+    """Report to supervisors whether the node runs."""
+    # With tenants nothing of controllers: all clients may read it.
     node = context.node
     is_hidden = bool(node.registry.tenants)
     if (stopping := node.roster.stop_progress()) is not None:
@@ -74,8 +74,8 @@ def _not_ready(
 
 @operation("/metrics", TAGS, reply=str, content_type=METRICS)
 async def show_metrics(context: FleetContext) -> Reply:
-    """List sums over all controllers as Prometheus reads them; with a tag also all figures
-    of the controllers that have it, with their names as the label `controller`."""
+    """List sums over all controllers for Prometheus; with a tag also all metrics of the controllers
+    that have it, with their names as the label `controller`."""
     tags = context.texts("tag")
     single = context.select((), tags) if tags else []
     if len(single) > MAX_SINGLE:
@@ -91,22 +91,22 @@ async def show_metrics(context: FleetContext) -> Reply:
 
 @operation(
     "progress",
-    QueryParameter("id", Name, f"What the header `{PROGRESS}` of the request says."),
+    QueryParameter("id", Name, f"The value of the header `{PROGRESS}` of the request."),
     role=CONTROL,
     while_starting=True,
 )
 def show_progress(context: FleetContext) -> ProgressReport:
-    """Tell how far a request has come that is still under way, of the controllers that it
-    concerns; 404 for any other."""
-    return context.under_way.report(context.tenant, context.needed("id", "the id of a request"))
+    """Show the progress of a running request, as a number of controllers; 404 for any other
+    request."""
+    return context.under_way.report(context.tenant, context.require("id", "the id of a request"))
 
 
 # --- all nodes together ---------------------------------------------------------------------------
 
 
 def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> NodeReport:
-    """Add the nodes up; problems are reported with the node that has them."""
-    # This one always answers.
+    """Add the nodes up; problems are reported with their node."""
+    # This node always answers.
     own = reports[others_of(context).name]
     troubles = [f"{node}: {text}" for node, one in reports.items() for text in one.troubles]
     not_started = [f"{node}: {text}" for node, one in reports.items() for text in one.not_started]
@@ -115,9 +115,9 @@ def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> N
         own,
         controllers=sum(one.controllers for one in reports.values()),
         degraded=sum(one.degraded for one in reports.values()),
-        tags=_added(one.tags for one in reports.values()),
-        versions=_added(one.versions for one in reports.values()),
-        tenants=_added(one.tenants for one in reports.values()),
+        tags=_add_counts(one.tags for one in reports.values()),
+        versions=_add_counts(one.versions for one in reports.values()),
+        tenants=_add_counts(one.tenants for one in reports.values()),
         snapshots=list(dict.fromkeys(label for one in reports.values() for label in one.snapshots)),
         troubles=troubles,
         not_started=not_started,
@@ -125,7 +125,7 @@ def _merge_overviews(context: FleetContext, reports: dict[str, NodeReport]) -> N
     )
 
 
-def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+def _add_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     sums = Counter[str]()
     for one in counts:
         sums.update(one)
@@ -134,8 +134,8 @@ def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 @operation("", role=CONTROL, while_starting=True, scope=at_every_node, merge=_merge_overviews)
 def show_overview(context: FleetContext) -> NodeReport:
-    """Show the node: how many controllers, their tags, the common time, the snapshots; added up
-    where several nodes share a database."""
+    """Show the number of controllers, their tags, the common time and the snapshots; added up if
+    several nodes share a database."""
     node, members = context.node, context.members.values()
     tags = Counter(tag for one in members for tag in one.record.tags)
     profiles = (one.controller.profile for one in members)
@@ -162,13 +162,13 @@ def show_overview(context: FleetContext) -> NodeReport:
         dict(sorted(tenants.items())),
         str(node.options.timezone),
         node.roster.reasons() if of_operator else [],
-        [one.name for one in node.roster.failed()] if of_operator else [],
+        [one.name for one in node.roster.list_failed()] if of_operator else [],
         node.roster.progress(context.tenant),
     )
 
 
 def _common_time(context: FleetContext) -> float:
-    """Return the time of all; that of its first controller for a tenant, who may move it."""
+    """Return the common time; for a tenant that of its first controller, which it may move."""
     if context.tenant is not None and context.node.is_virtual:
         for member in context.members.values():
             return member.controller.clock.wall()
@@ -176,7 +176,7 @@ def _common_time(context: FleetContext) -> float:
 
 
 def _troubles(context: FleetContext) -> list[str]:
-    """Return what is wrong with the node, which names controllers, to the operator."""
+    """Return the problems of the node, which name controllers, to the operator only."""
     if context.tenant is not None:
         return []
     node = context.node
@@ -190,50 +190,50 @@ def _troubles(context: FleetContext) -> list[str]:
 
 @operation("nodes", for_tenants=False)
 def list_nodes(context: FleetContext) -> ClusterReport:
-    """Show the nodes that share the database, and how this one stands with it."""
+    """Show the nodes that share the database, and the state of this node in it."""
     return _others(context).report()
 
 
 @operation(
     "drain",
     NODE,
-    QueryParameter("undo", bool, "Let it have its share again."),
+    QueryParameter("undo", bool, "Let it accept controllers again."),
     changes=True,
     for_tenants=False,
 )
 async def drain_node(context: FleetContext) -> ClusterReport:
-    """Empty a node: the others take its controllers over, one after the other. It stays
-    empty, also when it is started anew, until that is undone."""
+    """Drain a node: the other nodes take over its controllers, one after the other. It stays empty,
+    also across restarts, until this is undone."""
     others = _others(context)
-    name = context.needed("node", "the name of a node")
+    name = context.require("node", "the name of a node")
     await others.drain(name, undo=context.given.get("undo", False))
     return others.report()
 
 
 @operation("forget", NODE, changes=True, for_tenants=False)
 async def forget_node(context: FleetContext) -> ClusterReport:
-    """Take a node that has ended off the list; started again it is a new one."""
+    """Remove a stopped node from the list. If it starts again, it is listed as new."""
     others = _others(context)
-    await others.forget(context.needed("node", "the name of a node"))
+    await others.forget(context.require("node", "the name of a node"))
     return others.report()
 
 
 @operation(
     "move",
     NAMES,
-    QueryParameter("node", Name, "The node that shall have them; any without it."),
+    QueryParameter("node", Name, "The node that they are pinned to; without it, any node."),
     changes=True,
     for_tenants=False,
 )
 async def move_controllers(context: FleetContext) -> ClusterReport:
-    """Let a node have controllers as long as it lives."""
+    """Pin controllers to a node while that node is alive."""
     others = _others(context)
-    context.needed("name", "the name of a controller")
+    context.require("name", "the name of a controller")
     await others.move(context.texts("name"), context.given.get("node"))
     return others.report()
 
 
 def _others(context: FleetContext) -> OtherNodes:
     if context.node.cluster is None:
-        raise Conflict("This node shares no database with others; start it with --database.")
+        raise Conflict("This node does not share a database. Start it with --database.")
     return context.node.cluster

@@ -1,7 +1,8 @@
-"""The parameters and bodies that requests to a node hold: their types, and how they are read.
+"""The parameters and bodies of requests to a node: their types, and how they are read.
 
-Every text and every list has a bound, which a test over all endpoints demands: a node is shared,
-and what one client sends must not take the time and memory of others. A list is a text with commas.
+Every text and every list has a bound, which a test over all endpoints requires: a node is shared,
+and the requests of one client must not take the time and memory of others. A list is a text with
+commas.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from leverframe.config.described import describe_type, split_type
 from leverframe.fleet.records import MAX_TAG_LETTERS, MAX_TAGS
 from leverframe.fleet.templates import MAX_BYTES as MAX_TEMPLATE_BYTES
 
-#: The key of how many texts a list may have, in what is said of its type.
+#: The key of the maximum number of items of a list, in its type.
 MAX_ITEMS = "max_items"
 #: Controllers that one request may name; tags and searches choose any number.
 MAX_NAMES = 20_000
@@ -29,10 +30,11 @@ MAX_ENCODED_BYTES = 40_000
 
 
 def list_of_texts(most: int, letters: int) -> Any:
-    """Return the type of a list of so many texts, all of them together with so many letters."""
+    """Return the type of a list, with limits for its items and for its total length."""
     extra = {MAX_ITEMS: most}
     return Annotated[
-        str, Meta(max_length=letters, description="One, or several with commas.", extra=extra)
+        str,
+        Meta(max_length=letters, description=("One or several, separated by commas."), extra=extra),
     ]
 
 
@@ -50,7 +52,7 @@ CommandBody = Annotated[
     str,
     Meta(
         max_length=ON_LOOP_BODY_LIMIT,
-        description="The body of the command, if it takes one.",
+        description="The body of the command, if it accepts one.",
     ),
 ]
 Template = Annotated[
@@ -64,10 +66,10 @@ CommandsOrTemplate = Annotated[
     str,
     Meta(
         max_length=max(MAX_TEMPLATE_BYTES, MAX_TEXT_BYTES),
-        description="Commands, one in a line, or a template.",
+        description="Commands, one per line, or a template.",
     ),
 ]
-DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; tell what would become of it.")
+DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; report what the result would be.")
 #: Bodies that become thousands of settings.
 TEMPLATES = (Template, CommandsOrTemplate)
 
@@ -83,7 +85,7 @@ _SWITCHES = {
 
 
 def read_parameters(query: str, offered: Sequence[QueryParameter]) -> dict[str, Any]:
-    """Read the parameters of a query, each of the type that the endpoint names."""
+    """Read the parameters of a query, each of the type that the endpoint declares."""
     if (count := query.count("%")) > MAX_ENCODED_BYTES:
         raise BadValue(
             f"{count} bytes of the parameters are percent-encoded.",
@@ -95,9 +97,11 @@ def read_parameters(query: str, offered: Sequence[QueryParameter]) -> dict[str, 
         name, _, raw = item.partition("=")
         if name not in known:
             allowed = ", ".join(known) or "no parameters"
-            raise BadValue("There is no such parameter.", field=name[:40], allowed=allowed)
+            raise BadValue("Unknown parameter.", field=name[:40], allowed=allowed)
         if name in given:
-            raise BadValue("It is given twice.", field=name, allowed="several with commas")
+            raise BadValue(
+                "It is set twice.", field=name, allowed=("several values separated by commas")
+            )
         given[name] = _value(name, decode_text(raw), known[name])
     return given
 
@@ -108,7 +112,9 @@ def _value(name: str, text: str, hint: Any) -> Any:
     try:
         return msgspec.convert(value, hint, strict=False)
     except msgspec.ValidationError:
-        raise BadValue(f"{text[:40]!r} will not do.", field=name, allowed=_allowed(hint)) from None
+        raise BadValue(
+            f"{text[:40]!r} is not allowed.", field=name, allowed=_describe_type(hint)
+        ) from None
 
 
 def _check_length(name: str, text: str, hint: Any) -> None:
@@ -136,8 +142,8 @@ def check_body(body: bytes, hint: Any) -> None:
             )
 
 
-def _allowed(hint: Any) -> str:
-    """Describe for people what a parameter accepts; a pattern means nothing to them."""
+def _describe_type(hint: Any) -> str:
+    """Describe in words what a parameter accepts, instead of a pattern."""
     _, metas = split_type(hint)
     in_words = (meta.description for meta in metas if meta.pattern is not None)
     return next(in_words, None) or describe_type(hint)

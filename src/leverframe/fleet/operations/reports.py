@@ -1,4 +1,4 @@
-"""What a node tells: of itself, of its controllers, and figures of all."""
+"""Reports of a node: about itself, its controllers, and sums over all."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,22 +18,22 @@ class MemberReport(Struct, frozen=True):
 
     name: str
     tags: tuple[str, ...]
-    tenant: Annotated[str, Meta(description="Whose it is; empty for the operator alone.")]
+    tenant: Annotated[str, Meta(description="Its tenant; empty for the operator.")]
     hw: str
     sw: str
     status: Annotated[
         Literal["ok", "degraded", "unknown"],
-        Meta(description="`unknown` where its node does not answer."),
+        Meta(description="`unknown` if its node does not answer."),
     ]
     troubles: list[str]
     time: Annotated[
         float | None, Meta(description="By its clock, in seconds since 1970; null if unknown.")
     ]
-    url: Annotated[str, Meta(description="Where its pages and commands are.")]
+    url: Annotated[str, Meta(description="The URL of its pages and commands.")]
     address: str | None
     port: int | None
     node: Annotated[
-        str | None, Meta(description="The node that has it, where several share a database.")
+        str | None, Meta(description="The node that has it, if several share a database.")
     ] = None
 
 
@@ -41,8 +41,8 @@ class RenamedReport(MemberReport, frozen=True):
     is_made_anew: Annotated[
         bool,
         Meta(
-            description="Whether the file of the node names the old one: as long as it does, each"
-            " start makes another controller of that name where there is none."
+            description="Whether the fleet file still has the old name: if so, the next start"
+            " creates another controller of that name."
         ),
     ] = False
 
@@ -53,7 +53,7 @@ class MemberDetails(Struct, frozen=True):
     board: str
     uptime: float
     settings: Annotated[
-        dict[str, Any], Meta(description="What differs from the factory settings, by path.")
+        dict[str, Any], Meta(description="Settings that differ from the factory settings, by path.")
     ]
 
 
@@ -61,56 +61,72 @@ class NodeReport(Struct, frozen=True):
     version: str
     controllers: int
     degraded: int
-    tags: Annotated[dict[str, int], Meta(description="How many controllers have each.")]
+    tags: Annotated[dict[str, int], Meta(description="Number of controllers with each tag.")]
     virtual: bool
     time: float
     newest: Annotated[dict[str, str], Meta(description="The newest software by hardware version.")]
-    rate: Annotated[float, Meta(description="Of virtual time that runs; 0 while it stands.")]
+    rate: Annotated[float, Meta(description="Rate of running virtual time; 0 while it stands.")]
     snapshots: list[str]
-    troubles: Annotated[
-        list[str], Meta(description="What is wrong with the node itself, in sentences.")
+    troubles: Annotated[list[str], Meta(description="Problems of the node itself, in sentences.")]
+    account: Annotated[
+        str, Meta(description=("The signed-in account; empty if no sign-in is required."))
     ]
-    account: Annotated[str, Meta(description="Who asks; empty where nobody has to sign in.")]
     role: Role
-    tenant: Annotated[str | None, Meta(description="Whose people ask; null for the operator.")]
-    # A node of an older program does not tell these.
+    tenant: Annotated[
+        str | None, Meta(description=("The tenant of the account; null for the operator."))
+    ]
+    # Nodes of older versions do not report these.
     versions: Annotated[
-        dict[str, int], Meta(description="How many have hardware and software such as 3.9/1.75.")
+        dict[str, int],
+        Meta(description=("Number of controllers by version, hardware/software such as 3.9/1.75.")),
     ] = {}
     tenants: Annotated[
-        dict[str, int], Meta(description="How many each tenant has; told to the operator.")
+        dict[str, int],
+        Meta(description=("Number of controllers of each tenant; for the operator only.")),
     ] = {}
-    timezone: Annotated[str, Meta(description="Of the node, such as `Europe/Warsaw`.")] = ""
+    timezone: Annotated[
+        str, Meta(description=("Time zone of the node, such as `Europe/Warsaw`."))
+    ] = ""
     not_started: Annotated[
         list[str],
-        Meta(description="Why, for each controller that did not start; told to the operator."),
+        Meta(
+            description=(
+                "The reason for each controller that failed to start; for the operator only."
+            )
+        ),
     ] = []
     can_start: Annotated[
         list[str],
         Meta(
-            description="The names of those that `/api/fleet/start` tries again; told to the"
-            " operator."
+            description="Names of controllers that `/api/fleet/start` retries; for the operator"
+            " only."
         ),
     ] = []
     starting: Annotated[
         ProgressReport | None,
-        Meta(description="How many controllers run, until all were started; null after that."),
+        Meta(description="Number of running controllers until all are started; null after that."),
     ] = None
 
 
 class AdvanceReport(NodeReport, frozen=True):
-    """The node after time was moved, and whom it was moved for."""
+    """The node after time was moved, and the controllers that it was moved for."""
 
-    moved: Annotated[int, Meta(description="How many controllers it was moved for.")] = 0
-    moved_s: Annotated[float, Meta(description="By how much at most, in seconds.")] = 0.0
+    moved: Annotated[int, Meta(description="Number of controllers whose time was moved.")] = 0
+    moved_s: Annotated[float, Meta(description="The longest move, in seconds.")] = 0.0
     earliest: Annotated[
-        float | None, Meta(description="The earliest time that one of these has now.")
+        float | None, Meta(description="The earliest present time of these controllers.")
     ] = None
-    latest: Annotated[float | None, Meta(description="The latest one, likewise.")] = None
-    # A node of an older program does not tell it.
+    latest: Annotated[
+        float | None, Meta(description=("The latest present time of these controllers."))
+    ] = None
+    # Nodes of older versions do not report it.
     due: Annotated[
         int | None,
-        Meta(description="For how many something was due; null where time was moved by no step."),
+        Meta(
+            description=(
+                "Number of controllers with a due task; null unless time was moved by a step."
+            )
+        ),
     ] = None
 
 
@@ -125,21 +141,24 @@ class NodeHealth(Struct, frozen=True):
     status: Annotated[
         Literal["ok", "degraded", "starting", "stopping"],
         Meta(
-            description="`starting` until all controllers were started, and `stopping` from when"
-            " the first is stopped, both with HTTP status 503."
+            description="`starting` until all controllers are started, and `stopping` once the"
+            " first is stopped, both with HTTP status 503."
         ),
     ]
     controllers: Annotated[
-        int | None, Meta(description="How many; null where there are tenants, as for their health.")
+        int | None,
+        Meta(
+            description=("Number of controllers; null if there are tenants, as for their health.")
+        ),
     ]
     findings: Annotated[
-        int | UnsetType, Meta(description="How many there are about the node itself, if any.")
+        int | UnsetType, Meta(description="Number of findings about the node itself, if any.")
     ] = UNSET
     of: Annotated[
         int | None | UnsetType,
         Meta(
-            description="How many it is to have, while it starts, or had before its stop; null as"
-            " the other number."
+            description="Number of controllers expected at startup, or present before the stop;"
+            " null as the other number."
         ),
     ] = UNSET
 
@@ -149,5 +168,9 @@ class MadeReport(Struct, frozen=True):
     dry_run: bool
     password: Annotated[
         str | None,
-        Meta(description="Of their administrators, shown this once; null where none is asked for."),
+        Meta(
+            description=(
+                "Password of their administrators, shown this once; null if they require none."
+            )
+        ),
     ] = None

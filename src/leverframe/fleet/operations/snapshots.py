@@ -24,34 +24,34 @@ LABEL = "1 to 40 letters, digits, spaces, dots, dashes and underscores"
 SNAPSHOT_LABEL = QueryParameter(
     "label",
     Annotated[str, Meta(pattern=r"^[\w. -]{1,40}$", max_length=40, description=LABEL)],
-    "What the snapshot is called.",
+    "The label of the snapshot.",
 )
 KEPT_LABEL = QueryParameter(
     "label",
     Annotated[
         str, Meta(pattern=r"^([a-z0-9-]{1,31}:)?[\w. -]{1,40}$", max_length=72, description=LABEL)
     ],
-    "What the snapshot is called; the operator finds those of tenants as `tenant:label`.",
+    "The label of the snapshot; for the operator, tenants' labels look like `tenant:label`.",
 )
 
 
 @operation("snapshot", SNAPSHOT_LABEL, *CHOSEN, changes=True, scope=at_each_and_all)
 async def take_snapshot(context: FleetContext) -> BulkReport:
-    """Take a snapshot of the chosen controllers: settings and what they remember, on
-    virtual time all of their state as long as the process runs; up to 20 labels."""
-    # Every node replaces what it has under this label, also one that has nothing to add.
-    label = context.needed("label", "a name for it")
-    report = await context.snapshots.take(await context.chosen(), label, context.tenant)
+    """Take a snapshot of the chosen controllers: settings and remembered state, on virtual time
+    also their live state while the process runs; up to 20 labels."""
+    # Every node replaces what it has under this label, also a node that has nothing to add.
+    label = context.require("label", "a name for it")
+    report = await context.snapshots.take(await context.find_chosen(), label, context.tenant)
     context.notify_pages()
     return report
 
 
 def _merge_lists(_: FleetContext, reports: dict[str, list[KeptSnapshot]]) -> list[KeptSnapshot]:
-    return _joined(one for found in reports.values() for one in found)
+    return _merge_snapshots(one for found in reports.values() for one in found)
 
 
-def _joined(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
-    """Put the parts together that nodes have of snapshots, the oldest of these first."""
+def _merge_snapshots(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
+    """Merge the nodes' parts of snapshots, the oldest snapshot first."""
     whole: dict[str, KeptSnapshot] = {}
     for part in parts:
         known = whole.get(part.label, KeptSnapshot(part.label, part.at, 0))
@@ -62,15 +62,14 @@ def _joined(parts: Iterable[KeptSnapshot]) -> list[KeptSnapshot]:
 
 @operation("snapshots", scope=at_every_node, merge=_merge_lists)
 def list_snapshots(context: FleetContext) -> list[KeptSnapshot]:
-    """List snapshots by label: when they were taken, and of how many controllers; the oldest
-    first."""
-    return sorted(context.snapshots.kept(context.tenant), key=lambda one: one.at)
+    """List snapshots with label, time and number of controllers, oldest first."""
+    return sorted(context.snapshots.list_kept(context.tenant), key=lambda one: one.at)
 
 
 async def _remove_everywhere(
     context: FleetContext, operation: Operation[KeptSnapshot]
 ) -> KeptSnapshot:
-    """Remove the part of every node; refuse it where one may still have some."""
+    """Remove the part of every node; refuse it if one may still have some."""
     label, silent = _label_of(context), set[str]()
     reports = await ask_every_node(replace(context, given={}, silent=silent), list_snapshots)
     holders = [node for node, found in reports.items() if any(one.label == label for one in found)]
@@ -80,14 +79,14 @@ async def _remove_everywhere(
     for node in sorted(silent):
         raise SilentNode(node)
     if not removed:
-        known = _joined(one for found in reports.values() for one in found)
+        known = _merge_snapshots(one for found in reports.values() for one in found)
         raise no_such_snapshot(label, [one.label for one in known])
-    return _joined(removed)[0]
+    return _merge_snapshots(removed)[0]
 
 
 @operation("snapshot/remove", KEPT_LABEL, changes=True, scope=_remove_everywhere)
 async def remove_snapshot(context: FleetContext) -> KeptSnapshot:
-    """Remove a snapshot with all that is stored of it, so that its label is free."""
+    """Remove a snapshot, and free its label."""
     removed = await context.snapshots.remove(_label_of(context), context.tenant)
     context.notify_pages()
     return removed
@@ -95,10 +94,10 @@ async def remove_snapshot(context: FleetContext) -> KeptSnapshot:
 
 @operation("restore", KEPT_LABEL, *CHOSEN, changes=True, scope=at_each)
 async def restore_controllers(context: FleetContext) -> BulkReport:
-    """Let the chosen controllers go on from a snapshot, or start anew with it."""
+    """Restore the chosen controllers from a snapshot."""
     label = _label_of(context)
-    return await context.snapshots.restore(await context.chosen(), label, context.tenant)
+    return await context.snapshots.restore(await context.find_chosen(), label, context.tenant)
 
 
 def _label_of(context: FleetContext) -> str:
-    return context.needed("label", "the name of a snapshot")
+    return context.require("label", "the name of a snapshot")

@@ -29,21 +29,23 @@ from leverframe.fleet.view_parts import view_of_all
 from leverframe.servers.http.messages import NOT_KEPT, StreamReply
 from leverframe.servers.routes.stream import EVENT_STREAM, within_share
 
-#: A page shows so many, the newest ones.
+#: Number of jobs that a page shows, the newest ones.
 SHOWN_ROLLOUTS = 10
 PLACE = (
     QueryParameter("order", Order, "`worst` first, or by `name`."),
-    QueryParameter("first", Annotated[int, Meta(ge=0)], "How many are before those in view."),
+    QueryParameter(
+        "first", Annotated[int, Meta(ge=0)], "Number of controllers before those in view."
+    ),
     QueryParameter(
         "count",
         Annotated[int, Meta(ge=1, le=MAX_ROWS)],
-        f"How many are in view, {USUAL_ROWS} if not given.",
+        f"Number of controllers in view; {USUAL_ROWS} by default.",
     ),
 )
 
 
 def _stream_everywhere(context: FleetContext, _: Operation[StreamReply]) -> StreamReply:
-    """Stream what is in view of all nodes."""
+    """Stream the controllers in view of all nodes."""
     place, others = _place(context), others_of(context)
 
     async def look() -> FleetView:
@@ -53,9 +55,9 @@ def _stream_everywhere(context: FleetContext, _: Operation[StreamReply]) -> Stre
         if not _is_admin(context):
             return view
         jobs = await list_rollouts.run_everywhere(context)
-        # Nodes are the operator's affair; seconds that pass by themselves are no news.
+        # Nodes are for the operator; the mere passing of seconds is no change.
         report = replace(others.report(), lease_s=0.0) if context.tenant is None else None
-        return replace(view, rollouts=_shown(jobs), cluster=report)
+        return replace(view, rollouts=_choose_jobs(jobs), cluster=report)
 
     return _stream(context, fleet_stream(look, context.accounts.watch(context.asking)))
 
@@ -72,8 +74,8 @@ def _stream_everywhere(context: FleetContext, _: Operation[StreamReply]) -> Stre
     scope=_stream_everywhere,
 )
 def stream_view(context: FleetContext) -> StreamReply:
-    """Tell what a page shows as server-sent events: `view` with the controllers in view,
-    then `change` with what is different."""
+    """Stream the contents of a page as server-sent events: `view` with the controllers in view,
+    then `change` with the differences."""
     place = _place(context)
     views = view_stream(
         context.node,
@@ -87,7 +89,7 @@ def stream_view(context: FleetContext) -> StreamReply:
 
 def _place(context: FleetContext) -> ViewPlace:
     given = context.given
-    return ViewPlace(context.wanted(), given.get("first", 0), given.get("count", USUAL_ROWS))
+    return ViewPlace(context.read_search(), given.get("first", 0), given.get("count", USUAL_ROWS))
 
 
 def _stream(context: FleetContext, views: AsyncGenerator[bytes, None]) -> StreamReply:
@@ -101,8 +103,8 @@ def _is_admin(context: FleetContext) -> bool:
 
 def _node_summary(context: FleetContext) -> NodeSummary:
     jobs = list_rollouts.run(context) if _is_admin(context) else []
-    return NodeSummary(show_overview.run(context), _shown(jobs))
+    return NodeSummary(show_overview.run(context), _choose_jobs(jobs))
 
 
-def _shown(jobs: list[JobReport]) -> list[JobReport]:
+def _choose_jobs(jobs: list[JobReport]) -> list[JobReport]:
     return [one for one in jobs if one.kind == "rollout"][:SHOWN_ROLLOUTS]

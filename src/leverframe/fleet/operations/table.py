@@ -40,8 +40,8 @@ def openapi_of_node(context: FleetContext) -> dict[str, Any]:
     info = {
         "title": "Leverframe fleet",
         "version": __version__,
-        "description": "A node with many controllers. Each controller has an interface of its own"
-        " at its own name, described there at `/api/openapi.json`.",
+        "description": "Each controller has an interface of its own at its own name, described"
+        " there at `/api/openapi.json`.",
     }
     return openapi_of_endpoints(info, OPERATIONS, {})
 

@@ -28,8 +28,8 @@ from leverframe.fleet.tenants import (
     NoSuchFleetAccount,
     Role,
     TenantRecord,
-    checked_account,
-    checked_tenant,
+    check_account_name,
+    check_tenant_name,
     no_such_tenant,
 )
 from leverframe.process.administrator import random_password
@@ -42,22 +42,24 @@ TENANT = QueryParameter("tenant", Name, "The name of the tenant.")
 MAX = QueryParameter(
     "max",
     Annotated[int, Meta(ge=0, le=MAX_CONTROLLERS)],
-    f"So many controllers may it have by what its administrators add, {USUAL_MAX}.",
+    f"Number of controllers up to which its administrators may add some; {USUAL_MAX} by default.",
 )
-GIVEN_TO = QueryParameter("tenant", Name, "To whom; the operator alone where it is empty.")
-OF_TENANT = QueryParameter("tenant", Name, "Whose account it is; the operator's if not given.")
+GIVEN_TO = QueryParameter("tenant", Name, "The new tenant; empty for the operator.")
+OF_TENANT = QueryParameter("tenant", Name, "The tenant of the account; the operator by default.")
 ACCOUNT_NAME = QueryParameter("name", Name, "The name of the account.")
-WHOSE = QueryParameter("name", Name, "The account; one's own if not given.")
+WHOSE = QueryParameter("name", Name, "The account; your own by default.")
 ROLE = QueryParameter(
-    "role", Role, "`administrator`, or `user`, who sees and switches; `user` if not given."
+    "role", Role, "`administrator`, or `user`, who may view and switch; `user` by default."
 )
 
 
 class TenantReport(Struct, frozen=True):
     name: str
-    controllers: Annotated[int, Meta(description="How many it has, on all nodes.")]
+    controllers: Annotated[int, Meta(description="Number of its controllers, on all nodes.")]
     accounts: int
-    max_controllers: Annotated[int, Meta(description="How many its administrators may bring it to")]
+    max_controllers: Annotated[
+        int, Meta(description=("Number up to which its administrators may add controllers"))
+    ]
 
 
 class FleetAccountReport(Struct, frozen=True):
@@ -68,7 +70,7 @@ class FleetAccountReport(Struct, frozen=True):
 
 Protected = Annotated[
     list[MemberResult],
-    Meta(description="Controllers that were open to every user of the machine, and are no more."),
+    Meta(description="Controllers that were open to every user of the machine until now."),
 ]
 LeftOpen = Annotated[
     int, Meta(description="Controllers of this node that are open to every user of the machine.")
@@ -76,21 +78,21 @@ LeftOpen = Annotated[
 
 
 class TenantAdded(TenantReport, frozen=True):
-    """A tenant, and what became of open controllers where it is the first."""
+    """A tenant, and the results for open controllers if it is the first one."""
 
     protected: Protected = []
     left_open: LeftOpen = 0
 
 
 class AccountMade(Struct, frozen=True):
-    """An account with a new password, which is told this once."""
+    """An account with a new password, which is shown this once."""
 
     name: str
     role: Role
     tenant: str
     password: str
     administrator: Annotated[
-        str | None, Meta(description="The name of the first administrator, made by this, too.")
+        str | None, Meta(description="The name of the first administrator, if this created it.")
     ] = None
     administrator_password: str | None = None
     protected: Protected = []
@@ -106,25 +108,24 @@ async def _report(context: FleetContext, record: TenantRecord) -> TenantReport:
 
 @_operator("tenants")
 async def list_tenants(context: FleetContext) -> list[TenantReport]:
-    """List tenants, with how many controllers and accounts they have."""
+    """List tenants, with their numbers of controllers and accounts."""
     tenants = context.node.registry.tenants
     return [await _report(context, record) for record in tenants.values()]
 
 
 @_operator("tenant/add", TENANT, MAX, LEFT_OPEN, changes=True)
 async def add_tenant(context: FleetContext) -> TenantAdded:
-    """Make a tenant, or change how many controllers it may make. With the first tenant,
-    controllers that are open to every user of the machine get an administrator each, unless
-    `open` is set."""
-    name = checked_tenant(context.needed("tenant", NAME))
+    """Create a tenant, or change its limit of controllers. The first tenant gives each controller
+    that is open to every user of the machine an administrator, unless `open` is set."""
+    name = check_tenant_name(context.require("tenant", NAME))
     closes = _closes_open(context)
     record = TenantRecord(name, context.given.get("max", USUAL_MAX))
     if name not in context.node.registry.tenants:
-        # One of this name may have been removed by a node that was killed meanwhile.
+        # A tenant of this name may have been removed by a node that was killed on the way.
         await context.jobs.forget_tenant(name)
     async with context.node.changing:
         await context.node.registry.put_tenant(record)
-    _note(context, "has made the tenant", name)
+    _note(context, "created tenant", name)
     protected = await _close_all(context) if closes else []
     report = asdict(await _report(context, record))
     return TenantAdded(**report, protected=protected, left_open=_count_open(context))
@@ -138,12 +139,12 @@ async def remove_tenant(context: FleetContext) -> TenantReport:
     async with context.node.changing:
         await context.node.registry.remove_tenant(record.name)
     await context.jobs.forget_tenant(record.name)
-    _note(context, "has removed the tenant", record.name)
+    _note(context, "removed tenant", record.name)
     return report
 
 
 def _tenant(context: FleetContext) -> TenantRecord:
-    name = context.needed("tenant", "the name of a tenant")
+    name = context.require("tenant", "the name of a tenant")
     record = context.node.registry.tenants.get(name)
     if record is None:
         raise no_such_tenant(name)
@@ -152,10 +153,10 @@ def _tenant(context: FleetContext) -> TenantRecord:
 
 @_operator("tenant/give", *CHOSEN, GIVEN_TO, changes=True, scope=at_each)
 async def give_controllers(context: FleetContext) -> BulkReport:
-    """Let the chosen controllers belong to a tenant, with all that they hold, or to the
-    operator alone. They leave their snapshots."""
+    """Assign the chosen controllers to a tenant, with all that they hold, or to the operator alone.
+    They leave their snapshots."""
     check_chosen(context)
-    members = await context.chosen()
+    members = await context.find_chosen()
     await context.node.give(members, context.given.get("tenant", OPERATOR))
     return all_done([member.name for member in members])
 
@@ -164,9 +165,9 @@ async def give_controllers(context: FleetContext) -> BulkReport:
 
 
 def _closes_open(context: FleetContext) -> bool:
-    """Return whether this is the first account or tenant, with which open controllers are closed.
+    """Return whether this is the first account or tenant, which closes open controllers.
 
-    While controllers still start it is refused: those that come later would stay open.
+    It is refused while controllers still start: those that come later would stay open.
     """
     is_first = not context.accounts.protects_controllers and not is_left_open(context)
     if is_first:
@@ -175,9 +176,9 @@ def _closes_open(context: FleetContext) -> bool:
 
 
 async def _close_all(context: FleetContext) -> list[MemberResult]:
-    """Close all controllers of the fleet that are open; return what became of each."""
+    """Close all open controllers of the fleet; return the results."""
     report = await protect_controllers.answer(replace(context, given={}))
-    # What was closed before has no detail.
+    # Controllers that were closed before have no detail.
     return [one for one in report.results if one.detail is not None]
 
 
@@ -189,10 +190,10 @@ def _count_open(context: FleetContext) -> int:
 
 @_operator("protect", *CHOSEN, changes=True, scope=at_each)
 async def protect_controllers(context: FleetContext) -> BulkReport:
-    """Let the chosen controllers ask for sign-in that are open to every user of the machine.
-    One without a password gets an administrator; `password` is shown this once. The first
+    """Require sign-in at those chosen controllers that are open to every user of the machine. A
+    controller without a password gets an administrator; `password` is shown this once. The first
     account or tenant of a node does this for all."""
-    members = await context.chosen()
+    members = await context.find_chosen()
     return await close_open(
         members, context.passwords, context.request.peer, context.at_controllers
     )
@@ -215,11 +216,11 @@ def _account_report(account: FleetAccount) -> FleetAccountReport:
     "account/add", ACCOUNT_NAME, ROLE, OF_TENANT, LEFT_OPEN, changes=True, while_starting=True
 )
 async def add_account(context: FleetContext) -> AccountMade:
-    """Make an account, with a password that is shown this once. From the first one on
-    all users have to sign in, and controllers that are open to every user of the machine get
-    an administrator each, unless `open` is set."""
+    """Create an account, with a password that is shown this once. From the first account on all
+    users have to sign in, and controllers that are open to every user of the machine get an
+    administrator each, unless `open` is set."""
     registry, given = context.node.registry, context.given
-    name = checked_account(context.needed("name", "a name for the account"))
+    name = check_account_name(context.require("name", "a name for the account"))
     tenant = given.get("tenant", OPERATOR)
     if tenant and tenant not in registry.tenants:
         raise no_such_tenant(tenant)
@@ -233,10 +234,10 @@ async def add_account(context: FleetContext) -> AccountMade:
         if len(registry.accounts) >= MAX_ACCOUNTS:
             raise Conflict(f"A fleet has at most {MAX_ACCOUNTS} accounts.")
         account = FleetAccount(name, hashed, given.get("role", "user"), tenant)
-        # From now on everybody signs in: whoever has made it must be able to.
+        # From now on all users sign in: the creator of the account must be able to.
         first = await context.accounts.first_administrator()
         await registry.put_account(account)
-    _note(context, "has made the account", name)
+    _note(context, "created account", name)
     protected = await _close_all(context) if closes else []
     left_open = _count_open(context)
     made = AccountMade(name, account.role, tenant, password, None, None, protected, left_open)
@@ -247,12 +248,12 @@ async def add_account(context: FleetContext) -> AccountMade:
 
 @_operator("account/remove", ACCOUNT_NAME, changes=True, while_starting=True)
 async def remove_account(context: FleetContext) -> FleetAccountReport:
-    """Remove an account; whoever is signed in with it is signed out."""
-    name = context.needed("name", "the name of an account")
+    """Remove an account, and sign out its users."""
+    name = context.require("name", "the name of an account")
     async with context.node.changing:
         account = _account(context, name)
         await context.node.registry.remove_account(name)
-    _note(context, "has removed the account", name)
+    _note(context, "removed account", name)
     return _account_report(account)
 
 
@@ -265,13 +266,13 @@ def _account(context: FleetContext, name: str) -> FleetAccount:
 
 @operation("account/password", WHOSE, changes=True, role=ACCOUNT, while_starting=True)
 async def make_password(context: FleetContext) -> AccountMade:
-    """Make another password for one's own account, which is shown this once; the operator
-    makes one for every account."""
+    """Generate a new password for your own account, which is shown this once; the operator can do
+    it for every account."""
     own = context.account.name
     name = context.given.get("name") or own
     is_operator = context.tenant is None and context.account.role == ADMIN
     if name != own and not is_operator:
-        raise NotAllowed("Only the operator makes passwords for other accounts.")
+        raise NotAllowed("Only the operator may set passwords of other accounts.")
     if not name:
         raise Malformed("name is missing.", field="name", allowed="the name of an account")
     _account(context, name)
@@ -280,10 +281,10 @@ async def make_password(context: FleetContext) -> AccountMade:
     async with context.node.changing:
         account = replace(_account(context, name), password=hashed)
         await context.node.registry.put_account(account)
-    _note(context, "has made another password for the account", name)
+    _note(context, "set a new password for account", name)
     return AccountMade(name, account.role, account.tenant, password)
 
 
 def _note(context: FleetContext, what: str, name: str) -> None:
-    who = context.account.name or "somebody on this machine"
+    who = context.account.name or "a local user"
     log.info("%s %s %s, from %s", who, what, name, context.request.peer)

@@ -37,23 +37,27 @@ async def _merge_moves(context: FleetContext, found: Parts) -> AdvanceReport:
     *CHOSEN,
     QueryParameter("for", ShortText, "A duration such as `1h30m`."),
     QueryParameter("to", ShortText, "A moment such as `2026-03-29T03:00`, by the time zone."),
-    QueryParameter("step", bool, "To the next moment at which something is due."),
-    QueryParameter("rate", float, "Let time run, seconds in a second; 0 freezes it."),
+    QueryParameter("step", bool, "Move to the next moment at which something is due."),
+    QueryParameter(
+        "rate", float, "Let time run at this rate, in seconds per second; 0 freezes it."
+    ),
     changes=True,
     scope=at_each_and_all,
     merge=_merge_moves,
 )
 async def advance_time(context: FleetContext) -> AdvanceReport:
-    """Move virtual time of the chosen controllers together, or each to one moment; what is
-    due happens on the way."""
-    given, members = context.given, await context.chosen()
+    """Move virtual time of the chosen controllers together, or each to one moment; due tasks run on
+    the way."""
+    given, members = context.given, await context.find_chosen()
     asked = [name for name in ("for", "to", "step", "rate") if name in given]
     if len(asked) != 1:
         raise Malformed(
-            "It is not clear how time is to move.", allowed="one of for, to, step and rate"
+            "Exactly one way to move time must be set.", allowed="one of for, to, step and rate"
         )
     if "rate" in given and context.tenant is not None:
-        raise NotAllowed("Time runs for all: only the operator of the fleet may do this.")
+        raise NotAllowed(
+            "This moves the time of all tenants: only the operator of the fleet may do this."
+        )
     clocks = [member.controller.clock for member in members]
     before = [clock.now() for clock in clocks]
     with ends_with_client():
@@ -71,7 +75,7 @@ async def advance_time(context: FleetContext) -> AdvanceReport:
 
 
 async def _move(context: FleetContext, members: Sequence[Member], *, of_all: bool) -> int | None:
-    """Move time as a request says; return for how many something was due, after a step."""
+    """Move time as a request says; after a step, return for how many something was due."""
     given, time = context.given, context.time
     if "for" in given:
         try:
