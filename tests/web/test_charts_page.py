@@ -140,7 +140,7 @@ def test_labels_and_range_are_chosen_kept_by_the_address_and_had_as_a_table(
     expect(page.get_by_text("Recorded since")).to_be_visible()
     for name in ("Board temperature", "Supply voltage"):
         page.get_by_label(name).uncheck()
-    expect(page.get_by_text("Choose what is to be drawn.")).to_be_visible()
+    expect(page.get_by_text("Choose what to draw.")).to_be_visible()
 
     live_through(twin)
     page.evaluate("location.hash = '#/charts?labels=DS1&range=1h'")

@@ -137,10 +137,10 @@ def test_a_node_that_is_starting_says_so_until_it_has_all_controllers(
     with tabs.fresh(Look("en", DESKTOP, "light", False)) as page:
         page.goto(site.origin)
         note = page.locator("main > [role=status]")
-        expect(note).to_have_text("The node is starting: 0 of 3 controllers run.")
+        expect(note).to_have_text("The node is starting: 0 of 3 controllers are running.")
         expect(page.locator(".list .empty")).to_have_text("The first controllers are starting.")
         site.ask(come())
-        expect(note).to_have_text("The node is starting: 1 of 3 controllers run.")
+        expect(note).to_have_text("The node is starting: 1 of 3 controllers are running.")
         expect(row(page, "boiler")).to_be_visible()
         site.ask(node.end_start())
         expect(note).to_have_count(0)
@@ -155,16 +155,16 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 01:00")
         expect(page.locator(".connection time")).to_have_text("01:00")
         expect(page.locator(".note.zone")).to_have_text(
-            "Times are those of Europe/Warsaw (now 01:00); your time is 6 h behind."
+            "Times are in Europe/Warsaw (now 01:00); your time is 6 h behind."
         )
         # What is typed has always been a time of the node.
-        page.get_by_label("To which moment").fill("2026-01-05T05:00:00")
+        page.get_by_label("Date and time").fill("2026-01-05T05:00:00")
         page.locator("[data-do=go]").click()
         expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 05:00")
         # Whether there was something to come to is told.
         page.locator("[data-do=step]").click()
         expect(page.locator(".time [role=status]")).to_have_text(
-            "Nothing was due; time stands where it stood."
+            "Nothing is due; time has not moved."
         )
         site.ask(site.loop_node.post("send", name="pump", command="outs.cgi?ortime=07&out0=1"))
         page.locator("[data-do=step]").click()
@@ -187,11 +187,11 @@ def test_the_operator_starts_again_what_did_not_start(
             page.goto(site.origin)
             expect(page.locator(".problem")).to_contain_text(f"pump does not start: port {port}")
             page.locator("[data-do=start-again]").click()
-            expect(told).to_have_text("Started: 0. Still not started: 1.")
+            expect(told).to_have_text("Started: 0. Failed again: 1.")
         # It was open until now.
         node.options = replace(node.options, must_sign_in=True)
         page.locator("[data-do=start-again]").click()
-        expect(told).to_contain_text("Started: 1. Still not started: 0.")
+        expect(told).to_contain_text("Started: 1. Failed again: 0.")
         expect(told).to_contain_text(re.compile(r"shown this once:\s+pump: \w+-\w+-\w+-\w+"))
         expect(row(page, "pump")).to_have_attribute("data-health", "fine")
         expect(page.locator(".problem")).to_have_count(0)
@@ -603,7 +603,7 @@ def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_swit
         expect(page.locator("tbody tr")).to_have_count(50)
         page.get_by_role("link", name="Next").click()
         expect(page.locator(".paging")).to_contain_text("51 to 100 of 1000")
-        page.get_by_label("All in view").check()
+        page.get_by_label("All on this page").check()
         page.locator("[data-do=all]").click()
         do(page, "try")
         expect(page.locator("[data-do=send]")).to_have_text("Send to 1000")

@@ -130,7 +130,7 @@ def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
 
     page.go_back()
     leave_with_a_change(page)
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
     assert twin.settings()["name"] == "Lamp"
 

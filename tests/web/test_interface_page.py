@@ -50,7 +50,7 @@ def test_the_older_homepage_is_chosen_where_the_version_has_it(
     settings = old.settings()
     assert (settings["ui"]["homepage"], settings["variables"]["bits"][2]) == ("Status for user", 1)
     page = open_page("accounts", of=old)
-    expect(page.get_by_label("Sign the administrator in by itself")).to_be_visible()
+    expect(page.get_by_label("Sign the administrator in automatically")).to_be_visible()
 
 
 def test_the_time_zone_is_set_and_one_that_nobody_knows_refused_in_words(

@@ -38,10 +38,10 @@ def download(page: Page, file: Path, passphrase: str) -> None:
     if passphrase:
         # Asked twice: a mistyped one would seal the passwords for ever.
         button = card.get_by_role("button", name="Download the backup")
-        card.get_by_label("Passphrase again").fill("mistyped")
-        expect(card.get_by_text("The two passphrases differ.")).to_be_visible()
+        card.get_by_label("Repeat the passphrase").fill("mistyped")
+        expect(card.get_by_text("The two passphrases do not match.")).to_be_visible()
         expect(button).to_be_disabled()
-        card.get_by_label("Passphrase again").fill(passphrase)
+        card.get_by_label("Repeat the passphrase").fill(passphrase)
         expect(button).to_be_enabled()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the backup").click()
@@ -107,7 +107,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
     reset.get_by_role("button", name="Cancel").click()
     assert twin.settings()["outputs"][1]["name"] == "Pump"
     confirm(page, "Factory settings", "Reset to factory settings")
-    expect(reset.get_by_role("status")).to_have_text("The factory settings are in force.")
+    expect(reset.get_by_role("status")).to_have_text("The factory settings were restored.")
     assert twin.settings()["outputs"][1]["name"] == ""
 
 
@@ -156,7 +156,7 @@ def test_an_uploaded_site_answers_and_the_built_in_pages_stay(
     )
     page.get_by_role("button", name="Use this site").click()
     page.get_by_role("button", name="Use this site").click()
-    expect(page.get_by_text("The site is in place.")).to_be_visible()
+    expect(page.get_by_text("The site is installed.")).to_be_visible()
     assert "My own page" in twin.get("/").text
     page.get_by_role("link", name=f"{HOST}:{twin.port}/?safe").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()

@@ -14,7 +14,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("email")
-    mails = titled(page, "Test and last mails").get_by_role("listitem")
+    mails = titled(page, "Test and recent mails").get_by_role("listitem")
     page.get_by_role("button", name="Send a test mail").click()
     expect(mails).to_contain_text("failed")
     expect(mails).to_contain_text("E-mail has no server")
@@ -27,7 +27,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     page.get_by_role("button", name="Save and send a test mail").click()
     expect(mails).to_have_count(2)
     expect(mails.first).to_contain_text("one@example.org")
-    expect(mails.first).to_contain_text("kept, not sent")
+    expect(mails.first).to_contain_text("captured, not sent")
     # What it says, not how requests call its parts.
     expect(mails.first.locator("small").last).to_have_text("Hello · Test message")
     captured = twin.get("/api/outbox").json()["captured"]
@@ -38,10 +38,10 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
 
     # Texts belong to an edge and take reading codes.
     texts = titled(page, "Texts and TLS")
-    texts.get_by_label("E-mail 2: the rule begins to act").fill("Hot: ")
+    texts.get_by_label("E-mail 2: the rule starts to act").fill("Hot: ")
     page.get_by_label("Stands for").select_option("Thermometer 1")
     page.get_by_role("button", name="Insert").click()
-    texts.get_by_label("E-mail 2: the rule no longer acts").fill("Cool again")
+    texts.get_by_label("E-mail 2: the rule stops acting").fill("Cool again")
     save(texts)
     email = twin.settings()["email"]
     assert (email["on_texts"][1], email["off_texts"][1]) == ("Hot: %0181", "Cool again")
@@ -102,7 +102,7 @@ def test_requests_keep_their_login_for_their_server_only_and_show_their_last_out
     save(first)
     assert twin.settings()["http"][0]["password"] is None
 
-    expect(second).to_contain_text("No request yet.")
+    expect(second).to_contain_text("No requests yet.")
     twin.get("/inpa.cgi?event=0*104*0*1*0*0*25*0*0*0*0*0*1*0*0*0")
     twin.get("/inpa.cgi?eventon=0*1")
     twin.get("/outs.cgi?vout0=1")
@@ -121,7 +121,7 @@ def test_the_connection_to_the_broker_is_told(twin: ServedTwin, open_page: OpenP
     page.get_by_label("Connect to the broker").check()
     page.get_by_label("Host").fill("127.0.0.1")
     page.get_by_label("Port").fill("1")
-    page.get_by_role("button", name="Save and try the connection").click()
+    page.get_by_role("button", name="Save and test the connection").click()
     expect(state).to_contain_text("not connected: nothing leaves this controller")
     assert twin.settings()["mqtt"]["port"] == 1
 
@@ -138,7 +138,7 @@ def test_the_outbox_follows_what_is_sent_and_can_be_filtered(
     expect(page.get_by_text("No such messages.")).to_be_visible()
     assert page.url.endswith("#/messages?open=outbox&channel=http1")
     page.get_by_label("Channel", exact=True).select_option("E-mail")
-    page.get_by_label("What became of it").select_option("failed")
+    page.get_by_label("Result").select_option("failed")
     expect(messages).to_have_count(1)
     page.reload()
     expect(messages).to_contain_text("E-mail has no server")
@@ -149,12 +149,10 @@ def test_the_outbox_lists_the_channels_that_are_set_up(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("outbox")
-    expect(page.get_by_text("No way of sending is set up yet.")).to_be_visible()
+    expect(page.get_by_text("No channel is set up yet.")).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(0)
     twin.get("/stm.cgi?em1=mail.example.org&em5=keeper@example.org")
-    expect(page.get_by_role("row", name="E-mail").get_by_role("cell").nth(1)).to_have_text(
-        "in order"
-    )
+    expect(page.get_by_role("row", name="E-mail").get_by_role("cell").nth(1)).to_have_text("OK")
     expect(page.locator("tbody tr")).to_have_count(1)
 
 

@@ -103,7 +103,7 @@ def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
 
     page.reload()
     expect(placed(page, "DS1")).to_contain_text("61.4")
-    expect(page.get_by_text("this account may only look")).to_have_count(0)
+    expect(page.get_by_text("this account is read-only")).to_have_count(0)
     lever = placed(page, "OUT0").get_by_role("switch")
     lever.click()
     expect(lever).to_have_attribute("aria-checked", "true")
@@ -112,7 +112,7 @@ def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
     # A read-only account sees why it cannot switch.
     twin.get("/eeprom.cgi?bit3=1")
     sign_in_as_user(page, twin)
-    expect(page.get_by_text("this account may only look")).to_have_count(1)
+    expect(page.get_by_text("this account is read-only")).to_have_count(1)
     expect(lever).to_be_disabled()
     lever.dispatch_event("click")
     expect(page.get_by_role("button", name="Arrange")).to_have_count(0)

@@ -72,7 +72,7 @@ def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPag
     expect(now).to_contain_text("P 10.0 + I 0.0 + D 0.0")
     twin.set_readings(DS1=None)
     twin.get("/sim.cgi?advance=1")
-    expect(now.get_by_text("The input is silent, so the duty stays as it is.")).to_be_visible()
+    expect(now.get_by_text("The input has no value, so the duty is held.")).to_be_visible()
 
 
 REFUSED = {

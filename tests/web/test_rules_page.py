@@ -43,9 +43,9 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
     expect(heating.locator(".m")).to_have_text("met")
     expect(heating.locator(".l")).to_contain_text("Output 2 on")
     twin.get("/outs.cgi?out2=0")
-    expect(heating.locator(".m")).to_have_text("met, held")
+    expect(heating.locator(".m")).to_have_text("met, held manually")
     found = page.locator(".findings li")
-    expect(found.get_by_role("button", name="Give it back to the rule")).to_be_visible()
+    expect(found.get_by_role("button", name="Return to rule")).to_be_visible()
     # What is found stands between the tools of the page and its rules, over neither.
     boxes = [page.locator(part).bounding_box() for part in (".head", ".findings", ".rules")]
     ends = [(box["y"], box["y"] + box["height"]) for box in boxes if box]
@@ -65,7 +65,7 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
     page.emulate_media(media="print")
     expect(editor(page).locator(".acts, .trial .group").filter(visible=True)).to_have_count(0)
     page.emulate_media(media="screen")
-    editor(page).get_by_role("button", name="Give it back to the rule").click()
+    editor(page).get_by_role("button", name="Return to rule").click()
     expect(heating.locator(".m")).to_have_text("met")
     page.go_back()
     expect(editor(page)).to_have_count(0)
@@ -183,7 +183,7 @@ def test_rules_behind_empty_places_are_listed_moved_and_joined_by_new_ones(
     page.get_by_role("button", name="New rule").click()
     page.locator(".templates").get_by_role("button", name="Empty rule").click()
     editor(page).get_by_label("Name", exact=True).fill("New")
-    editor(page).get_by_role("button", name="Save, not enabled yet").click()
+    editor(page).get_by_role("button", name="Save without enabling").click()
     expect(page.locator(".r .name")).to_have_text(["New", "Door", "Heating"])
     page.locator("#rule-6").click()
     expect(editor(page).get_by_label("Name", exact=True)).to_have_value("Heating")
@@ -207,7 +207,7 @@ def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blan
     reference = form.get_by_label("Reference value")
     save = form.get_by_role("button", name="Save", exact=True)
     reference.fill("warm")
-    form.get_by_label("Wait before it begins").fill("-1")
+    form.get_by_label("Delay before the start").fill("-1")
     save.click()
     alerts = form.get_by_role("alert")
     expect(alerts).to_have_count(2)
@@ -231,7 +231,7 @@ def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blan
     expect(note.locator("dd")).to_have_text([re.compile(": 0.5$"), re.compile(": 1$")])
     expect(reference).to_have_value("23")
     page.get_by_role("link", name="Status").first.click()
-    expect(page.get_by_role("dialog")).to_contain_text("There are unsaved changes")
+    expect(page.get_by_role("dialog")).to_contain_text("Unsaved changes")
     page.get_by_role("button", name="Stay").click()
     save.click()
     expect(row(page, 1)).to_contain_text("at least 23 °C")
@@ -264,12 +264,12 @@ def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("rules", allow=REFUSALS)
-    page.get_by_text("Try any change").first.click()
-    page.get_by_label("Commands, one in a line").fill("/outs.cgi?melt=1")
+    page.get_by_text("Try any command").first.click()
+    page.get_by_label("Commands, one per line").fill("/outs.cgi?melt=1")
     page.get_by_role("button", name="Try the commands").click()
     expect(page.locator(".trial .refusal")).to_contain_text("Line 1")
-    page.get_by_label("Commands, one in a line").fill("/outs.cgi?ortime=0600\n/outs.cgi?out0=1")
-    page.get_by_label("How far ahead").select_option("6")
+    page.get_by_label("Commands, one per line").fill("/outs.cgi?ortime=0600\n/outs.cgi?out0=1")
+    page.get_by_label("Simulated period").select_option("6")
     page.get_by_role("button", name="Try the commands").click()
     told = page.locator(".trial")
     expect(told).to_contain_text("2 things differ")
@@ -338,7 +338,7 @@ def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: Op
     is_left()
     begin().get_by_role("button", name="Cancel").click()
     is_left()
-    begin().get_by_role("button", name="Save, not enabled yet").click()
+    begin().get_by_role("button", name="Save without enabling").click()
     is_left()
     page.locator("#rule-2").click()
     editor(page).get_by_role("button", name="Delete").click()
@@ -364,7 +364,7 @@ def test_a_rule_that_is_saved_on_the_way_back_leads_there(
     set_rules(twin, HEATING)
     page = open_page("status")
     page.locator("nav.groups").get_by_role("link", name="Rules").click()
-    for answer, name in (("Leave without saving", ""), ("Save and go on", "Warm")):
+    for answer, name in (("Leave without saving", ""), ("Save and continue", "Warm")):
         page.locator("#rule-1").click()
         editor(page).get_by_label("Name", exact=True).fill("Warm")
         page.go_back()
@@ -388,7 +388,7 @@ def test_what_is_typed_in_a_rule_is_asked_about_before_it_is_copied(
     page.get_by_role("button", name="Stay").click()
     expect(name).to_have_value("Warm")
     editor(page).get_by_role("button", name="Duplicate").click()
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(name).to_have_value("Warm 2")
 
 
@@ -411,7 +411,7 @@ def test_what_others_do_to_rules_meanwhile_is_neither_lost_nor_hit(
     set_rules(twin, DOOR.replace("event=1", "event=2"), "rulename=2*Other")
     expect(row(page, 3)).to_contain_text("Other")
     expect(name).to_have_value("Own")
-    form.get_by_role("button", name="Save, not enabled yet").click()
+    form.get_by_role("button", name="Save without enabling").click()
     expect(form).to_have_count(0)
     assert stored_names(twin) == ["Heating", "Door", "Other", "Own"]
 

@@ -62,7 +62,7 @@ def test_an_entry_is_told_with_its_runs_edited_switched_off_and_deleted_by_a_sec
     expect(card(page, "Morning").locator(".sentence")).to_contain_text("Every 1 min 30 s from")
 
     entry.get_by_role("switch", name="Morning is on").click()
-    expect(entry.locator(".next")).to_have_text("Off: it does not run.")
+    expect(entry.locator(".next")).to_have_text("Off: does not run.")
     assert twin.settings()["schedule"][0]["active"] is False
     entry.get_by_role("button", name="Delete").click()
     expect(entry).to_contain_text("The entry will be lost.")
@@ -85,7 +85,7 @@ def test_a_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
     for day in ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"):
         form.get_by_role("button", name=day).click()
     form.get_by_role("button", name="Save").click()
-    expect(form.get_by_role("alert").nth(0)).to_contain_text("Up to 15 letters; this has 35.")
+    expect(form.get_by_role("alert").nth(0)).to_contain_text("At most 15 characters; this has 35.")
     expect(form.get_by_role("alert").nth(1)).to_have_text("Choose at least one day.")
     assert twin.settings()["schedule"][1] is None
     form.get_by_label("Name").fill("Abend *&=")
@@ -124,7 +124,7 @@ def test_a_span_is_written_switched_and_deleted_as_one(
     form.get_by_role("button", name="off again at").click()
     form.get_by_label("Off again at").fill("6:30")
     form.get_by_role("button", name="Save").click()
-    expect(form.get_by_role("alert")).to_have_text("Write the time as 6:30 or 22:00.")
+    expect(form.get_by_role("alert")).to_have_text("Enter the time like 6:30 or 22:00.")
     form.get_by_label("Time of day").fill("22:00")
     form.get_by_role("button", name="Save").click()
     entry = card(page, "Light")
@@ -137,7 +137,7 @@ def test_a_span_is_written_switched_and_deleted_as_one(
     assert (end["time"], end["value"], end["name"]) == (23400, 0, "Light")
 
     entry.get_by_role("switch").click()
-    expect(entry.locator(".next")).to_have_text("Off: it does not run.")
+    expect(entry.locator(".next")).to_have_text("Off: does not run.")
     assert [one["active"] for one in twin.settings()["schedule"][:2]] == [False, False]
     entry.get_by_role("button", name="Edit").click()
     form.get_by_role("button", name="Do not switch it off again").click()

@@ -30,7 +30,7 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status")
-    expect(page.get_by_text("Everything is as it should be.")).to_be_visible()
+    expect(page.get_by_text("Everything is OK.")).to_be_visible()
     out0, out1 = lever(page, "Output 0"), lever(page, "Output 1")
     out1.click()
     expect(out1).to_have_attribute("aria-checked", "true")
@@ -214,7 +214,7 @@ def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> No
     expect(drawer).to_contain_text("21.4375")
     expect(drawer.locator(".line svg")).to_be_visible()
     expect(drawer.get_by_role("link", name="Rule 1")).to_be_visible()
-    expect(drawer.get_by_role("link", name="Make a rule from this")).to_have_attribute(
+    expect(drawer.get_by_role("link", name="Create a rule from this")).to_have_attribute(
         "href", f"#/rules?source={source}"
     )
     page.keyboard.press("Escape")
@@ -247,7 +247,7 @@ def test_thirty_readings_of_modules_find_their_place_on_a_phone(
 def test_an_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("status", of=serve("3.0", "1.58a"))
     expect(lever(page, "Output 5")).to_be_visible()
-    expect(page.get_by_text("Everything is as it should be.")).to_be_visible()
+    expect(page.get_by_text("Everything is OK.")).to_be_visible()
 
 
 @pytest.mark.thorough
@@ -263,7 +263,7 @@ def test_who_may_only_switch_sees_no_log_and_no_complaint(
     expect(page.get_by_role("button", name="Choose what is shown")).to_have_count(0)
     tile(page, "VCC").click()
     expect(page.get_by_role("dialog")).to_contain_text("On the board")
-    expect(page.get_by_role("link", name="Make a rule from this")).to_have_count(0)
+    expect(page.get_by_role("link", name="Create a rule from this")).to_have_count(0)
 
 
 #: Whether whatever is seen of a menu is its own, looked at every few pixels down its middle.

@@ -108,7 +108,7 @@ def try_the_mail(who: Person) -> None:
     who.page.get_by_label("Server", exact=False).first.fill("127.0.0.2")
     who.page.get_by_role("button", name="Save and send a test mail").click()
     expect(who.page.locator("form.card[data-changed]")).to_have_count(0)
-    expect(titled(who.page, "Test and last mails").get_by_role("listitem")).not_to_have_count(0)
+    expect(titled(who.page, "Test and recent mails").get_by_role("listitem")).not_to_have_count(0)
 
 
 def connect_to_a_broker(who: Person) -> None:
@@ -116,7 +116,7 @@ def connect_to_a_broker(who: Person) -> None:
     who.page.get_by_label("Connect to the broker").check()
     who.page.get_by_label("Host").fill("127.0.0.1")
     who.page.get_by_label("Port").fill("1")
-    who.page.get_by_role("button", name="Save and try the connection").click()
+    who.page.get_by_role("button", name="Save and test the connection").click()
     expect(who.page.locator(".guard")).to_contain_text("not connected")
 
 
@@ -196,8 +196,8 @@ def restore_a_backup(who: Person) -> None:
 
 def let_a_visitor_only_look(who: Person) -> None:
     who.go("System", "Accounts")
-    who.page.get_by_label("The user account may only look").check()
-    rights = titled(who.page, "Who may do what")
+    who.page.get_by_label("User account is read-only").check()
+    rights = titled(who.page, "Permissions")
     rights.get_by_role("button", name="Save").click()
     expect(rights.get_by_role("status")).to_have_text("Saved")
     signing_in = titled(who.page, "Sign-in")
@@ -215,9 +215,9 @@ def change_the_own_password(who: Person) -> None:
     who.at_status()
     who.go("System", "Accounts")
     own = titled(who.page, "Your account")
-    own.get_by_label("Present password").fill(ADMIN[1])
+    own.get_by_label("Current password").fill(ADMIN[1])
     own.get_by_label("New password", exact=True).fill("a garden in June")
-    own.get_by_label("New password once more").fill("a garden in June")
+    own.get_by_label("Repeat the new password").fill("a garden in June")
     own.get_by_role("button", name="Change the password").click()
     who.page.wait_for_url("**/signin**")
 
@@ -225,9 +225,9 @@ def change_the_own_password(who: Person) -> None:
 def regulate_a_simulated_room(who: Person) -> None:
     who.go("System", "Simulated board")
     plants = titled(who.page, "Plants")
-    who.choose(plants.get_by_label("Output that heats"), "PWM0")
+    who.choose(plants.get_by_label("Heating output"), "PWM0")
     plants.get_by_label("Outside").fill("5")
-    plants.get_by_label("Degrees that full heating adds").fill("40")
+    plants.get_by_label("Temperature rise at full heating, °C").fill("40")
     plants.get_by_label("Time constant").fill("10m")
     plants.get_by_role("button", name="Wire").click()
     expect(plants.locator(".wired")).to_contain_text("PWM output 0")

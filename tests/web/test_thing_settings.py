@@ -90,9 +90,9 @@ def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
 
     door = form_of(page, "INPD3")
     door.locator("details.advanced summary").click()
-    door.get_by_label("Show negated").check()
+    door.get_by_label("Show inverted").check()
     save(door)
-    expect(door).to_contain_text("shown negated; the input is open")
+    expect(door).to_contain_text("shown inverted; the input is open")
     inputs = twin.settings()["digital_inputs"]
     assert [one["negate_display"] for one in inputs] == [False, False, True, False]
 
@@ -127,9 +127,9 @@ def test_a_watched_host_tells_what_was_seen(twin: ServedTwin, open_page: OpenPag
     second.get_by_label("Watch this host").check()
     second.get_by_label("Host to ping").fill("router.example")
     second.locator("details.advanced summary").click()
-    second.get_by_label("Wait for an answer").fill("61")
+    second.get_by_label("Timeout").fill("61")
     expect(second.get_by_role("alert")).to_have_text("Out of range. Allowed: 1 s to 1 min.")
-    second.get_by_label("Wait for an answer").fill("2")
+    second.get_by_label("Timeout").fill("2")
     save(second)
     assert [one["enabled"] for one in twin.settings()["watchdog"]] == [False, True, *[False] * 4]
     twin.get("/sim.cgi?ping=router.example:12.5")
@@ -160,7 +160,7 @@ def test_a_modbus_module_is_connected_read_and_written(
         "1": SlotStatistics(12, 9, 2, 1, {"2": 7, "4": 1}, 0.0305, None)
     }
     mapped = form_of(page, "m2")
-    mapped.get_by_label("Reading that it shows").select_option("1")
+    mapped.get_by_label("Reading shown").select_option("1")
     mapped.get_by_label("Number of the reading").select_option(label="7 · frequency")
     expect(mapped.locator("option[value='3']").first).to_have_text("3 · Heat pump")
     save(mapped)
@@ -188,7 +188,7 @@ def test_a_modbus_module_is_connected_read_and_written(
     night.get_by_label("Module in slot").select_option(label="1 · SDM120")
     night.get_by_label("Register or coil").fill("100")
     night.get_by_label("Type").select_option("float")
-    night.get_by_label("Value when it begins").fill("18.5")
+    night.get_by_label("Value at the start").fill("18.5")
     save(night.locator("form.card"))
     night.get_by_role("button", name="Write 18.5 now").click()
     expect(night.get_by_text("Written and read back", exact=True)).to_be_visible()
@@ -206,8 +206,8 @@ def test_a_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: 
     expect(page.get_by_role("heading", name="Modbus readings")).to_have_count(0)
     output = form_of(page, "OUT0")
     output.locator("details.advanced summary").click()
-    expect(output.get_by_label("On after the controller’s start")).to_be_visible()
-    expect(output.get_by_label("Return to the last state after a restart")).to_have_count(0)
+    expect(output.get_by_label("On after startup")).to_be_visible()
+    expect(output.get_by_label("Restore the last state after a restart")).to_have_count(0)
     first = form_of(page, "DIFF1")
     expect(first.get_by_label("First input")).to_be_visible()
     expect(first.get_by_label("Name")).to_have_count(0)

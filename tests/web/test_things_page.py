@@ -49,7 +49,7 @@ def test_an_output_is_named_in_three_clicks_and_the_change_of_others_is_told(
     assert twin.settings()["outputs"][2]["name"] == "Roof fan"
 
     expect(drawer(page).get_by_text(re.compile("^Advanced: Switch on and off"))).to_be_visible()
-    lasts = drawer(page).get_by_label("Off by itself after")
+    lasts = drawer(page).get_by_label("Switch off automatically after")
     lasts.fill("soon")
     expect(drawer(page).get_by_role("alert")).to_contain_text("Write 10 s, 5 min or 1 h 25 min")
     lasts.fill("5 min")
@@ -169,7 +169,7 @@ def test_a_refused_field_leaves_no_request_and_further_ones_stand(open_page: Ope
     drawer(page).get_by_text("As request").click()
     request = drawer(page).locator("details.request")
     expect(request.locator("pre")).to_contain_text("pwmd=1")
-    drawer(page).get_by_label("Duty that is set").fill("140")
+    drawer(page).get_by_label("Set duty").fill("140")
     expect(request.locator(".note")).to_contain_text("no request as long as a field is refused")
     expect(request.locator("pre")).to_contain_text("pwm1=1")
 

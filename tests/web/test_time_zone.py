@@ -17,7 +17,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 WARSAW = "/stm.cgi?timezone=Europe%2FWarsaw"
 #: Six hours behind Warsaw: while it is Monday there, it is still Sunday here.
 FAR_AWAY = "America/New_York"
-TOLD = "Times are those of Europe/Warsaw (now 01:00); your time is 6 h behind."
+TOLD = "Times are in Europe/Warsaw (now 01:00); your time is 6 h behind."
 
 
 def note(page: Page) -> Locator:
@@ -134,7 +134,7 @@ def test_nothing_is_said_where_the_clocks_agree(twin: ServedTwin, open_page: Ope
 
 def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", zone="Asia/Kolkata", viewport=PHONE)
-    expect(note(page)).to_contain_text("Times are those of UTC (now 00:00)")
+    expect(note(page)).to_contain_text("Times are in UTC (now 00:00)")
     expect(note(page)).to_contain_text("your time is 5 h 30 min ahead.")
     # Nobody has chosen it: whoever may is led there.
     note(page).get_by_role("link", name="Choose the time zone").click()
@@ -142,7 +142,7 @@ def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page:
     twin.get(WARSAW)
     show(page, "status")
     expect(note(page)).to_have_text(
-        "Times are those of Europe/Warsaw (now 01:00); your time is 4 h 30 min ahead."
+        "Times are in Europe/Warsaw (now 01:00); your time is 4 h 30 min ahead."
     )
     twin.get("/stm.cgi?timezone=Asia%2FKolkata")
     expect(note(page)).to_have_count(0)

@@ -86,26 +86,26 @@ test("semicolons of a spreadsheet are taken, too", () => {
 
 // Lines below a right header, and what is said of them.
 const BAD_LINES = [
-  [["0,Flow,C,4,70000,int16,none,1"], "Line 2, column “register”: “70000” cannot be taken."],
-  [["", "0,A,,3,1,int16,none,7"], "Line 3, column “divisor”: “7” cannot be taken."],
+  [["0,Flow,C,4,70000,int16,none,1"], "Line 2, column “register”: invalid value “70000”."],
+  [["", "0,A,,3,1,int16,none,7"], "Line 3, column “divisor”: invalid value “7”."],
   [["0,A,,3,1,int16,none,8"], "Allowed: 1, 10, 100, 1000, 10000."],
-  [["0,A,,9,1,int16,none,1"], "Line 2, column “function”: “9” cannot be taken."],
-  [["0,A,,3,1,int24,none,1"], "Line 2, column “type”: “int24” cannot be taken."],
-  [["30,A,,3,1,int16,none,1"], "Line 2, column “reading”: “30” cannot be taken."],
-  [["x,A,,3,1,int16,none,1"], "“x” cannot be taken. Allowed: 0 to 29."],
-  [["0,A name that is long,,3,1,int16,none,1"], "Line 2, column “name”: “A name that is long”"],
+  [["0,A,,9,1,int16,none,1"], "Line 2, column “function”: invalid value “9”."],
+  [["0,A,,3,1,int24,none,1"], "Line 2, column “type”: invalid value “int24”."],
+  [["30,A,,3,1,int16,none,1"], "Line 2, column “reading”: invalid value “30”."],
+  [["x,A,,3,1,int16,none,1"], "invalid value “x”. Allowed: 0 to 29."],
+  [["0,A name that is long,,3,1,int16,none,1"], "Line 2, column “name”: invalid value “A name that is long”"],
   [["0,A,,3,1,int16,none"], "Line 2 has 7 cells, but there are 8 columns."],
   [
     ["0,A,,3,1,int16,none,1", "0,B,,3,1,int16,none,1"],
     "Line 3, column “reading”: reading 0 is already in line 2.",
   ],
-  [['0,"two', 'lines",,3,1,int16,none,1'], "Line 2, column “name”: “two\nlines”"],
+  [['0,"two', 'lines",,3,1,int16,none,1'], "Line 2, column “name”: invalid value “two\nlines”"],
   [['0,"A,,3,1,int16,none,7'], "Line 2: a quotation mark is not closed."],
-  [[], "There is no reading in the file."],
+  [[], "The file contains no readings."],
 ];
 const BAD_HEADERS = [
-  [HEADER.replace("unit", "units"), "Line 1: the column “units” is not known."],
-  [HEADER.replace("unit", "name"), "Line 1: the column “name” is there twice."],
+  [HEADER.replace("unit", "units"), "Line 1: unknown column “units”."],
+  [HEADER.replace("unit", "name"), "Line 1: the column “name” appears twice."],
   [HEADER.replace(",divisor", ""), "Line 1: the column “divisor” is missing."],
 ];
 

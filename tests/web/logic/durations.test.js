@@ -94,11 +94,11 @@ const ENDLESS = { ...TIME, minimum: 0, maximum: 2 ** 31 - 1 };
 test("limits of durations are durations, and the end of a counter is no limit", () => {
   assert.equal(allowed(TIME), "1 s to 1 h");
   assert.equal(problemOf(TIME, "2 h"), "Out of range. Allowed: 1 s to 1 h.");
-  assert.equal(problemOf(TIME, "soon"), "Not a time. Write 10 s, 5 min or 1 h 25 min.");
+  assert.equal(problemOf(TIME, "soon"), "Not a duration. Write 10 s, 5 min or 1 h 25 min.");
   assert.equal(problemOf(TIME, "0.5 s"), "Out of range. Allowed: 1 s to 1 h.");
   assert.equal(problemOf(TIME, "1.5 s"), "Allowed in steps of 1 s.");
   assert.equal(allowed(ENDLESS), "");
-  assert.equal(problemOf(ENDLESS, "99999 d"), "More than the controller can count.");
+  assert.equal(problemOf(ENDLESS, "99999 d"), "Above the largest value of the controller.");
   const from1 = { type: "integer", minimum: 1, maximum: 2 ** 31 - 1 };
   assert.equal(allowed(from1), "");
   assert.equal(problemOf(from1, "0"), "At least 1.");

@@ -122,9 +122,9 @@ test("refusals come first, and effects are said in words", async () => {
   };
   await effectWords(report.results.flatMap(({ effects = [] }) => effects));
   const shown = textOf(results(report));
-  assert.match(shown, /Would do it: 4\. Would refuse: 1\. e refuses: There is none\./);
-  assert.match(shown, /a Pump: off → on; Output 0 stays on b Output 1 · Off by itself after: 0 s/);
-  assert.match(shown, /c secret d would do it/);
+  assert.match(shown, /Would succeed: 4\. Would be rejected: 1\. e rejects: There is none\./);
+  assert.match(shown, /a Pump: off → on; Output 0 stays on b Output 1 · Switch off automatically after: 0 s/);
+  assert.match(shown, /c secret d would succeed/);
   // What is the same for several is said once; what is not, for so many.
   const many = Array.from({ length: 40 }, (_, at) => ({ name: `n${at}`, status: 200 }));
   const alike = textOf(results({ ...report, dry_run: false, results: many }));
@@ -167,9 +167,9 @@ test("in what controllers differ from a template is told in words, the worst fir
       { name: "d", status: 400, detail: "It is too old." },
     ]),
   );
-  assert.match(shown, /As the template says: 1\. Otherwise: 2\. Not to be compared: 1\. d refuses/);
-  assert.match(shown, /d refuses: It is too old\. b Output 0 · Name: “Pump”, template: “Fan”/);
-  assert.match(shown, /template: “Fan”; and 52 more a as the template says$/);
+  assert.match(shown, /Same as the template: 1\. Different: 2\. Not comparable: 1\. d rejects/);
+  assert.match(shown, /d rejects: It is too old\. b Output 0 · Name: “Pump”, template: “Fan”/);
+  assert.match(shown, /template: “Fan”; and 52 more a same as the template$/);
 });
 
 test("a controller whose settings are the template is read first", async () => {
@@ -220,8 +220,8 @@ test("only the operator gives controllers to tenants, where there are some", () 
   const tenants = { acme: 1, zulu: 0 };
   assert.doesNotMatch(bulk({}), /tenant/);
   assert.doesNotMatch(bulk({ tenants, tenant: "acme" }), /tenant/);
-  assert.match(bulk({ tenants }), /acmezuluThe operator alone Give 2/);
-  assert.match(bulk({ tenants }), /From then on the people of acme see and command them\./);
+  assert.match(bulk({ tenants }), /acmezuluOperator only Assign 2/);
+  assert.match(bulk({ tenants }), /The users of acme can then view and control them\./);
 });
 
 test("the operator gives one controller a place, and nobody else does", () => {
@@ -234,7 +234,7 @@ test("the operator gives one controller a place, and nobody else does", () => {
   };
   assert.doesNotMatch(textOf(bulk({ tenant: "acme" })), /port/);
   assert.doesNotMatch(textOf(bulk({}, 2)), /port/);
-  assert.match(textOf(bulk({})), /Set address and port.*an empty field takes away/);
+  assert.match(textOf(bulk({})), /Set address and port.*an empty field removes its address/);
   assert.match(markup(bulk({})), /127\.0\.0\.7.*9007.*data-do=place\s+\?disabled=true/s);
 });
 
@@ -316,7 +316,7 @@ test("changes are read for what is looked for, and searched in the reader's word
   assert.match(textOf(view()), /a Output 0 · Name: “” → “Pump”/);
   assert.match(textOf(view()), /command · ann · 10\.0\.0\.9/);
   assert.match(textOf(view()), /and 2 more command · bo/);
-  assert.match(textOf(view()), /Every accountannbo/);
+  assert.match(textOf(view()), /All accountsannbo/);
   // By the node's clock, whatever the reader's shows.
   assert.match(textOf(view()), new RegExp(`As of ${words.clock(NOON).slice(0, 5)}`));
   assert.doesNotMatch(textOf(view({ text: "pUMP" })), / bo /);
@@ -347,7 +347,7 @@ test("what is new is read by itself, and nodes that do not answer are named", as
   const shown = new Changes({ time: NOON });
   const view = () => shown.view(wanted, looked, "", 900, news);
   await whenDrawn(view, /No answer/);
-  const missing = /No answer from south, west: what was changed there is missing here\./;
+  const missing = /No answer from south, west: changes made there are missing here\./;
   assert.match(textOf(view()), missing);
   news = "2";
   await whenDrawn(view, /· bo/);
@@ -412,23 +412,23 @@ test("a node is told by what it does, and what is wrong is counted", () => {
 test("nodes and the database are told in words", () => {
   const all = cluster([peer("north"), peer("west", { silent_s: 4, version: "" })], { free: 3 });
   const shown = textOf(new Nodes(page).view(all, 10));
-  assert.match(shown, /Controllers that wait for a node: 3/);
-  assert.match(shown, /runs north this one 10\.0\.0\.5:8070 10 1 now 417 0\.2\.0 Empty/);
-  assert.match(shown, /is not heard west 10\.0\.0\.5:8070 10 1 4 s ago 417 – Empty/);
-  assert.match(shown, /Server PostgreSQL 15\.8 Version of the tables 6 Synchronous standby none/);
-  assert.match(shown, /Batches a second 12\.5 Last doubt never since the start/);
+  assert.match(shown, /Controllers waiting for a node: 3/);
+  assert.match(shown, /running north this one 10\.0\.0\.5:8070 10 1 now 417 0\.2\.0 Drain/);
+  assert.match(shown, /no heartbeat west 10\.0\.0\.5:8070 10 1 4 s ago 417 – Drain/);
+  assert.match(shown, /Server PostgreSQL 15\.8 Schema version 6 Synchronous standby none/);
+  assert.match(shown, /Batches a second 12\.5 Last connection loss never since startup/);
   const standby = (more) => {
     const database = { ...all.database, standby: "db2", ...more };
     return textOf(new Nodes(page).view({ ...all, is_in_doubt: true, database }, 10));
   };
-  assert.match(standby({ standbys: 1 }), /confirms what is written: 1/);
-  assert.match(standby({ standbys: 0 }), /db2 asked for, but not connected: changes wait/);
-  assert.match(standby({ standbys: null, is_reachable: false }), /cannot be reached/);
-  assert.match(standby({ standbys: null, last_doubt: 5 }), /this user may not see/);
+  assert.match(standby({ standbys: 1 }), /confirms writes: 1/);
+  assert.match(standby({ standbys: 0 }), /db2 required but not connected; changes wait/);
+  assert.match(standby({ standbys: null, is_reachable: false }), /unreachable/);
+  assert.match(standby({ standbys: null, last_doubt: 5 }), /the database user cannot see/);
   assert.match(standby({}), /refuses commands\. Controllers regulate on\./);
-  assert.match(standby({}), /Last doubt now/);
+  assert.match(standby({}), /Last connection loss now/);
   const drained = cluster([peer("north"), peer("south", { capacity: 0, is_drained: true })]);
-  assert.match(textOf(new Nodes(page).view(drained, 10)), /0\.2\.0 Use again/);
+  assert.match(textOf(new Nodes(page).view(drained, 10)), /0\.2\.0 Return to service/);
   const alone = cluster([peer("north"), peer("old", { is_alive: false })]);
   assert.doesNotMatch(textOf(new Nodes(page).view(alone, 10)), /Empty/);
   assert.match(textOf(new Nodes(page).view(alone, 10)), /Forget/);
@@ -448,11 +448,11 @@ const rollout = (more = {}) => ({
 
 test("a roll-out tells its groups, thresholds and what can be done now", () => {
   const shown = textOf(new Rollouts(page).view([rollout()], 10));
-  assert.match(shown, /stopped 2 of 5 done, failed: 2, back again: 1 ann · [\d:]+ · names/);
+  assert.match(shown, /stopped 2 of 5 done, failed: 2, rolled back: 1 ann · [\d:]+ · names/);
   assert.match(shown, /Failed: 2\. It stops at 2\./);
   assert.match(shown, /Group 2 1 of 4 done, failed: 2/);
   assert.match(shown, /starts when 90 % of a group succeeded · stops after 2 failures · .*10 min/);
-  assert.match(shown, /Go on Retry those that failed Undo Forget Why they failed: 2/);
+  assert.match(shown, /Resume Retry failed controllers Roll back Forget Failures: 2/);
   const bars = markup(new Rollouts(page).view([rollout()], 10));
   assert.match(bars, /class=back x=0 width=1/);
   assert.match(bars, /class=failed x=1 width=2/);
@@ -463,10 +463,10 @@ test("a roll-out tells its groups, thresholds and what can be done now", () => {
   const can = ["stop", "resume"];
   const waiting = rollout({ status: "waiting", go_on_at: later, can, failed: 0 });
   const told = textOf(new Rollouts(page).view([waiting, rollout({ status: "running" })], 40));
-  assert.match(told, /Goes on in 1 min\./);
-  assert.doesNotMatch(told.split("under way")[0], /Forget/);
+  assert.match(told, /Continues in 1 min\./);
+  assert.doesNotMatch(told.split("running")[0], /Forget/);
   assert.equal(underWay([waiting, rollout()]), 1);
-  assert.match(textOf(new Rollouts(page).view([], 0)), /no roll-out yet/);
+  assert.match(textOf(new Rollouts(page).view([], 0)), /No roll-outs yet/);
 });
 
 test("roll-outs and dry runs are told by the time of the node, which may be virtual", async () => {
@@ -501,8 +501,8 @@ test("a step tells whether something was due, and other moves of time do not", a
     return textOf(time.view());
   };
   const [ADVANCE, STEP] = [1, 5];
-  assert.match(await told(0, STEP), /Nothing was due; time stands where it stood\./);
-  assert.match(await told(2, STEP), /due after 1 min 30 s is done\. Controllers concerned: 2 of 3/);
+  assert.match(await told(0, STEP), /Nothing is due; time has not moved\./);
+  assert.match(await told(2, STEP), /Advanced by 1 min 30 s to the next due event\. Controllers affected: 2 of 3/);
   assert.doesNotMatch(await told(null, ADVANCE), /due after|Nothing was due/);
 });
 
@@ -546,7 +546,7 @@ test("what cannot be taken back is asked for once more, and a refusal stands the
   const confirmed = new Confirmed();
   const asked = [];
   const shown = () =>
-    confirmed.button("south", "drain", { word: "Empty", question: "Sure?" }, async () => {
+    confirmed.button("south", "drain", { word: "Drain", question: "Sure?" }, async () => {
       asked.push("drain");
       throw new Refused({ status: 409, detail: "It is the last one." });
     });
@@ -554,9 +554,9 @@ test("what cannot be taken back is asked for once more, and a refusal stands the
   const end = follow(() => (count += shown().values.length && 1));
   click(shown(), 0);
   assert.deepEqual([asked.length, confirmed.isAsking("south")], [0, true]);
-  assert.match(textOf(shown()), /Sure\? Empty Cancel/);
+  assert.match(textOf(shown()), /Sure\? Drain Cancel/);
   click(shown(), 1);
-  assert.match(textOf(shown()), /^Empty$/);
+  assert.match(textOf(shown()), /^Drain$/);
   click(shown(), 0);
   await click(shown(), 0);
   await new Promise((resolve) => setTimeout(resolve));
@@ -574,7 +574,7 @@ test("a connection that is lost is told in words of the page, not of the browser
     words.chooseLanguage(language);
     for (const loss of losses) {
       const confirmed = new Confirmed(() => {});
-      const button = confirmed.button("south", "drain", { word: "Empty" }, async () => {
+      const button = confirmed.button("south", "drain", { word: "Drain" }, async () => {
         throw new TypeError(loss);
       });
       button.values.find((one) => typeof one === "function")();

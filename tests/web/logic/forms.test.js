@@ -93,7 +93,7 @@ test("a secret that a changed command carries is asked for again", async () => {
   assert.deepEqual([password.isSecret, password.isSet, password.typed], [true, true, ""]);
   type(form, { B: "other.example" });
   assert.equal(await form.save(), false);
-  assert.match(textOf(form.view()), /Type this again/);
+  assert.match(textOf(form.view()), /Enter this again/);
   type(form, { E: "other secret" });
   assert.equal(await form.save(), true);
   assert.match(targets()[0], /^\/stm\.cgi\?mqtt=0\*other\.example\*1883\*\*other%20secret\*/);
@@ -119,7 +119,7 @@ test("a secret that another server would get is asked for, and comes along", asy
   other = true;
   form.type(form.fields[0], "other.example");
   assert.equal(await form.save(), false);
-  assert.match(textOf(form.view()), /Type this again/);
+  assert.match(textOf(form.view()), /Enter this again/);
   form.type(form.fields[1], "new");
   assert.equal(await form.save(), true);
   assert.equal(targets().at(-1), "/stm.cgi?em1=other.example&em4=new");
@@ -178,7 +178,7 @@ test("a list grows and shrinks within its limits", async () => {
   const [field] = form.fields;
   form.type(field, ["+48123456789", "12"]);
   assert.equal(await form.save(), false);
-  assert.match(textOf(form.view()), /Not the right form/);
+  assert.match(textOf(form.view()), /Wrong format/);
   form.type(field, ["+48123456789"]);
   assert.equal(await form.save(), true);
   assert.equal(targets().length, 1);

@@ -142,8 +142,8 @@ test("who asked is told by account, address or the way that it came", () => {
     told(entry("on", { which: "OUT0", detail, by: { ...by, detail } })).replace(/.*Pump on ?/, "");
   assert.equal(asked({ account: "admin", source: "10.0.0.9" }), "by admin");
   assert.equal(asked({ source: "10.0.0.9" }), "from 10.0.0.9");
-  assert.equal(asked({ source: "MQTT" }, "MQTT"), "over MQTT");
-  assert.equal(asked({ source: "+420" }, "SMS from +420"), "over SMS, from +420");
+  assert.equal(asked({ source: "MQTT" }, "MQTT"), "via MQTT");
+  assert.equal(asked({ source: "+420" }, "SMS from +420"), "via SMS, from +420");
 });
 
 test("settings of one thing are folded, those of others are not", () => {
@@ -202,7 +202,7 @@ test("what was set is told by its thing, its field and values as people write th
   assert.match(told(set("watchdog.0.delay", 0, 60)), /show watchdog\.0\.delay:/);
   const paths = ["outputs.0.return_time", "mqtt.host", "pid.kp", "layout.top", "rules.0.enabled"];
   await settingWords(paths);
-  assert.match(told(time), /show Pump · Off by itself after: .* → 10 min/);
+  assert.match(told(time), /show Pump · Switch off automatically after: .* → 10 min/);
   assert.match(told(set("outputs.0.remember", false, true)), /: off → on/);
   assert.match(told(set("mqtt.host", '""', '"hub"')), /MQTT · .*: “” → “hub”/);
   assert.match(told(set("pid.kp", 0, 150)), /PID regulator · .* → 1\.5/);
@@ -243,7 +243,7 @@ test("a sensor is silent and back, with the time between", () => {
   const back = entry("finding_over", { ...lost, figures, time: NOON + 180 });
   assert.match(told(silent, back), /Bed is back was silent for 3 min .*Bed is silent$/);
   const weak = { finding: "clock_not_set", figures: {}, text: "x" };
-  assert.match(told(entry("finding_over", { cause: "finding", figures: weak })), /Repaired: /);
+  assert.match(told(entry("finding_over", { cause: "finding", figures: weak })), /Resolved: /);
 });
 
 test("a trouble begins with the name of its part in the reader's language", async () => {
@@ -283,8 +283,8 @@ test("a pulse names who asked for it", () => {
   const on = entry("pulse", { which: "OUT0", figures: { seconds: 10 }, by: { account: "eva" } });
   const by = { detail: "pulse", seconds: 10, after: on.number };
   const off = entry("off", { which: "OUT0", cause: "timer", by });
-  assert.match(told(on, off), /Pump off after 10 s, as asked by eva .*Pump on for 10 s by eva$/);
-  assert.match(told(off), /after 10 s, as asked$/);
+  assert.match(told(on, off), /Pump off after 10 s, as requested by eva .*Pump on for 10 s by eva$/);
+  assert.match(told(off), /after 10 s, as requested$/);
 });
 
 test("every cause has its words in every language", () => {

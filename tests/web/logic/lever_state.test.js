@@ -47,7 +47,7 @@ test("what was asked for is a ghost until the state agrees", async () => {
   assert.doesNotMatch(drawn(), /asked|ghost/);
   press(lever.upright());
   assert.match(drawn(), /class="ghost"/);
-  assert.match(drawn(), /asked: on…/);
+  assert.match(drawn(), /requested: on…/);
   assert.match(drawn(), /aria-checked=false/);
   know({ OUT0: 1 });
   assert.doesNotMatch(drawn(), /asked|ghost/);
@@ -76,9 +76,9 @@ test("held by hand against its rule, which is named", () => {
   know({ findings: [held], switched: { OUT0: { time: NOON, by: { kind: "command" } } } });
   assert.deepEqual(standing(context, "OUT0"), off({ beneath: "held", marks: ["held"] }));
   assert.equal(mover(context, "OUT0").name, "by hand");
-  assert.match(mover(context, "OUT0").why, /^but Watering wants it on, /);
+  assert.match(mover(context, "OUT0").why, /^although Watering requires on, /);
   held.figures.rule = 3;
-  assert.match(mover(context, "OUT0").why, /^but Rule 3 wants it on, /);
+  assert.match(mover(context, "OUT0").why, /^although Rule 3 requires on, /);
 });
 
 test("locked", () => {

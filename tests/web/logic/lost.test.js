@@ -93,5 +93,5 @@ test("'on for' does not open, tells why, and stays away from accounts that may o
   assert.match(textOf(draw()), new RegExp(REASON));
   assert.equal(switches.prohibition("OUT0"), null);
   context.overview.take({ account: { read_only: true }, status: {}, labels: {} });
-  assert.equal(switches.prohibition("OUT0"), "this account may only look");
+  assert.equal(switches.prohibition("OUT0"), "this account is read-only");
 });

@@ -125,7 +125,7 @@ test("a value that cannot be sent is told by its letter", () => {
   draft.type("on_delay", "-1");
   assert.deepEqual(draft.problems, ["D", "N"]);
   assert.match(draft.problem("D"), /^Not a number/);
-  assert.match(draft.problem("N"), /^Not a time\. Write 10 s, 5 min/);
+  assert.match(draft.problem("N"), /^Not a duration\. Write 10 s, 5 min/);
 });
 
 test("a blank that is gone keeps nobody from saving and stays as it was stored", () => {
@@ -148,9 +148,9 @@ test("a pulse lasts as long as its delay says", () => {
 
 test("waits are durations, and a wait of nothing is at once", () => {
   const draft = edited(NEWEST, { ...HEATING, on_delay: 180, off_delay: 0 });
-  assert.deepEqual([draft.typed.on_delay, draft.typed.off_delay], ["3 min", "at once"]);
+  assert.deepEqual([draft.typed.on_delay, draft.typed.off_delay], ["3 min", "immediately"]);
   assert.equal(draft.isChanged, false);
-  draft.type("on_delay", "at once");
+  draft.type("on_delay", "immediately");
   draft.type("off_delay", "1 h 30 min");
   const fields = draft.eventItem().split("*");
   assert.deepEqual([fields[11], fields[13]], ["5400", "0"]);
@@ -511,9 +511,9 @@ test("a threshold is written as it was set, wherever it stands", () => {
 
 test("why a rule does not act is told", () => {
   const explanation = { obstacle: null, combined: false, pending_action: null };
-  assert.equal(reason(context, explanation, 0), "It does not act: its conditions do not hold.");
+  assert.equal(reason(context, explanation, 0), "It does not act: its conditions are not met.");
   const waiting = { ...explanation, pending_action: "activate" };
-  assert.equal(reason(context, waiting, 2.2), "It begins in 3 s.");
+  assert.equal(reason(context, waiting, 2.2), "It starts in 3 s.");
   const absent = { ...explanation, obstacle: { kind: "absent", rule: null, label: "DS1" } };
   assert.equal(reason(context, absent, 0), "It does not act: Thermometer 1 has no value.");
   assert.equal(reason(context, { ...explanation, combined: true }, 0), "");

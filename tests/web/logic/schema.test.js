@@ -85,22 +85,22 @@ test("a number that cannot be sent is refused in words", () => {
 
 test("what a machine cannot count is told without its limits", () => {
   const gain = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1, "x-per": 100 };
-  assert.equal(problemOf(gain, "1e12"), "More than the controller can count.");
-  assert.equal(problemOf(gain, "-1e12"), "Less than the controller can count.");
+  assert.equal(problemOf(gain, "1e12"), "Above the largest value of the controller.");
+  assert.equal(problemOf(gain, "-1e12"), "Below the smallest value of the controller.");
   assert.equal(problemOf({ ...gain, minimum: 0 }, "-1"), "At least 0.");
 });
 
 test("a text is measured in letters and compared with its form", () => {
   assert.equal(problemOf(NAME, "Żółw🐢"), null);
-  assert.match(problemOf(NAME, "Żółwie"), /^Up to 5 letters; this has 6\.$/);
-  assert.equal(problemOf(HOST, "A"), "Not the right form. Allowed: a host name.");
+  assert.match(problemOf(NAME, "Żółwie"), /^At most 5 characters; this has 6\.$/);
+  assert.equal(problemOf(HOST, "A"), "Wrong format. Allowed: a host name.");
   assert.equal(problemOf({ ...HOST, contentEncoding: "base64" }, "A"), null);
 });
 
 test("a code is chosen by its word and sent by its number", () => {
   assert.deepEqual(choices(MODE)[1], ["PT100", "PT100"]);
   assert.equal(wireText(MODE, "PT100"), "1");
-  assert.equal(problemOf(MODE, "PT1000"), "Choose one of the list.");
+  assert.equal(problemOf(MODE, "PT1000"), "Choose an entry from the list.");
   assert.equal(problemOf(MODE, "off"), null);
 });
 
@@ -114,7 +114,7 @@ test("bits, lists and records are sent part by part", () => {
 
 test("a list is refused when it is too short or one of its parts is wrong", () => {
   assert.equal(problemOf(NUMBERS, []), allowed(NUMBERS));
-  assert.match(problemOf(NUMBERS, ["12", "x"]), /^Not the right form/);
+  assert.match(problemOf(NUMBERS, ["12", "x"]), /^Wrong format/);
   assert.equal(problemOf(NUMBERS, ["12"]), null);
 });
 
@@ -146,7 +146,7 @@ test("what is allowed is told in a few words, but not the limits of a machine", 
   const numbers = { type: "array", items: TENTHS, minItems: 0, maxItems: 8 };
   assert.equal(allowed(numbers), "up to 8 entries");
   assert.equal(allowed({ ...numbers, minItems: 2 }), "2 to 8 entries");
-  assert.equal(allowed({ type: "string", minLength: 12, maxLength: 128 }), "12 to 128 letters");
+  assert.equal(allowed({ type: "string", minLength: 12, maxLength: 128 }), "12 to 128 characters");
   assert.equal(allowed({ type: "integer", minimum: 1, maximum: 2 ** 32 }), "");
   assert.equal(allowed({ type: "integer", minimum: -(2 ** 32), maximum: 2 ** 32 }), "");
   assert.equal(allowed({ type: "integer", minimum: -(2 ** 15), maximum: 2 ** 15 - 1 }), "");

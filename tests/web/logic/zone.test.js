@@ -235,7 +235,7 @@ test("a reader elsewhere is told whose the times are", () => {
   };
   assert.equal(
     said("Europe/Warsaw", "2026-11-17T13:05"),
-    "Times are those of Europe/Warsaw (now 14:05); your time is 6 h behind.",
+    "Times are in Europe/Warsaw (now 14:05); your time is 6 h behind.",
   );
   // For a week of March it is an hour less.
   assert.match(said("Europe/Warsaw", "2026-03-10T13:05"), /5 h behind/);

@@ -6,7 +6,7 @@ import { t } from "../../lib/format/words.js";
 import { isState, levelWord } from "../../lib/things/labels.js";
 import { namedCode, readingName } from "../../lib/things/things.js";
 import { daysText, WEEKDAYS } from "../schedule/entry.js";
-import { AT_ONCE } from "./draft.js";
+import { IMMEDIATELY } from "./draft.js";
 import { dependence, dependsOn, joint, present } from "./sentence.js";
 import { WEEKEND, WORKDAYS } from "./window.js";
 
@@ -233,7 +233,7 @@ export const valueBlank = (editor) =>
     editor.draft.values.map((value) => [value, t(`value_${value}`)]),
   );
 
-// A wait: "at once", or a duration. The word goes where people begin to type.
+// A wait: "immediately", or a duration. The word goes where people begin to type.
 /** @param {Editor} editor @param {string} letter @param {"on_delay" | "off_delay"} name */
 export const delayBlank = (editor, letter, name) =>
   durationBlank(editor, letter, name, t(LABELS[letter]), t("at_once"));
@@ -260,10 +260,10 @@ function durationBlank(editor, letter, name, label, nothingSaid) {
     aria-label=${label}
     aria-invalid=${problem ? "true" : "false"}
     aria-describedby=${problem ? `${editor.id(letter)}-wrong` : nothing}
-    .value=${typed === AT_ONCE ? nothingSaid : typed}
-    @focus=${(event) => typed === AT_ONCE && event.target.select()}
+    .value=${typed === IMMEDIATELY ? nothingSaid : typed}
+    @focus=${(event) => typed === IMMEDIATELY && event.target.select()}
     @input=${({ target: { value } }) =>
-      editor.change(name, value.trim().toLowerCase() === nothingSaid ? AT_ONCE : value)}
+      editor.change(name, value.trim().toLowerCase() === nothingSaid ? IMMEDIATELY : value)}
   />`;
 }
 

@@ -57,7 +57,7 @@ const DELAYS = ["on_delay", "off_delay"];
 // Letters of durations: people type "3 min".
 const DURATIONS = ["L", "N"];
 // A wait of nothing, whatever the language calls it.
-export const AT_ONCE = "at once";
+export const IMMEDIATELY = "immediately";
 const USUAL_PULSE = "10 s";
 
 /** @type {Rule} */
@@ -233,7 +233,7 @@ export class Draft {
 
   #fitAction() {
     const { action, off_delay: lasting } = this.#typed.value;
-    if (isPulse(action) && lasting === AT_ONCE) this.#typed.value.off_delay = USUAL_PULSE;
+    if (isPulse(action) && lasting === IMMEDIATELY) this.#typed.value.off_delay = USUAL_PULSE;
     this.#fitValue();
   }
 
@@ -377,7 +377,7 @@ export class Draft {
   /** @param {string} letter */
   #wire(letter) {
     const typed = this.#effective(FIELDS[letter]);
-    if (typed === AT_ONCE) return "0";
+    if (typed === IMMEDIATELY) return "0";
     if (letter === "C" || letter === "I") {
       const digital = isState(this.#effective(letter === "C" ? "source" : "source2"));
       return digital ? "0" : typed;
@@ -466,7 +466,7 @@ function typedRule(rule, window) {
 const blankText = (value) => (typeof value === "number" ? numberText(value) : value);
 
 /** @param {number} seconds */
-const delayText = (seconds) => (seconds === 0 ? AT_ONCE : durationText(seconds));
+const delayText = (seconds) => (seconds === 0 ? IMMEDIATELY : durationText(seconds));
 
 // What `event` says of it.
 /** @param {TypedRule} typedRule */
