@@ -28,7 +28,7 @@ def test_search_finds_the_certificate_with_all_that_it_takes_to_replace_it(
         for text in (*report["names"], report["fingerprint"], *report["files"]):
             expect(card).to_contain_text(text)
         expect(card).to_contain_text(str(datetime.fromtimestamp(report["ends"], UTC).year))
-        expect(card).to_contain_text("remove both files")
+        expect(card).to_contain_text("delete both files")
         page.context.close()
 
 

@@ -6,7 +6,7 @@ import { zoneNoteOf } from "./lib/format/moments.js";
 import {
   fetchWords,
   followSetting,
-  heedWords,
+  followWords,
   nameThings,
   speaking,
   startWords,
@@ -18,7 +18,7 @@ import {
   findPage,
   header,
   leaveQuestion,
-  lostBanner,
+  lossBanner,
   mayOpen,
   pageLinks,
   phoneBar,
@@ -34,7 +34,7 @@ import { Live } from "./lib/live/live.js";
 import { findingsHere, showFavicon } from "./lib/things/findings.js";
 import { causePatterns } from "./lib/things/signs.js";
 import { withNames } from "./lib/things/things.js";
-import { FIRST_RUN, HOMEPAGES, load, movedTo } from "./pages/index.js";
+import { FIRST_RUN, HOMEPAGES, load, findMoved } from "./pages/index.js";
 
 /** @import { Drawer } from "./pages/things/drawer.js" */
 
@@ -82,13 +82,13 @@ class App {
     applyTheme();
     closeMenusOutside();
     nameThings((text) => withNames(this.#context, text));
-    this.#live.listen(() => this.#changed());
+    this.#live.listen(() => this.#onChange());
     this.#live.listenToSettings(() => this.#settingsChanged());
     const loaded = this.#load();
     const first = findPage(here().name || "status");
     if (first) fetchAhead(first);
     await insist(() => startWords());
-    const isThere = await Promise.race([loaded.then(() => true), passed(PATIENCE_MS)]);
+    const isThere = await Promise.race([loaded.then(() => true), wait(PATIENCE_MS)]);
     // Nothing is drawn before there are words.
     this.#drawSoon = keepDrawn(
       () => this.#draw(),
@@ -119,7 +119,7 @@ class App {
     followSetting(this.#context.language);
   }
 
-  #changed() {
+  #onChange() {
     if (this.#live.isHeard) this.#recover();
     this.#letDraw();
   }
@@ -163,7 +163,7 @@ class App {
     const opening = ++this.#openings;
     const isLeft = () => opening !== this.#openings;
     const wanted = name || this.#homepage();
-    const moved = movedTo(wanted);
+    const moved = findMoved(wanted);
     if (moved) {
       const gone = Object.fromEntries(params);
       this.#router.redirect(address(moved.page, { ...moved.params, ...gone }));
@@ -307,7 +307,7 @@ class App {
   }
 
   #draw() {
-    heedWords();
+    followWords();
     const title = this.#entry.value ? t(`page_${this.#entry.value.name}`) : "";
     const device = this.#context.overview.deviceName;
     document.title = [title, device || "Leverframe"].filter(Boolean).join(" · ");
@@ -317,7 +317,7 @@ class App {
       html`
         ${causePatterns()}
         ${alone ? nothing : header(this.#context, this.#entry.value, skip(), this.#search.button())}
-        ${lostBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry.value)}
+        ${lossBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry.value)}
         <main
           tabindex="-1"
           aria-busy=${this.#opening.value ? "true" : "false"}
@@ -338,8 +338,8 @@ class App {
     giveFocusBack();
     showFavicon(this.#context);
     this.#page.value?.drawn?.();
-    this.#drawer.value?.drawn();
-    this.#search.drawn();
+    this.#drawer.value?.onDrawn();
+    this.#search.onDrawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();
   }
@@ -383,13 +383,13 @@ async function insist(act) {
     try {
       return await act();
     } catch {
-      await passed(RETRY_MS);
+      await wait(RETRY_MS);
     }
   }
 }
 
 /** @param {number} ms */
-const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // The first that the keyboard reaches.
 const skip = () =>

@@ -8,8 +8,8 @@ import { Fingers } from "../../../src/leverframe/web/lib/things/figure.js";
 import { roomy } from "../../../src/leverframe/web/lib/things/charts.js";
 import {
   barsOf,
-  joined,
-  shifted,
+  join,
+  shift,
   summaryOf,
   tableOf,
 } from "../../../src/leverframe/web/lib/things/history.js";
@@ -18,7 +18,7 @@ import { View } from "../../../src/leverframe/web/pages/charts/view.js";
 import { Course } from "../../../src/leverframe/web/pages/pid/trend.js";
 import {
   LastHour,
-  drawn as sketched,
+  linePath as sketched,
   rise,
 } from "../../../src/leverframe/web/pages/status/tiles.js";
 import { controller } from "./browser.mjs";
@@ -291,14 +291,14 @@ test("a page that is scrolled puts the time back", () => {
 });
 
 test("what was before is drawn as if it were now, on common times", () => {
-  const raw = shifted(RAW, 100);
+  const raw = shift(RAW, 100);
   assert.deepEqual([raw.from, raw.to, raw.now], [100, 200, 160]);
   assert.deepEqual(raw.series.DS1.times, [110, 120, 130]);
   assert.deepEqual(RAW.series.DS1.times, [10, 20, 30]);
-  const reduced = shifted(REDUCED, 100);
+  const reduced = shift(REDUCED, 100);
   assert.deepEqual(reduced.times, [100, 110, 120]);
   assert.deepEqual(reduced.series.DS1, REDUCED.series.DS1);
-  const drawn = joined([[1, 3], [10, null]], [[2, 3], [20, 30]]);
+  const drawn = join([[1, 3], [10, null]], [[2, 3], [20, 30]]);
   assert.deepEqual(drawn, [[1, 2, 3], [10, undefined, null], [undefined, 20, 30]]);
 });
 

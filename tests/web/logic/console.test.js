@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, test } from "node:test";
 
-import { described, useDescriptions } from "../../../src/leverframe/web/lib/live/commands.js";
+import { describe, useDescriptions } from "../../../src/leverframe/web/lib/live/commands.js";
 import { chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/format/words.js";
 import { versions } from "../../../src/leverframe/web/pages/console/cards.js";
 import { fieldName } from "../../../src/leverframe/web/pages/console/fields.js";
@@ -55,9 +55,9 @@ test("commands, fields and versions are told in the language of the pages", asyn
   await Promise.all([useDescriptions(), usePageWords("console")]);
   chooseLanguage("pl");
   try {
-    assert.equal(described("Name an output."), "Nadaje nazwę wyjściu.");
-    assert.equal(described("return time"), "czas powrotu");
-    assert.equal(described("Newer than these pages."), "Newer than these pages.");
+    assert.equal(describe("Name an output."), "Nadaje nazwę wyjściu.");
+    assert.equal(describe("return time"), "czas powrotu");
+    assert.equal(describe("Newer than these pages."), "Newer than these pages.");
     assert.equal(versions("HW 3.5+ before SW 1.57 or HW 3.9"), "HW 3.5+ przed SW 1.57 lub HW 3.9");
     assert.equal(versions("all versions"), "wszystkie wersje");
   } finally {

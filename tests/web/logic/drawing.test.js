@@ -8,7 +8,7 @@ import "./browser.mjs";
 import {
   keepDrawn,
   observe,
-  observed,
+  observeMembers,
   ShownMap,
 } from "../../../src/leverframe/web/lib/live/drawing.js";
 import { signal } from "../../../src/leverframe/web/vendor/signals-core.js";
@@ -90,7 +90,7 @@ test("fields, named members and maps are seen to change", async () => {
     }
   }
   const form = new Form();
-  const typed = observed({ name: "" });
+  const typed = observeMembers({ name: "" });
   const failed = new ShownMap();
   keepDrawn(() => drawn.push([form.saving, JSON.stringify(typed), failed.get("a")].join(" ")));
   const changes = [

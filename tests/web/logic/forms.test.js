@@ -6,7 +6,7 @@ import { beforeEach, test } from "node:test";
 import { drawField } from "../../../src/leverframe/web/lib/forms/fields.js";
 import { Form } from "../../../src/leverframe/web/lib/forms/form.js";
 import { requestsOf } from "../../../src/leverframe/web/lib/forms/bound_field.js";
-import { caseOf, typedFrom } from "../../../src/leverframe/web/lib/forms/schema.js";
+import { caseOf, toTyped } from "../../../src/leverframe/web/lib/forms/schema.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { controller, facts } from "./browser.mjs";
 import { VERSIONS, commandsOf, markup, openContext, targets, textOf } from "./helpers.js";
@@ -240,7 +240,7 @@ for (const version of VERSIONS) {
         const fitting = caseOf(schema, {});
         const field = {
           id: "field",
-          typed: typedFrom(fitting, undefined),
+          typed: toTyped(fitting, undefined),
           spec: { plainLabel: letter },
           isChanged: false,
           isSecret: false,

@@ -6,7 +6,7 @@ import { before, beforeEach, test } from "node:test";
 
 import {
   JournalReader,
-  folded,
+  fold,
   groupOf,
   journalList,
   journalWords,
@@ -148,20 +148,20 @@ test("who asked is told by account, address or the way that it came", () => {
 
 test("settings of one thing are folded, those of others are not", () => {
   const three = ["return_time", "name", "remember"].map((field) => changed(`outputs.0.${field}`));
-  assert.equal(folded(three).length, 1);
+  assert.equal(fold(three).length, 1);
   assert.match(told(...three), /3 settings of Pump changed by admin · show/);
   assert.match(told(changed("outputs.0.name")), /1 setting of Pump changed/);
   words.chooseLanguage("cs");
   assert.match(told(...three), /Pump: 3 nastavení změněna/);
   words.chooseLanguage("en");
-  assert.equal(folded([changed("outputs.0.name"), changed("outputs.1.name")]).length, 2);
+  assert.equal(fold([changed("outputs.0.name"), changed("outputs.1.name")]).length, 2);
   const later = changed("outputs.0.name", { time: NOON + 600 });
-  assert.equal(folded([changed("outputs.0.name"), later]).length, 2);
+  assert.equal(fold([changed("outputs.0.name"), later]).length, 2);
   const figures = { changes: [{ path: "mqtt.host" }], left_out: 2 };
   const others = changed("mqtt.host", { figures });
   assert.match(told(others), /3 settings of MQTT changed by admin · show .* changedand 2 more/);
-  assert.equal(folded([changed("mqtt.host"), changed("mqtt.port")]).length, 1);
-  assert.equal(folded([changed("mqtt.host"), changed("snmp.enabled")]).length, 2);
+  assert.equal(fold([changed("mqtt.host"), changed("mqtt.port")]).length, 1);
+  assert.equal(fold([changed("mqtt.host"), changed("snmp.enabled")]).length, 2);
   const both = { changes: [{ path: "mqtt.host" }, { path: "snmp.enabled" }], left_out: 0 };
   assert.match(told(changed("", { figures: both })), /2 settings changed by admin/);
 });
@@ -283,7 +283,7 @@ test("a pulse names who asked for it", () => {
   const on = entry("pulse", { which: "OUT0", figures: { seconds: 10 }, by: { account: "eva" } });
   const by = { detail: "pulse", seconds: 10, after: on.number };
   const off = entry("off", { which: "OUT0", cause: "timer", by });
-  assert.match(told(on, off), /Pump off after 10 s, as requested by eva .*Pump on for 10 s by eva$/);
+  assert.match(told(on, off), /off after 10 s, as requested by eva .*Pump on for 10 s by eva$/);
   assert.match(told(off), /after 10 s, as requested$/);
 });
 

@@ -6,7 +6,7 @@ import { beforeEach, test } from "node:test";
 import { causeOf } from "../../../src/leverframe/web/lib/things/signs.js";
 import { Lever } from "../../../src/leverframe/web/lib/things/lever.js";
 import { mover, standing } from "../../../src/leverframe/web/lib/things/lever_state.js";
-import { shown } from "../../../src/leverframe/web/lib/format/numbers.js";
+import { formatValue } from "../../../src/leverframe/web/lib/format/numbers.js";
 import { controller } from "./browser.mjs";
 import { markup, openContext } from "./helpers.js";
 
@@ -108,7 +108,7 @@ test("only to look: no mark but that", () => {
 });
 
 test("power is written as people write it", () => {
-  const written = (value) => shown("POWER1", value).text;
+  const written = (value) => formatValue("POWER1", value).text;
   assert.deepEqual([1.5, 2300, 0, 0.125, 10].map(written), ["1.5", "2300", "0", "0.125", "10"]);
 });
 

@@ -15,7 +15,7 @@ for (const [virtual, left] of [
     const live = new Live();
     live.know({ time: 0, virtual_time: virtual });
     now.mock.mockImplementation(() => 2500);
-    assert.equal(live.left(30), left);
+    assert.equal(live.remaining(30), left);
     now.mock.restore();
   });
 }

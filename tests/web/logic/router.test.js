@@ -12,8 +12,8 @@ import {
   step,
 } from "../../../src/leverframe/web/lib/frame/router.js";
 import { thingAddress } from "../../../src/leverframe/web/lib/things/things.js";
-import { findPage, mayOpen, offeredGroups } from "../../../src/leverframe/web/lib/frame/frame.js";
-import { movedTo } from "../../../src/leverframe/web/pages/index.js";
+import { findPage, mayOpen, listGroups } from "../../../src/leverframe/web/lib/frame/frame.js";
+import { findMoved } from "../../../src/leverframe/web/pages/index.js";
 import { commandsOf, openContext } from "./helpers.js";
 
 let stop = () => {};
@@ -230,7 +230,7 @@ test("a page that has moved takes the place of its old address", async () => {
 
 test("pages are offered by role, version and board", async () => {
   const context = await openContext();
-  const names = () => offeredGroups(context).flatMap(([, pages]) => pages.map(({ name }) => name));
+  const names = () => listGroups(context).flatMap(([, pages]) => pages.map(({ name }) => name));
   assert.ok(names().includes("modbus_devices") && names().includes("simulation"));
   context.commands = commandsOf("3.0 1.58a");
   assert.ok(!names().includes("modbus_devices"));
@@ -243,7 +243,7 @@ test("pages are offered by role, version and board", async () => {
 });
 
 test("noted addresses of pages that are gone lead to where their settings are", () => {
-  assert.deepEqual(movedTo("outputs"), { page: "things", params: { thing: "all-outputs" } });
-  assert.deepEqual(movedTo("mqtt"), { page: "messages", params: { open: "mqtt" } });
-  assert.equal(movedTo("rules"), null);
+  assert.deepEqual(findMoved("outputs"), { page: "things", params: { thing: "all-outputs" } });
+  assert.deepEqual(findMoved("mqtt"), { page: "messages", params: { open: "mqtt" } });
+  assert.equal(findMoved("rules"), null);
 });

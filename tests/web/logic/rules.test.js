@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { compared } from "../../../src/leverframe/web/lib/things/lever_state.js";
+import { compareText } from "../../../src/leverframe/web/lib/things/lever_state.js";
 import { setText } from "../../../src/leverframe/web/lib/format/numbers.js";
 import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/format/moments.js";
-import { numberedRules } from "../../../src/leverframe/web/lib/live/tree.js";
+import { numberRules } from "../../../src/leverframe/web/lib/live/tree.js";
 import {
   LANGUAGES,
   chooseLanguage,
@@ -42,15 +42,15 @@ import { ruleFrom } from "../../../src/leverframe/web/pages/rules/what_if.js";
 import { EntryDraft, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
 import { daysText, entrySentence } from "../../../src/leverframe/web/pages/schedule/entry.js";
 import {
-  copied,
+  copyTo,
   dayCopied,
   entriesOf,
   groupsOf,
-  moved,
+  move,
   partsOn,
   piecesOf,
-  storedOf,
-  stretched,
+  toEntries,
+  stretch,
 } from "../../../src/leverframe/web/pages/schedule/week.js";
 import { controller } from "./browser.mjs";
 import { commandsOf, markup, openContext, textOf, whenDrawn } from "./helpers.js";
@@ -175,7 +175,7 @@ test("a state is 0 or 1, and a value one that the action can have", () => {
 
 test("only what the version has is offered", () => {
   const [newest, oldest] = [edited(NEWEST), edited(OLDEST)];
-  assert.ok(newest.offered("B").includes("DIFF6") && !oldest.offered("B").includes("DIFF6"));
+  assert.ok(newest.choicesOf("B").includes("DIFF6") && !oldest.choicesOf("B").includes("DIFF6"));
   const screen = "OLED ON/NEXT SCREEN";
   assert.ok(newest.actions.includes(screen) && !oldest.actions.includes(screen));
   assert.equal(oldest.has("P"), false);
@@ -184,7 +184,7 @@ test("only what the version has is offered", () => {
 test("a template takes what the version has, rather with a value", () => {
   const offer = (version, state) => {
     const draft = new Draft(commandsOf(version), 0, null, EMPTY_RULE);
-    return { sources: draft.offered("B"), actions: draft.actions, state };
+    return { sources: draft.choicesOf("B"), actions: draft.actions, state };
   };
   assert.equal(ruleFrom("thermostat", offer(NEWEST, { T1: 20 })).source, "T1");
   assert.equal(ruleFrom("thermostat", offer(NEWEST, {})).source, "DS1");
@@ -337,7 +337,7 @@ test("a new rule has the first free place, and rules behind empty places are fou
   assert.deepEqual(dependentsOf(settings, 3), []);
   assert.deepEqual(watchers(settings, "EVENT3"), [3]);
   assert.deepEqual(
-    numberedRules(settings.rules).map(({ number }) => number),
+    numberRules(settings.rules).map(({ number }) => number),
     [1, 4],
   );
   const reports = [
@@ -493,7 +493,7 @@ test("a state has the same word in a rule and in what the rule has met", () => {
       const rule = { ...EMPTY_RULE, source: label, reference: value };
       assert.match(shortSentence(context, rule), new RegExp(`is ${word}`));
       const decided = { label, value, compare: ">=", threshold: value };
-      assert.ok(compared(context, decided).endsWith(` ${word}`));
+      assert.ok(compareText(context, decided).endsWith(` ${word}`));
     }
   }
 });
@@ -502,7 +502,7 @@ test("a threshold is written as it was set, wherever it stands", () => {
   const rule = { ...EMPTY_RULE, source: "VCC", compare: ">=", reference: 0.9 };
   assert.match(shortSentence(context, rule), /Supply voltage is at least 0\.9 V/);
   const decided = { label: "VCC", value: 12, compare: ">=", threshold: 0.9 };
-  assert.match(compared(context, decided), /^Supply voltage 12\.00 .*≥ 0\.9 V$/);
+  assert.match(compareText(context, decided), /^Supply voltage 12\.00 .*≥ 0\.9 V$/);
   const figures = { reference: 0.9, low: 5.5, high: 24 };
   const advice = [{ kind: "out_of_range", rules: [1], labels: ["VCC"], figures }];
   assert.match(textOf(adviceList({ number: 1, advice }, context)), /5\.5 .* 24 .* 0\.9\.$/);
@@ -581,18 +581,18 @@ test("what is switched on can be switched off again, by an entry of its own", ()
     ...{ place: 4, entry: null },
   });
   draft.type("time", "22:00");
-  assert.deepEqual(storedOf(draft).map(([place]) => place), [3]);
+  assert.deepEqual(toEntries(draft).map(([place]) => place), [3]);
   draft.type("until", "6:30");
   draft.type("days", ["Fri"]);
-  const [, [place, end]] = storedOf(draft);
+  const [, [place, end]] = toEntries(draft);
   assert.deepEqual([place, end.value, end.time, end.days], [4, 0, 23_400, ["Sat"]]);
-  assert.deepEqual(groupsOf(storedOf(draft).map(([, entry]) => entry)), [[0, 1]]);
+  assert.deepEqual(groupsOf(toEntries(draft).map(([, entry]) => entry)), [[0, 1]]);
   draft.type("until", "10 pm");
   assert.deepEqual(draft.problems(), { U: "same_time" });
   draft.type("until", "");
   assert.deepEqual(draft.problems(), { U: "wrong_time" });
   draft.type("value", "0");
-  assert.deepEqual([draft.problems(), storedOf(draft).length], [{}, 1]);
+  assert.deepEqual([draft.problems(), toEntries(draft).length], [{}, 1]);
 });
 
 test("an end that is taken away is deleted, and one without a place is refused", () => {
@@ -602,7 +602,7 @@ test("an end that is taken away is deleted, and one without a place is refused",
   const draft = new EntryDraft(command, 2, begin, ending);
   assert.deepEqual([draft.typed.until, draft.isChanged], ["20:00", false]);
   draft.type("until", null);
-  assert.deepEqual(storedOf(draft)[1], [7, null]);
+  assert.deepEqual(toEntries(draft)[1], [7, null]);
   const full = new EntryDraft(command, 2, begin, { place: null, entry: null });
   full.type("until", "20:00");
   assert.deepEqual(full.problems(), { U: "no_place_for_end" });
@@ -663,10 +663,10 @@ test("two entries that belong together are a span, one alone a moment", () => {
 
 test("a piece moves and stretches in steps of five minutes, over midnight too", () => {
   const [daylight, night] = piecesOf(SCHEDULE);
-  const later = moved(daylight, 3700);
+  const later = move(daylight, 3700);
   assert.deepEqual([later.begin, later.end], [28_800, 75_600]);
-  assert.equal(moved(daylight, -90_000).begin, 0);
-  const stored = entriesOf(SCHEDULE, stretched(night, "end", 1800));
+  assert.equal(move(daylight, -90_000).begin, 0);
+  const stored = entriesOf(SCHEDULE, stretch(night, "end", 1800));
   assert.deepEqual(
     stored.map(([place, { time }]) => [place, time]),
     [
@@ -674,8 +674,8 @@ test("a piece moves and stretches in steps of five minutes, over midnight too", 
       [4, 23_400],
     ],
   );
-  assert.equal(stretched(daylight, "end", 25_200 - 72_000), daylight, "a span keeps some length");
-  const over = entriesOf(SCHEDULE, stretched(daylight, "end", 6 * 3600));
+  assert.equal(stretch(daylight, "end", 25_200 - 72_000), daylight, "a span keeps some length");
+  const over = entriesOf(SCHEDULE, stretch(daylight, "end", 6 * 3600));
   assert.deepEqual([over[1][1].time, over[1][1].days.at(-1)], [7200, "Sat"]);
 });
 
@@ -699,7 +699,7 @@ test("a day that is copied looks like the other one and is changed apart from it
   }
   const own = piecesOf(after).find(({ name, days }) => name === "Daylight" && days[0] === "Sat");
   assert.deepEqual(own.days, ["Sat"]);
-  for (const [place, entry] of entriesOf(after, moved(own, 3600))) after[place] = entry;
+  for (const [place, entry] of entriesOf(after, move(own, 3600))) after[place] = entry;
   assert.notDeepEqual(lookOf(after, "Sat"), lookOf(after, "Mon"));
   assert.deepEqual(lookOf(after, "Mon"), lookOf(room, "Mon"));
 });
@@ -724,7 +724,7 @@ test("whole days stay together, so that nothing ends between two of them", () =>
 
 test("an entry is put on further days, and weekdays are never all days", () => {
   const [daylight] = piecesOf(SCHEDULE);
-  const [[, begins], [, ends]] = entriesOf(SCHEDULE, copied(daylight, ["Sat"]));
+  const [[, begins], [, ends]] = entriesOf(SCHEDULE, copyTo(daylight, ["Sat"]));
   assert.deepEqual([begins.days.at(-1), ends.days.at(-1)], ["Sat", "Sat"]);
   assert.deepEqual(
     [ALL, WORK, ["Sat", "Sun"], ["Mon"]].map((days) => daysText({ days })),

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { chooseLanguage } from "../../../src/leverframe/web/lib/format/words.js";
-import { folded } from "../../../src/leverframe/web/lib/format/words.js";
+import { fold } from "../../../src/leverframe/web/lib/format/words.js";
 import { allEntries, bestOf } from "../../../src/leverframe/web/pages/search/entries.js";
 import { openContext } from "./helpers.js";
 
@@ -13,7 +13,7 @@ const entry = (kind, name, beside = "") => ({
   name,
   beside,
   address: "",
-  text: folded(`${name} ${beside}`),
+  text: fold(`${name} ${beside}`),
 });
 const ENTRIES = [
   entry("command", "pulse<A>", "Switch the pump on for some seconds"),

@@ -5,8 +5,8 @@ import { beforeEach, test } from "node:test";
 
 import { pathOf, pointsOf, valueAt } from "../../../src/leverframe/web/lib/things/history.js";
 import {
-  begunAt,
-  decidedBy,
+  barStartingAt,
+  decidingStep,
   lanesOf,
   meantAt,
   stepsOf,
@@ -86,7 +86,7 @@ test("an output that a rule switched has the whole chain, from the reading to it
   assert.deepEqual([steps[0].before, steps[0].value, steps[0].isMet], [20, 24.1, true]);
   assert.equal(steps[1].waited, 180);
   assert.deepEqual([...lanesOf(steps)], ["DS1", "rule.1", "OUT3", "messages"]);
-  assert.deepEqual([...decidedBy(steps)], [["DS1", 24.1]]);
+  assert.deepEqual([...decidingStep(steps)], [["DS1", 24.1]]);
 });
 
 test("of two conditions only those are told that gave the result", () => {
@@ -145,8 +145,8 @@ test("a press means the fine bar under the finger, else the wide one", () => {
   assert.deepEqual(meantAt(DAY, "OUT0", 1300, 15), { label: "OUT0", begin: 0 });
   assert.deepEqual(meantAt(DAY, "messages", 95, 15), { label: "messages", begin: 100 });
   assert.equal(meantAt(DAY, "messages", 500, 15), null);
-  assert.deepEqual(begunAt(DAY, 281), { label: "OUT3", begin: 280 });
-  assert.equal(begunAt(DAY, 600), null);
+  assert.deepEqual(barStartingAt(DAY, 281), { label: "OUT3", begin: 280 });
+  assert.equal(barStartingAt(DAY, 600), null);
 });
 
 test("what goes on as planned is told by what began it", () => {

@@ -11,7 +11,7 @@ import {
   isState,
 } from "../../../src/leverframe/web/lib/things/labels.js";
 import { moment, shortMoment } from "../../../src/leverframe/web/lib/format/moments.js";
-import { shown } from "../../../src/leverframe/web/lib/format/numbers.js";
+import { formatValue } from "../../../src/leverframe/web/lib/format/numbers.js";
 import { PLACES, rich } from "../../../src/leverframe/web/lib/format/words.js";
 import { withNames } from "../../../src/leverframe/web/lib/things/things.js";
 import { isSame, valueAt } from "../../../src/leverframe/web/lib/live/tree.js";
@@ -109,9 +109,9 @@ test("the day has 24 hours in every language", () => {
 });
 
 test("values have the unit and decimals of their label; absent ones a dash", () => {
-  assert.deepEqual(shown("DS1", 21.55), { text: "21.6", unit: "°C", absent: false });
-  assert.deepEqual(shown("VCC", null), { text: "–", unit: "", absent: true });
-  assert.equal(shown("OUT1", 1).text, "1");
+  assert.deepEqual(formatValue("DS1", 21.55), { text: "21.6", unit: "°C", absent: false });
+  assert.deepEqual(formatValue("VCC", null), { text: "–", unit: "", absent: true });
+  assert.equal(formatValue("OUT1", 1).text, "1");
 });
 
 test("labels know their kind and their place", () => {

@@ -24,7 +24,7 @@ import {
   momentsOf,
   offsetAt,
   secondOfDay,
-  shownZone,
+  displayZone,
   useZone,
   wallOf,
   weekdayOf,
@@ -254,7 +254,7 @@ test("nothing is said where the clocks agree, whatever the zone is called", () =
 
 test("a zone that the browser does not know leaves the reader's own, and that is said", () => {
   useZone("Europe/Atlantis");
-  assert.equal(shownZone(), undefined);
+  assert.equal(displayZone(), undefined);
   assert.equal(zoneName(), "Europe/Atlantis");
   assert.equal(words.clock(at("2026-11-17T13:05")), "08:05:00");
   assert.match(textOf(zoneNote(at("2026-11-17T13:05"))), /does not know .* Europe\/Atlantis/);

@@ -75,13 +75,13 @@ export class Bulk {
       ${this.what === "restore"
         ? this.#confirmed.refusal(aboutSnapshot(this.#text.value))
         : nothing}
-      ${this.#task.view()} ${this.#report.value ? this.#told(this.#report.value) : nothing}
+      ${this.#task.view()} ${this.#report.value ? this.#reportView(this.#report.value) : nothing}
       ${this.#drift.value ? comparison(this.#drift.value) : nothing}
     </section>`;
   }
 
   /** @param {BulkReport} report */
-  #told(report) {
+  #reportView(report) {
     return html`${results(report)}
     ${report.dry_run
       ? html`<p class="quiet">${t("tried_at", { time: clock(this.#triedAt.value) })}</p>`

@@ -79,7 +79,7 @@ export class GroupTime {
       </div>
       ${this.#task.view()}
       ${this.#stepped.value
-        ? html`<p class="quiet" role="status">${toldOf(this.#stepped.value)}</p>`
+        ? html`<p class="quiet" role="status">${stepText(this.#stepped.value)}</p>`
         : nothing}
     </section>`;
   }
@@ -119,7 +119,7 @@ export class GroupTime {
 }
 
 /** @param {FleetMoved} moved */
-function toldOf({ due, moved, moved_s: seconds }) {
+function stepText({ due, moved, moved_s: seconds }) {
   if (!due) return t("nothing_due");
   return t("step_done", { time: durationText(seconds), due, of: moved });
 }

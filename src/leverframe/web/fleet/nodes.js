@@ -82,7 +82,7 @@ export class Nodes {
         </td>
         <td class="number" data-word=${t("controllers")}>${peer.controllers}</td>
         <td class="number" data-word=${t("capacity")}>${peer.capacity}</td>
-        <td class="number" data-word=${t("heard")}>${heard(peer)}</td>
+        <td class="number" data-word=${t("heard")}>${heartbeatText(peer)}</td>
         <td class="number" data-word=${t("last_batch")}>${peer.batch}</td>
         <td data-word=${t("program")}>${peer.version || "–"}</td>
         <td class="act">
@@ -148,7 +148,7 @@ const ICONS = /** @type {const} */ ({
 });
 
 /** @param {FleetPeer} peer */
-function heard({ is_alive: alive, silent_s: seconds }) {
+function heartbeatText({ is_alive: alive, silent_s: seconds }) {
   if (!alive) return "–";
   return seconds < SILENT_S ? t("heard_now") : t("heard_ago", { time: roughText(seconds) });
 }

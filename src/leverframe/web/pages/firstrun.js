@@ -51,7 +51,7 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#index = signal(this.#reached);
-    this.#step = signal(this.#made());
+    this.#step = signal(this.#onStepDone());
     this.#stop = context.live.listen(() => this.#step.value.follow());
   }
 
@@ -83,7 +83,7 @@ export class Page {
     return index === this.#reached ? "to_come" : "skipped";
   }
 
-  #made() {
+  #onStepDone() {
     const [, StepClass] = STEPS[this.#index.value];
     const step = new StepClass(this.#context);
     // What is there already is the first that it sees.
@@ -100,8 +100,8 @@ export class Page {
           ${connectionWord(live)}
         </span>
       </p>
-      ${progress(this.#kinds)} ${this.#skipped()}
-      <form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
+      ${progress(this.#kinds)} ${this.#skippedView()}
+      <form class="card" novalidate @submit=${(event) => this.#onSubmit(event)}>
         <h2>${t(this.#step.value.title)}</h2>
         ${this.#step.value.view()} ${this.#step.value.task.view()}
         <footer>
@@ -133,7 +133,7 @@ export class Page {
   }
 
   // The steps that were skipped, each to be done after all.
-  #skipped() {
+  #skippedView() {
     const names = this.#kinds.flatMap(([name, kind]) => (kind === "skipped" ? [name] : []));
     if (names.length === 0) return nothing;
     return html`<p class="skipped">
@@ -160,7 +160,7 @@ export class Page {
   /** @param {number} index */
   #show(index) {
     this.#index.value = index;
-    this.#step.value = this.#made();
+    this.#step.value = this.#onStepDone();
   }
 
   #note(step = this.#next) {
@@ -172,7 +172,7 @@ export class Page {
   }
 
   /** @param {Event} event */
-  #submitted(event) {
+  #onSubmit(event) {
     event.preventDefault();
     if (this.#step.value.task.isBusy || !this.#step.value.check()) return;
     const note = this.#context.commands.get("firstrun").query({ A: this.#next });

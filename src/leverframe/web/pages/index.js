@@ -103,7 +103,7 @@ const IN_THINGS = {
 };
 
 /** @param {string} name @returns {{ page: string, params: Params } | null} */
-export function movedTo(name) {
+export function findMoved(name) {
   if (name in IN_THINGS) return { page: "things", params: IN_THINGS[name] };
   const page = PAGES.find(({ parts }) => parts?.includes(name));
   return page ? { page: page.name, params: { open: name } } : null;

@@ -11,13 +11,13 @@ import { causeOf, icon } from "../lib/things/signs.js";
 import {
   kindOf,
   plateOf,
-  shownValue,
+  currentValueText,
   thingAddress,
   thingName,
   things,
 } from "../lib/things/things.js";
 import { commonOf, LISTS } from "./things/lists.js";
-import { lastSwitching, whoOf } from "./things/why.js";
+import { lastSwitching, actorOf } from "./things/why.js";
 
 /** @import { List } from "./things/lists.js" */
 
@@ -96,14 +96,14 @@ export class Page {
   #row({ label, name, kind, value, address: href }) {
     const on = isState(label) && this.#context.overview.isOn(label) === true;
     const plate = plateOf(label);
-    const who = this.#who(label, value);
+    const who = this.#stateNote(label, value);
     return html`<li>
       <span class="plate-place"
         >${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}</span
       >
       <a class="name" href=${href}>${name}</a>
       <span class="value" ?data-on=${on && kind !== "digital"}
-        >${shownValue(this.#context, label) || "—"}</span
+        >${currentValueText(this.#context, label) || "—"}</span
       >
       ${who === nothing ? nothing : html`<span class="who">${who}</span>`}
     </li>`;
@@ -111,7 +111,7 @@ export class Page {
 
   // Who did it last and when, since when there is no value, or of which device it is.
   /** @param {string} label @param {string} value */
-  #who(label, value) {
+  #stateNote(label, value) {
     const { overview } = this.#context;
     const absent = overview.absentSince(label);
     const { time: now } = this.#context.live.state;
@@ -149,6 +149,6 @@ export class Page {
     const last = lastSwitching(this.#log.value ?? [], label);
     if (!last) return null;
     const time = shortMoment(last.time, this.#context.live.state.time);
-    return { cause: causeOf(last.cause, last.detail), name: whoOf(last), time };
+    return { cause: causeOf(last.cause, last.detail), name: actorOf(last), time };
   }
 }

@@ -16,7 +16,7 @@ export function partOf(context) {
   const check = new Form(context, {
     title: "check",
     note: "check_note",
-    lead: () => (news.value ? heard(context, news.value) : nothing),
+    lead: () => (news.value ? checkOutcome(context, news.value) : nothing),
     fields: [{ command: "bit1", label: "check_daily", path: "ui.firmware_check" }],
   });
   return [news, new Update(context, news), check, siteCard(context)];
@@ -24,7 +24,7 @@ export function partOf(context) {
 
 // What the last check heard, or why it heard nothing.
 /** @param {AdminContext} context @param {Firmware} news */
-function heard({ live }, { on, checked, newest, is_newer: isNewer, notes, trouble }) {
+function checkOutcome({ live }, { on, checked, newest, is_newer: isNewer, notes, trouble }) {
   if (!on) return nothing;
   const time = checked ? moment(checked, live.state.time) : "";
   return html`<p class=${isNewer || trouble ? "attention" : "note"} role="status">
@@ -151,7 +151,7 @@ class Update {
         <li>${t("step_send")}</li>
       </ol>
       <pre tabindex="0">tftp -m binary ${location.hostname} -c put new.img</pre>
-      ${this.#seconds.value === null ? this.#start.view() : this.#countDown()} ${this.#told()}
+      ${this.#seconds.value === null ? this.#start.view() : this.#countDown()} ${this.#result()}
     </section>`;
   }
 
@@ -166,7 +166,7 @@ class Update {
     </p>`;
   }
 
-  #told() {
+  #result() {
     if (this.#outcome.value === null) return nothing;
     const { before, after } = this.#outcome.value;
     const isNew = before !== after;

@@ -126,7 +126,7 @@ class ModemCommands {
 
   view() {
     const { unasked = [] } = this.#heard.value;
-    return html`<form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
+    return html`<form class="card" novalidate @submit=${(event) => this.#onSubmit(event)}>
       <h2>${t("by_hand")}</h2>
       <p class="note">${t("by_hand_note")}</p>
       <div class="field" ?data-wrong=${this.#task.refusal() !== null}>
@@ -168,7 +168,7 @@ ${[`> ${command}`, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
   }
 
   /** @param {Event} event */
-  async #submitted(event) {
+  async #onSubmit(event) {
     event.preventDefault();
     const problem = problemOf(this.#command.schema("A"), this.#typed.value);
     if (problem !== null) return this.#task.say(problem);

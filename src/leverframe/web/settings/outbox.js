@@ -105,18 +105,18 @@ class OutboxCards {
         this.#channel.value,
         (chosen) => {
           this.#channel.value = chosen;
-          this.#noted();
+          this.#noteAddress();
         },
       )}
       ${chooser("filter-state", t("became"), [all, ...states], this.#state.value, (chosen) => {
         this.#state.value = chosen;
-        this.#noted();
+        this.#noteAddress();
       })}
     </div>`;
   }
 
   // What is shown has an address.
-  #noted() {
+  #noteAddress() {
     const chosen = { open: "outbox", channel: this.#channel.value, state: this.#state.value };
     note("messages", Object.fromEntries(Object.entries(chosen).filter(([, value]) => value)));
   }

@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { address } from "../frame/router.js";
 import { durationText } from "./numbers.js";
 import { clock, currentLanguage, t } from "./words.js";
-import { dayOf, readerAhead, shownZone, zoneName } from "./zone.js";
+import { dayOf, readerAhead, displayZone, zoneName } from "./zone.js";
 
 // Moments in words, in the time of the place (see zone.js). The day has 24 hours in every language,
 // as it has for the schedule.
@@ -24,7 +24,7 @@ export const fullMoment = (seconds, options, language = currentLanguage()) =>
   new Date(seconds * 1000).toLocaleString(language, {
     ...options,
     hourCycle: "h23",
-    timeZone: shownZone(),
+    timeZone: displayZone(),
   });
 
 // With its seconds.
@@ -115,7 +115,7 @@ export const zoneNoteOf = ({ live, settings }) =>
 /** @param {number} now */
 function difference(now) {
   const zone = zoneName().replaceAll("_", " ");
-  if (zone && !shownZone()) return t("zone_unknown", { zone });
+  if (zone && !displayZone()) return t("zone_unknown", { zone });
   const ahead = readerAhead(now);
   if (ahead === 0) return null;
   const values = { zone, time: clock(now).slice(0, 5), amount: durationText(Math.abs(ahead)) };

@@ -59,7 +59,7 @@ const UNIT_OF = [
 const SHORTENED = /^(POWER|ENERGY)\d$/;
 
 /** @param {string} label @param {number | null | undefined} value */
-export function shown(label, value) {
+export function formatValue(label, value) {
   if (value === null || value === undefined) return { text: "–", unit: "", absent: true };
   const [, unit, decimals] = UNIT_OF.find(([pattern]) => pattern.test(label)) ?? [null, "", 0];
   const text = decimal(value, decimals);
@@ -70,7 +70,7 @@ export function shown(label, value) {
 // What somebody has set for a reading: a threshold, a target.
 /** @param {Pick<Context, "overview">} context @param {string} label @param {number} value */
 export const setText = ({ overview }, label, value) =>
-  `${numberText(value)} ${overview.unit(label) || shown(label, 0).unit}`.trim();
+  `${numberText(value)} ${overview.unit(label) || formatValue(label, 0).unit}`.trim();
 
 // Durations as people write them: `10 s`, `5 min`, `1 h 25 min`. Reading is the inverse of writing.
 //

@@ -37,7 +37,7 @@ export function useZone(name) {
 export const zoneName = () => named;
 
 // For the formats of the browser: undefined is the reader's own.
-export const shownZone = () => (clocks ? named : undefined);
+export const displayZone = () => (clocks ? named : undefined);
 
 /** @param {string} name */
 function clocksOf(name) {

@@ -39,12 +39,12 @@ export class Action {
     return html`<div class="action">
       ${this.#asking.value ? this.#question() : this.#button()}
       <p class=${this.#task.refusal() ? "refusal" : "saved"} role="status">
-        ${this.#task.refusal() ?? (this.#isDone.value ? this.#done() : "")}
+        ${this.#task.refusal() ?? (this.#isDone.value ? this.#doneNote() : "")}
       </p>
     </div>`;
   }
 
-  #done() {
+  #doneNote() {
     return this.#spec.done ? text(this.#spec.done) : t("done");
   }
 

@@ -4,7 +4,7 @@ import { signal } from "../../vendor/signals-core.js";
 import { t, text } from "../format/words.js";
 import { observe } from "../live/drawing.js";
 import { isSame, valueAt } from "../live/tree.js";
-import { isNumber, partOf, problemOf, spoken, typedFrom, valueFrom } from "./schema.js";
+import { isNumber, partOf, problemOf, wordFor, toTyped, valueFrom } from "./schema.js";
 
 // What /api/settings shows instead of a secret that is set; one that is not set is null.
 const MASK = "***";
@@ -79,13 +79,13 @@ export class BoundField {
   }
 
   get #unchanged() {
-    return this.isSecret ? "" : this.#shown(this.saved);
+    return this.isSecret ? "" : this.#toTyped(this.saved);
   }
 
   /** @param {Value} setting */
-  #shown(setting) {
+  #toTyped(setting) {
     const { value, text: said } = this.#none;
-    return value !== undefined && isSame(value, setting) ? said : typedFrom(this.schema(), setting);
+    return value !== undefined && isSame(value, setting) ? said : toTyped(this.schema(), setting);
   }
 
   get typed() {
@@ -120,7 +120,7 @@ export class BoundField {
   get foreign() {
     if (!this.isChanged || this.isSecret || isSame(this.#before, this.saved)) return null;
     const settings = [this.#before, this.saved];
-    const [was, now] = settings.map((one) => spoken(this.schema(), this.#shown(one)));
+    const [was, now] = settings.map((one) => wordFor(this.schema(), this.#toTyped(one)));
     return { was, now };
   }
 
@@ -228,7 +228,7 @@ export function rowsOf(fields, context, paths) {
 }
 
 /** @param {Row} row */
-export const joined = (row) => row.command.query(row.values);
+export const queryOf = (row) => row.command.query(row.values);
 
 // Commands of one path go out together, so that they are applied all or not at all, as far as one
 // request takes them; a command with a body goes alone. Each request: { target, body, rows }.
@@ -250,7 +250,7 @@ function inPortions(path, rows) {
   /** @type {JoinedRequest[]} */
   const portions = [];
   for (const row of rows) {
-    const command = joined(row);
+    const command = queryOf(row);
     const last = portions.at(-1);
     if (last && hasRoom(last, command)) {
       last.target += `&${command}`;

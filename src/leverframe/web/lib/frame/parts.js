@@ -65,11 +65,11 @@ export class PartsPage {
         >
         ${state && !isOpen ? html`<small>${state}</small>` : nothing}
       </h2>
-      ${isOpen ? speaking(name, () => this.#opened()) : nothing}
+      ${isOpen ? speaking(name, () => this.#onOpen()) : nothing}
     </section>`;
   }
 
-  #opened() {
+  #onOpen() {
     return html`<div class="cards">${this.#cards.value.map((card) => card.view())}</div>`;
   }
 }

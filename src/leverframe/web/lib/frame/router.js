@@ -81,7 +81,7 @@ export function leave(name, params) {
     return;
   }
   travel(-entry.over, () => {
-    entry = kept() ?? entry;
+    entry = keptState() ?? entry;
     replace(hash);
   });
 }
@@ -108,7 +108,7 @@ function replace(hash) {
 }
 
 /** @returns {Entry | null} */
-const kept = () => (history.state?.at === undefined ? null : history.state);
+const keptState = () => (history.state?.at === undefined ? null : history.state);
 
 // A new entry over the one of what is shown.
 /** @param {string} hash @returns {Entry} */
@@ -163,12 +163,12 @@ export class Router {
   start() {
     shown = location.hash;
     const drawers = here().thing ? null : 0;
-    entry = kept() ?? { at: 0, drawers, over: hasOver(shown) ? null : 0 };
+    entry = keptState() ?? { at: 0, drawers, over: hasOver(shown) ? null : 0 };
     history.replaceState(entry, "");
-    const moved = () => this.#moved();
-    addEventListener("hashchange", moved);
+    const onMove = () => this.#onMove();
+    addEventListener("hashchange", onMove);
     this.#open(here());
-    return () => removeEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", onMove);
   }
 
   // Opens another page in the place of the one that was asked for.
@@ -189,7 +189,7 @@ export class Router {
     }
   }
 
-  #moved() {
+  #onMove() {
     const wanted = location.hash;
     if (wanted === shown) return;
     const isPage = pageOf(wanted) !== pageOf(shown);
@@ -198,7 +198,7 @@ export class Router {
       this.#show(wanted, isPage);
       return;
     }
-    const { at } = kept() ?? {};
+    const { at } = keptState() ?? {};
     travel(entry.at - (at ?? entry.at + 1));
     this.#guard.held(() => this.#goOn(wanted, at));
   }
@@ -216,7 +216,7 @@ export class Router {
 
   /** @param {string} wanted @param {boolean} isPage */
   #show(wanted, isPage) {
-    entry = kept() ?? entryAbove(wanted);
+    entry = keptState() ?? entryAbove(wanted);
     shown = wanted;
     history.replaceState(entry, "", wanted);
     if (isPage) this.#open(here());

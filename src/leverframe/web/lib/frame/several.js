@@ -1,7 +1,7 @@
 // The frame of the pages that show several controllers: the fleet of a node, the units of a watch.
 
 import { html, nothing, render } from "../../vendor/lit-html.js";
-import { clock, heedWords, startWords, t, useCodes, usePageWords } from "../format/words.js";
+import { clock, followWords, startWords, t, useCodes, usePageWords } from "../format/words.js";
 import { keepDrawn } from "../live/drawing.js";
 import { icon, mark } from "../things/signs.js";
 import { applyTheme } from "./look.js";
@@ -18,7 +18,7 @@ export async function startFrame(page) {
 /** @param {string} page @param {() => Template} view */
 export function keepPageDrawn(page, view) {
   keepDrawn(() => {
-    heedWords();
+    followWords();
     document.title = `${t(page)} · Leverframe`;
     const focused = document.activeElement;
     render(html`${view()}`, document.body);
@@ -54,7 +54,7 @@ export function header({ brand, links = nothing, connection, time }) {
 export const brandOf = (name) => html`${mark()}<span>${name}</span>`;
 
 /** @param {number | null} since */
-export const lostView = (since) =>
+export const connectionView = (since) =>
   since === null
     ? nothing
     : html`<p class="lost" role="alert">${t("connection_lost", { time: clock(since) })}</p>`;

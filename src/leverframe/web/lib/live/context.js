@@ -2,7 +2,7 @@
 
 import { signal } from "../../vendor/signals-core.js";
 import { moment } from "../format/moments.js";
-import { shown } from "../format/numbers.js";
+import { formatValue } from "../format/numbers.js";
 import { readingWord } from "../format/words.js";
 import { INPUTS, isState, OUTPUTS, SHOWN_PLACES } from "../things/labels.js";
 import * as api from "./api.js";
@@ -248,8 +248,8 @@ export class Overview {
 
   // The value of a reading as text with its unit.
   /** @param {string} label @param {number | null} [value] */
-  shown(label, value = this.#context.live.state[label]) {
-    return { ...shown(label, value), unit: this.unit(label) };
+  formatValue(label, value = this.#context.live.state[label]) {
+    return { ...formatValue(label, value), unit: this.unit(label) };
   }
 
   // Does the controller have a value of it, or has it had one?

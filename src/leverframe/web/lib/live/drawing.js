@@ -3,7 +3,7 @@
 //
 //   #typed = signal("");                       read and set by its `.value`
 //   observe(this, "saving", "tried");          in a constructor: fields that others read, too
-//   #typed = observed({ wanted: "" });         each member is a signal, also one that comes later
+//   #typed = observeMembers({ wanted: "" });  each member is a signal, also one that comes later
 //   #failed = new ShownMap();                  and each change of the map is seen
 //
 // What is not drawn from, such as timers, stays as it is.
@@ -72,7 +72,7 @@ export function observe(object, ...names) {
 
 // The same for members that are named by what is typed, or by what the controller has.
 /** @template {object} T @param {T} values @returns {T} */
-export function observed(values) {
+export function observeMembers(values) {
   const changes = signal(0);
   return new Proxy(values, {
     get(held, name) {

@@ -90,25 +90,25 @@ export class Live {
   // Whole seconds that are left of so many when the controller last told: between two messages a
   // page counts by itself.
   /** @param {number} seconds */
-  left(seconds) {
-    return Math.max(0, Math.ceil(seconds - this.#passed()));
+  remaining(seconds) {
+    return Math.max(0, Math.ceil(seconds - this.#elapsed()));
   }
 
   start() {
     addEventListener("offline", () => this.#fallBack());
-    document.addEventListener("visibilitychange", () => this.#seen());
+    document.addEventListener("visibilitychange", () => this.#onVisibilityChange());
     setInterval(() => this.#letTimePass(), SECOND_MS);
-    this.#seen();
+    this.#onVisibilityChange();
   }
 
   // Browsers open but a few connections to one controller, and every stream keeps one: tabs in the
   // background would leave none to the one that is looked at.
-  #seen() {
+  #onVisibilityChange() {
     clearTimeout(this.#timer);
     this.#stream?.close();
     if (document.hidden) return;
     if (this.connection !== "lost") this.connection = "connecting";
-    this.#tell();
+    this.#notify();
     this.#listen();
   }
 
@@ -122,7 +122,7 @@ export class Live {
     stream.addEventListener("change", (message) =>
       this.#hear({ ...this.state, ...JSON.parse(message.data) }),
     );
-    stream.addEventListener("settings", () => this.#tellSettings());
+    stream.addEventListener("settings", () => this.#notifySettings());
     stream.onerror = () => this.#fallBack();
   }
 
@@ -131,14 +131,14 @@ export class Live {
   #begin(state) {
     const known = this.state.settings_revision ?? state.settings_revision;
     if (this.#hasBegun) this.#resume();
-    else if (known !== state.settings_revision) this.#tellSettings();
+    else if (known !== state.settings_revision) this.#notifySettings();
     this.#hasBegun = true;
     this.#hear(state);
   }
 
   #resume() {
     this.#gaps++;
-    this.#tellSettings();
+    this.#notifySettings();
   }
 
   /** @param {State} state */
@@ -188,12 +188,12 @@ export class Live {
   // The stream does not tell that time passes; a virtual clock stands still until it is moved.
   #letTimePass() {
     if (this.connection === "lost" || this.state.virtual_time !== false) return;
-    this.state = Object.assign({ ...this.state }, { time: this.#heardTime + this.#passed() });
-    this.#tell();
+    this.state = Object.assign({ ...this.state }, { time: this.#heardTime + this.#elapsed() });
+    this.#notify();
   }
 
   // Seconds of the controller's time since it was last heard.
-  #passed() {
+  #elapsed() {
     return this.state.virtual_time === false ? (performance.now() - this.#heardAt) / 1000 : 0;
   }
 
@@ -206,20 +206,20 @@ export class Live {
     useZone(state.timezone);
     this.connection = connection;
     this.lostSince = null;
-    this.#tell();
+    this.#notify();
   }
 
   #lose() {
     this.connection = "lost";
     this.lostSince ??= Date.now() / 1000;
-    this.#tell();
+    this.#notify();
   }
 
-  #tellSettings() {
+  #notifySettings() {
     for (const listener of this.#settingsListeners) listener();
   }
 
-  #tell() {
+  #notify() {
     for (const listener of this.#listeners) listener();
   }
 }

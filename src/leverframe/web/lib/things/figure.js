@@ -105,8 +105,8 @@ export class Figure {
         },
         hooks: {
           ...hooks,
-          setSelect: [(plot) => this.#selected(plot)],
-          setCursor: [(plot) => this.#pointed(plot)],
+          setSelect: [(plot) => this.#onSelect(plot)],
+          setCursor: [(plot) => this.#onPoint(plot)],
         },
       },
       data,
@@ -115,7 +115,7 @@ export class Figure {
   }
 
   /** @param {uPlot} plot */
-  #selected(plot) {
+  #onSelect(plot) {
     const { left, width } = plot.select;
     if (width <= 0) return;
     plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
@@ -123,7 +123,7 @@ export class Figure {
   }
 
   /** @param {uPlot} plot */
-  #pointed(plot) {
+  #onPoint(plot) {
     const { left = -1, idx } = plot.cursor;
     this.#moves.point?.(left < 0 || idx == null ? null : plot.posToVal(left, "x"));
   }
@@ -318,8 +318,8 @@ let fetched = null;
 // The constructor `uPlot`. It is no module, so it comes by a script element.
 export function plotter() {
   fetched ??= Promise.all([
-    added("script", { src: SCRIPT }),
-    added("link", { rel: "stylesheet", href: STYLE }),
+    addElement("script", { src: SCRIPT }),
+    addElement("link", { rel: "stylesheet", href: STYLE }),
   ]).then(
     () => globalThis.uPlot,
     (error) => {
@@ -331,7 +331,7 @@ export function plotter() {
 }
 
 /** @param {"script" | "link"} tag @param {Record<string, string>} properties */
-function added(tag, properties) {
+function addElement(tag, properties) {
   return new Promise((resolve, reject) => {
     const element = Object.assign(document.createElement(tag), properties);
     element.onload = resolve;

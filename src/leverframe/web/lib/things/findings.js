@@ -109,12 +109,12 @@ const CUT = "\u0000";
 
 /** @param {Context} context @param {Found} finding */
 export const findingSaid = (context, finding) =>
-  worded(context, finding, (name) => `${CUT}${name}${CUT}`)
+  composeText(context, finding, (name) => `${CUT}${name}${CUT}`)
     .split(CUT)
     .map((part, index) => (index % 2 === 0 ? part : html`<b>${part}</b>`));
 
 /** @param {Context} context @param {Found} finding @param {(name: string) => string} mark */
-function worded(context, { kind, label, figures, text }, mark) {
+function composeText(context, { kind, label, figures, text }, mark) {
   const rules = ["rule", "other"].flatMap((key) =>
     key in figures ? [[key, mark(String(figures[key]))]] : [],
   );

@@ -13,7 +13,7 @@ import { durationText, numberText } from "../format/numbers.js";
 import {
   changesOfThings,
   pageOfSetting,
-  parsedChange,
+  parseChange,
   settingName,
   settingWords,
   thingOfSetting,
@@ -23,7 +23,7 @@ import {
   clock,
   currentLanguage,
   fetchWords,
-  known,
+  wordIn,
   PLACES,
   rich,
   serverText,
@@ -37,7 +37,7 @@ import { observe } from "../live/drawing.js";
 import { findingSaid } from "./findings.js";
 import { isState, levelWord, stateWord } from "./labels.js";
 import { causeOf, icon } from "./signs.js";
-import { kindOf, namedCode, thingAddress, thingName, thingOf } from "./things.js";
+import { kindOf, codeName, thingAddress, thingName, thingOf } from "./things.js";
 
 /** @import { SettingChange } from "../format/setting_words.js" */
 /** @import { IconName } from "./signs.js" */
@@ -149,7 +149,7 @@ const partsOf = ({ figures }) => /** @type {Figures} */ (figures);
 
 /** @param {JournalEntry} entry */
 const changesOf = (entry) =>
-  (partsOf(entry).changes ?? []).flatMap((change) => changesOfThings(parsedChange(change)));
+  (partsOf(entry).changes ?? []).flatMap((change) => changesOfThings(parseChange(change)));
 
 // The labels of the things that an entry is about.
 /** @param {JournalEntry} entry */
@@ -174,12 +174,12 @@ function linkOf(context, label) {
     const name = t("why_rule", { rule: ruleName(context, number) });
     return { name, address: address("rules", { edit: number }) };
   }
-  if (!kindOf(label).kind) return { name: namedCode(context, label), address: "" };
+  if (!kindOf(label).kind) return { name: codeName(context, label), address: "" };
   return { name: thingName(context, label), address: thingAddress(label) };
 }
 
 /** @param {Link} link */
-const linked = ({ name, address: to }) =>
+const linkTo = ({ name, address: to }) =>
   to ? html`<a class="name" href=${to}>${name}</a>` : html`<b>${name}</b>`;
 
 /** @param {string} channel */
@@ -192,13 +192,13 @@ function channelName(channel) {
 /** @type {Record<string, (context: Context, value: any, which: string) => string>} */
 const FIGURES = {
   seconds: (_, value) => durationText(value),
-  value: (context, value, which) => measured(context, which, value),
-  shown: (context, value, which) => measured(context, which, value),
+  value: (context, value, which) => measuredText(context, which, value),
+  shown: (context, value, which) => measuredText(context, which, value),
   labels: (context, value) => namesIn(context, value),
   source: (context, value) => linkOf(context, value).name,
   rule: (context, value) => ruleName(context, value),
   problem: (_, value) => serverText(value),
-  action: (context, value) => namedCode(context, value),
+  action: (context, value) => codeName(context, value),
   told: (_, value) => stateWord(value === "on"),
   does: (_, value) => stateWord(value === "on"),
 };
@@ -206,7 +206,7 @@ const FIGURES = {
 // What was read or set, as people write it. At the pin of an analog input there are volts, whatever
 // its sensor makes of them.
 /** @param {Context} context @param {string} label @param {number | string | null} value */
-function measured(context, label, value) {
+function measuredText(context, label, value) {
   if (value === null || value === "absent") return t("no_value");
   if (isState(label)) return levelWord(context, label, Number(value) === 1);
   const unit = label.startsWith("INPA") ? "V" : context.overview.unit(label);
@@ -238,7 +238,7 @@ function sentence(context, told) {
   if (entry.cause === "finding") return ofFinding(context, entry);
   if (entry.what === "fault_begins") return ofFault(context, String(entry.figures.text));
   const values = { ...figuresOf(context, entry), which: WHICH };
-  const which = linked(linkOf(context, entry.which ?? ""));
+  const which = linkTo(linkOf(context, entry.which ?? ""));
   return rich(t(`what_${entry.what}`, values), { which });
 }
 
@@ -247,12 +247,12 @@ function sentence(context, told) {
 function ofFault(context, text) {
   const [kind, ...given] = text.split("*");
   const key = `fails_${kind}`;
-  const fault = known("simulation", key) ?? kind.replaceAll("_", " ");
-  if (known("simulation", key) === null) fetchWords("simulation").catch(() => {});
+  const fault = wordIn("simulation", key) ?? kind.replaceAll("_", " ");
+  if (wordIn("simulation", key) === null) fetchWords("simulation").catch(() => {});
   const [, label] = given.map((one) => /^label:(.+)$/.exec(one)).find(Boolean) ?? [];
   if (!label) return t("what_fault_begins", { fault });
   return rich(t("fault_of_thing", { fault, which: WHICH }), {
-    which: linked(linkOf(context, label)),
+    which: linkTo(linkOf(context, label)),
   });
 }
 
@@ -277,7 +277,7 @@ function ofSettings(context, { entry, changes, leftOut }) {
   const link = label
     ? linkOf(context, label)
     : { name: t(`page_${owner}`), address: address(owner) };
-  return rich(text, { which: linked(link) });
+  return rich(text, { which: linkTo(link) });
 }
 
 // What a setting belongs to: its thing, or the page that sets it.
@@ -296,7 +296,7 @@ function ofFinding(context, entry) {
   const isOver = what === "finding_over";
   if (kind === "sensor_lost" && which) {
     const told = t(isOver ? "sensor_back" : "sensor_lost", { which: WHICH });
-    return rich(told, { which: linked(linkOf(context, which)) });
+    return rich(told, { which: linkTo(linkOf(context, which)) });
   }
   const found = findingSaid(context, { kind, label: which, figures, text });
   return isOver ? rich(t("what_finding_over", PLACES), { text: html`${found}` }) : found;
@@ -358,7 +358,7 @@ function byTimer({ detail = "", seconds = 0, after = 0 }, entries) {
 
 // Who asked for a message or a write: the kind stands first in the reason.
 /** @param {Context} context @param {Api.Cause} by @param {string} reason */
-function askedBy(context, by, reason) {
+function requesterText(context, by, reason) {
   const [kind, ...rest] = reason.split(" ");
   const detail = rest.join(" ");
   if (kind === "rule") return byRule(context, by.number ? by : { ...by, ...ruleIn(detail) });
@@ -401,11 +401,11 @@ function whyOf(context, entry, entries) {
     case "fault":
       return t("why_bench");
     case "outbox":
-      return askedBy(context, by, String(figures.reason ?? ""));
+      return requesterText(context, by, String(figures.reason ?? ""));
     case "modbus":
-      return askedBy(context, by, detail);
+      return requesterText(context, by, detail);
     case "finding":
-      return lasted(entry, entries);
+      return durationOf(entry, entries);
     case "sign-in":
       return by.account ? t("why_by", { account: by.account }) : t("why_from", { source: detail });
     case "rule loop":
@@ -418,7 +418,7 @@ function whyOf(context, entry, entries) {
 
 // How long a finding was there, where its beginning is among the entries.
 /** @param {JournalEntry} entry @param {JournalEntry[]} entries */
-function lasted({ what, detail, number, time, figures }, entries) {
+function durationOf({ what, detail, number, time, figures }, entries) {
   if (what !== "finding_over") return "";
   const began = entries.findLast(
     (one) => one.what === "finding" && one.detail === detail && one.number < number,
@@ -432,7 +432,7 @@ function lasted({ what, detail, number, time, figures }, entries) {
 
 // Newest first; settings that one person changed of one thing or page in a row are one line.
 /** @param {JournalEntry[]} entries @returns {Told[]} */
-export function folded(entries) {
+export function fold(entries) {
   /** @type {Told[]} */
   const lines = [];
   for (const entry of [...entries].reverse()) {
@@ -534,7 +534,7 @@ export function journalList(context, entries, most = Infinity) {
     const now = context.live.state.time ?? Date.now() / 1000;
     /** @type {[number, Told[]][]} */
     const days = [];
-    for (const told of folded(entries).slice(0, most)) {
+    for (const told of fold(entries).slice(0, most)) {
       const day = dayOf(told.entry.time);
       const last = days.at(-1);
       if (last?.[0] === day) last[1].push(told);
@@ -556,7 +556,7 @@ export function journalList(context, entries, most = Infinity) {
 /** @param {Context} context @param {JournalEntry} entry */
 export const entryView = (context, entry) =>
   speaking("journal", () => {
-    const [told] = folded([entry]);
+    const [told] = fold([entry]);
     return html`<span>${sentence(context, told)}</span>
       <small>${whyOf(context, entry, [])}</small>`;
   });
@@ -564,13 +564,13 @@ export const entryView = (context, entry) =>
 // Who asks for a message that is not sent yet.
 /** @param {Context} context @param {string} reason */
 export const reasonText = (context, reason) =>
-  speaking("journal", () => askedBy(context, /** @type {Api.Cause} */ ({}), reason));
+  speaking("journal", () => requesterText(context, /** @type {Api.Cause} */ ({}), reason));
 
 // The words of an entry alone, as a search finds them.
 /** @param {Context} context @param {JournalEntry} entry @param {JournalEntry[]} entries */
 export const plainText = (context, entry, entries) =>
   speaking("journal", () => {
-    const [told] = folded([entry]);
+    const [told] = fold([entry]);
     return `${textIn(sentence(context, told))} ${whyOf(context, entry, entries)}`;
   });
 

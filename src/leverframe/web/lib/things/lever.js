@@ -58,7 +58,7 @@ export class Lever {
       hindrance: reason(),
       press: () => this.#switch(level === 1 ? 0 : 1),
     })}
-    ${this.#refused()}`;
+    ${this.#onRefused()}`;
   }
 
   // As it stands in a frame. What hinders it is told when it is pressed, not before. `place` tells
@@ -91,10 +91,10 @@ export class Lever {
           ></span
         >
       </button>
-      ${this.#refused()}`;
+      ${this.#onRefused()}`;
   }
 
-  #refused() {
+  #onRefused() {
     return refusalView(this.#explained.value ?? this.#task.refusal());
   }
 
@@ -102,7 +102,7 @@ export class Lever {
   async #switch(level) {
     const hindrance = this.#options.reason();
     if (hindrance) {
-      if (!this.#context.overview.isReadOnly) await this.#tell(hindrance);
+      if (!this.#context.overview.isReadOnly) await this.#announce(hindrance);
       return;
     }
     this.#asked.value = level;
@@ -113,7 +113,7 @@ export class Lever {
   }
 
   /** @param {string} hindrance */
-  async #tell(hindrance) {
+  async #announce(hindrance) {
     this.#explained.value = hindrance;
     this.#explained.value = (await this.#options.explain().catch(() => null)) ?? hindrance;
   }

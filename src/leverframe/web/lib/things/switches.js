@@ -86,7 +86,7 @@ export class Switches {
       .sort((one, other) => one.pending - other.pending);
     if (!next) return [];
     const rule = ruleName(this.#context, next.number);
-    return [t("lever_rule", { rule, time: durationText(live.left(next.pending)) })];
+    return [t("lever_rule", { rule, time: durationText(live.remaining(next.pending)) })];
   }
 
   /** @param {string} label */

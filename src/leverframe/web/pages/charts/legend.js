@@ -7,7 +7,7 @@ import { clock, t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
 import { observe } from "../../lib/live/drawing.js";
 import { DASHES, TOKENS } from "../../lib/things/charts.js";
-import { shifted, summaryOf } from "../../lib/things/history.js";
+import { shift, summaryOf } from "../../lib/things/history.js";
 import {
   dutyOf,
   energyOf,
@@ -74,7 +74,7 @@ export class Legend {
     const at = this.#time.value ?? Math.min(history.to, history.now);
     const value = valueAt(behind, label, at);
     if (isStates) return this.#word(label, value, behind.step);
-    return this.#overview.shown(label, value).text;
+    return this.#overview.formatValue(label, value).text;
   }
 
   // On and off, of contacts open and closed; of reduced values, how much of the time.
@@ -103,10 +103,10 @@ export class Legend {
     const present = this.#time.value && history ? valueAt(history, label, this.#time.value) : last;
     const said = isStates
       ? this.#word(label, present, history?.step ?? 0)
-      : this.#overview.shown(label, present).text;
+      : this.#overview.formatValue(label, present).text;
     /** @param {number | null} number */
     const value = (number) =>
-      html`<td class="number">${this.#overview.shown(label, number).text}</td>`;
+      html`<td class="number">${this.#overview.formatValue(label, number).text}</td>`;
     return html`<tr>
       <td>${isStates ? nothing : sample(index)} <a href=${thingAddress(label)}>${name}</a></td>
       ${isStates ? nothing : html`${value(min)}${value(max)}`}
@@ -187,7 +187,7 @@ export class Course {
   /** @param {string[]} labels @param {[number, number]} span @param {number} before */
   async #readBehind(labels, [from, to], before) {
     const end = to - before + (to - from) * AHEAD;
-    return shifted(await api.history(this.query(labels, [from - before, end])), before);
+    return shift(await api.history(this.query(labels, [from - before, end])), before);
   }
 
   // What is on its way is taken by nobody any more.
@@ -254,7 +254,7 @@ export class Picker {
   }
 
   // What is drawn where nobody has chosen yet.
-  suggested() {
+  suggestLabels() {
     return this.#present(READINGS).slice(0, SUGGESTED);
   }
 

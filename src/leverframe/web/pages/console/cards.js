@@ -6,8 +6,8 @@ import { t } from "../../lib/format/words.js";
 import { Action } from "../../lib/forms/action.js";
 import { copyable } from "../../lib/forms/controls.js";
 import * as api from "../../lib/live/api.js";
-import { described } from "../../lib/live/commands.js";
-import { observed } from "../../lib/live/drawing.js";
+import { describe } from "../../lib/live/commands.js";
+import { observeMembers } from "../../lib/live/drawing.js";
 import { fieldName, FieldSet } from "./fields.js";
 
 // Something is lost, or the controller is away for a while.
@@ -51,7 +51,7 @@ export class CommandCard {
     const own = body?.fields ?? fields;
     const written = this.#kind === "form" ? own.map(withSpaces) : own;
     return new FieldSet(written, `${this.#id}-${number}`, (letter) =>
-      described(fieldName(this.#command, letter)),
+      describe(fieldName(this.#command, letter)),
     );
   }
 
@@ -108,7 +108,7 @@ export class CommandCard {
   #upload() {
     const { content, max_bytes: size } = this.#command.body ?? {};
     return html`<div class="field">
-      <label for="${this.#id}-file">${t("file")} <small>${described(content ?? "")}</small></label>
+      <label for="${this.#id}-file">${t("file")} <small>${describe(content ?? "")}</small></label>
       <input id="${this.#id}-file" type="file" @change=${(event) => this.#choose(event)} />
       <small class="hint">${t("bytes_at_most", { size })}</small>
     </div>`;
@@ -172,7 +172,7 @@ export class ReadingCard {
   #reading;
   #id;
   /** @type {Record<string, string>} */
-  #typed = observed({});
+  #typed = observeMembers({});
   #body = signal("");
   #action;
   /** @type {Signal<Answer | null>} */
@@ -231,7 +231,7 @@ export class ReadingCard {
         .value=${this.#typed[name] ?? ""}
         @input=${(event) => (this.#typed[name] = event.target.value)}
       />
-      <small class="hint" id="${id}-hint">${described(description).replaceAll("`", "")}</small>
+      <small class="hint" id="${id}-hint">${describe(description).replaceAll("`", "")}</small>
     </div>`;
   }
 

@@ -5,9 +5,9 @@ import { signal } from "../../vendor/signals-core.js";
 import { chooseLanguage, currentLanguage, LANGUAGES, t } from "../../lib/format/words.js";
 import { ownZone } from "../../lib/format/zone.js";
 import { optionsOf } from "../../lib/forms/controls.js";
-import { allowed, choices, problemOf } from "../../lib/forms/schema.js";
+import { limitsText, choices, problemOf } from "../../lib/forms/schema.js";
 import * as api from "../../lib/live/api.js";
-import { observed } from "../../lib/live/drawing.js";
+import { observeMembers } from "../../lib/live/drawing.js";
 import { Step } from "./step.js";
 
 // First step: what the controller is called, which language it speaks, and where it stands.
@@ -44,7 +44,7 @@ export class PlaceStep extends Step {
           this.typing("controller_name");
         }}
       />`,
-      allowed(commands.get("sname").schema("A")),
+      limitsText(commands.get("sname").schema("A")),
     )}
     ${this.field(
       "language",
@@ -110,7 +110,7 @@ export class PlaceStep extends Step {
 export class PasswordStep extends Step {
   title = "password_title";
   commandsOf = { wanted: "auth" };
-  #typed = observed({ wanted: "", again: "" });
+  #typed = observeMembers({ wanted: "", again: "" });
   #isShown = signal(false);
 
   view() {
@@ -121,7 +121,7 @@ export class PasswordStep extends Step {
         ${t(access.required ? "password_note" : "password_note_open", { name })}
       </p>
       <input type="hidden" name="username" autocomplete="username" .value=${name} />
-      ${this.field("wanted", this.#input("wanted"), allowed(schema))}
+      ${this.field("wanted", this.#input("wanted"), limitsText(schema))}
       ${this.field("again", this.#input("again"))}
       <label class="check">
         <input

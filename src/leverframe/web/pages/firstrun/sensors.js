@@ -44,10 +44,10 @@ export class FindStep extends Step {
                 </li>`
               : nothing}
           </ul>`}
-      <p role="status">${this.#told()}</p>`;
+      <p role="status">${this.#outcomeText()}</p>`;
   }
 
-  #told() {
+  #outcomeText() {
     if (this.#found.value === null) return "";
     if (!this.#isDone.value) return t("scanning", { count: this.#found.value.length });
     const count = this.#found.value.length + (this.context.settings.i2c.primary === NONE ? 0 : 1);
@@ -159,7 +159,7 @@ export class NamesStep extends Step {
 
   /** @param {Sensor} sensor */
   #row({ label, kind, id }) {
-    const { text, unit, absent } = this.context.overview.shown(label);
+    const { text, unit, absent } = this.context.overview.formatValue(label);
     const trend = absent ? "silent" : this.#trend(label);
     const wrong = this.task.refusal(label);
     return html`<li ?data-felt=${trend === "rising" || trend === "falling"} data-label=${label}>

@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { isState, levelWord } from "../../lib/things/labels.js";
-import { namedCode, readingName } from "../../lib/things/things.js";
+import { codeName, readingName } from "../../lib/things/things.js";
 import { daysText, WEEKDAYS } from "../schedule/entry.js";
 import { IMMEDIATELY } from "./draft.js";
 import { dependence, dependsOn, joint, present } from "./sentence.js";
@@ -51,7 +51,7 @@ function sourceSelect(editor, letter, name) {
     aria-label=${t("source")}
     @change=${(event) => editor.change(name, event.target.value)}
   >
-    ${sourceGroups(editor.context, editor.draft.offered("B")).map(
+    ${sourceGroups(editor.context, editor.draft.choicesOf("B")).map(
       ([group, options]) =>
         html`<optgroup label=${group}>
           ${options.map(([word, shown]) => option(word, shown, word === typed))}
@@ -212,7 +212,7 @@ export const operatorBlank = (editor) =>
     editor,
     "F",
     "operator",
-    editor.draft.offered("F").map((word) => [word, t(`joint_${joint(word)}`)]),
+    editor.draft.choicesOf("F").map((word) => [word, t(`joint_${joint(word)}`)]),
   );
 
 /** @param {Editor} editor */
@@ -221,7 +221,7 @@ export const actionBlank = (editor) =>
     editor,
     "G",
     "action",
-    editor.draft.actions.map((word) => [word, namedCode(editor.context, word)]),
+    editor.draft.actions.map((word) => [word, codeName(editor.context, word)]),
   );
 
 /** @param {Editor} editor */

@@ -115,9 +115,9 @@ export class Draft {
     this.#saved = signal(saved);
     this.#uses = uses;
     this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
-    this.#begun = typedRule(rule, windowOfRule(uses, rule));
+    this.#begun = toTyped(rule, windowOfRule(uses, rule));
     this.#typed = signal(this.#begun);
-    this.#stored = typedRule(saved ?? EMPTY_RULE, this.#window);
+    this.#stored = toTyped(saved ?? EMPTY_RULE, this.#window);
   }
 
   get isNew() {
@@ -212,12 +212,12 @@ export class Draft {
 
   // The words that a version has for a field.
   /** @param {string} letter */
-  offered(letter) {
+  choicesOf(letter) {
     return choices(this.#event.schema(letter)).map(([word]) => word);
   }
 
   get actions() {
-    return [...new Set(this.offered("G").map((word) => word.split("=")[0]))];
+    return [...new Set(this.choicesOf("G").map((word) => word.split("=")[0]))];
   }
 
   // The values that the chosen action can have; none for what is not switched.
@@ -225,7 +225,7 @@ export class Draft {
     const { action } = this.#typed.value;
     if (!isSwitched(action)) return [];
     if (!this.has("M")) {
-      const words = this.offered("G").filter((word) => word.startsWith(`${action}=`));
+      const words = this.choicesOf("G").filter((word) => word.startsWith(`${action}=`));
       return words.map((word) => word.split("=")[1]);
     }
     return Array.from({ length: this.#event.schema("M").maximum + 1 }, (_, value) => String(value));
@@ -436,7 +436,7 @@ const FROM = "22:00";
 const TO = "06:00";
 
 /** @param {Rule} rule @param {Window | null} window */
-function typedRule(rule, window) {
+function toTyped(rule, window) {
   const typed = /** @type {TypedRule} */ ({
     permanent: rule.permanent,
     name: rule.name,

@@ -10,7 +10,7 @@ import { secondOfDay, weekdayOf } from "../../lib/format/zone.js";
 import { bothTold, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
-import { isSame, numberedRules } from "../../lib/live/tree.js";
+import { isSame, numberRules } from "../../lib/live/tree.js";
 import { isState } from "../../lib/things/labels.js";
 import { icon } from "../../lib/things/signs.js";
 import { thingName } from "../../lib/things/things.js";
@@ -83,7 +83,7 @@ export class Editor extends DraftForm {
     this.draft.type(name, typed);
     this.#trial.follow();
     this.#question.value = null;
-    this.touched();
+    this.onEdit();
   }
 
   drop() {
@@ -131,10 +131,10 @@ export class Editor extends DraftForm {
 
   // A change of what others depend on is asked about first.
   /** @param {ControlEvent} event */
-  async submitted(event) {
+  async onSubmit(event) {
     const others = this.#dependents();
     if (others.length === 0 || this.hasProblem) {
-      await super.submitted(event);
+      await super.onSubmit(event);
       return;
     }
     event.preventDefault();
@@ -166,8 +166,8 @@ export class Editor extends DraftForm {
       novalidate
       ?data-changed=${draft.isChanged}
       aria-label=${draft.typed.name || t("rule_number", { number: draft.index + 1 })}
-      @submit=${(event) => this.submitted(event)}
-      @keydown=${(event) => this.pressed(event)}
+      @submit=${(event) => this.onSubmit(event)}
+      @keydown=${(event) => this.onKeydown(event)}
     >
       <div class="words">
         ${this.#nameField()} ${this.#conflict()}
@@ -175,7 +175,7 @@ export class Editor extends DraftForm {
           ${this.#condition(FIRST, t("line_first", PLACES), t("line_first_level", PLACES))}
           ${this.#secondLine()} ${this.#effectLines()}
         </div>
-        ${this.#explained()} ${this.#surroundings.notes?.() ?? nothing} ${this.#further()}
+        ${this.#explanationView()} ${this.#surroundings.notes?.() ?? nothing} ${this.#further()}
       </div>
       ${this.#trial.view()}
       <div class="acts">${this.refusalView} ${this.#asking()} ${this.#footer()}</div>
@@ -203,11 +203,11 @@ export class Editor extends DraftForm {
     const { draft } = this;
     const now = this.settings.rules[draft.index];
     if (draft.known === null || isSame(now, draft.known)) return nothing;
-    const told = (/** @type {Rule} */ rule) => shortSentence(this.context, rule);
+    const textOf = (/** @type {Rule} */ rule) => shortSentence(this.context, rule);
     const path = `rules.${draft.index}`;
     return foreignNote(
       t(draft.isNew ? "deleted_elsewhere" : "changed_elsewhere"),
-      bothTold(this.context, path, draft.known, now, told),
+      bothTold(this.context, path, draft.known, now, textOf),
     );
   }
 
@@ -272,14 +272,14 @@ export class Editor extends DraftForm {
   }
 
   // Hysteresis in numbers, and what is made behind the scenes.
-  #explained() {
+  #explanationView() {
     const { typed } = this.draft;
     const { on, off } = thresholds(this.draft.condition);
-    const shown = (/** @type {number} */ value) => setText(this.context, typed.source, value);
+    const formatValue = (/** @type {number} */ value) => setText(this.context, typed.source, value);
     const hysteresis =
       isState(typed.source) || on === off || Number.isNaN(off)
         ? nothing
-        : t("hysteresis_numbers", { on: shown(on), off: shown(off) });
+        : t("hysteresis_numbers", { on: formatValue(on), off: formatValue(off) });
     const label = this.draft.windowLabel;
     const window = label
       ? html`${t("window_kept", { label: thingName(this.context, label) })}
@@ -411,7 +411,7 @@ export class Editor extends DraftForm {
   /** @param {string} key @param {-1 | 1} by */
   #mover(key, by) {
     const own = this.draft.index + 1;
-    const isPossible = numberedRules(this.settings.rules).some(
+    const isPossible = numberRules(this.settings.rules).some(
       ({ number }) => Math.sign(number - own) === by,
     );
     return html`<button

@@ -69,12 +69,12 @@ export class WhatIf {
         </footer>
       </form>
       ${this.#outcome.value || this.#task.refusal()
-        ? html`<section class="trial" role="status">${this.#told()}</section>`
+        ? html`<section class="trial" role="status">${this.#resultView()}</section>`
         : nothing}
     </section>`;
   }
 
-  #told() {
+  #resultView() {
     const outcome = this.#outcome.value;
     if (outcome === null) return html`<p class="refusal">${this.#task.refusal()}</p>`;
     const { differing, not_listed: further, same } = outcome;

@@ -13,9 +13,9 @@ import { t } from "../../lib/format/words.js";
 import { choices, problemOf, range } from "../../lib/forms/schema.js";
 import { observe } from "../../lib/live/drawing.js";
 import { isSame } from "../../lib/live/tree.js";
-import { namedCode } from "../../lib/things/things.js";
+import { codeName } from "../../lib/things/things.js";
 
-/** @typedef {ReturnType<typeof typedFrom>} TypedEntry */
+/** @typedef {ReturnType<typeof toTyped>} TypedEntry */
 /**
  * Where the end of a span is kept, or would be; no place where all are used.
  * @typedef {{ place: number | null, entry: Api.ScheduleEntry | null }} Ending
@@ -83,7 +83,7 @@ export class EntryDraft {
   }
 
   get #stored() {
-    return typedFrom(this.#saved ?? EMPTY_ENTRY, this.ending.entry);
+    return toTyped(this.#saved ?? EMPTY_ENTRY, this.ending.entry);
   }
 
   get saved() {
@@ -169,7 +169,7 @@ export class EntryDraft {
 }
 
 /** @param {Api.ScheduleEntry} entry @param {Api.ScheduleEntry | null} end */
-function typedFrom(entry, end) {
+function toTyped(entry, end) {
   return {
     name: entry.name,
     action: entry.action,
@@ -234,7 +234,7 @@ export function daysText({ days, periodic = false }) {
 
 /** @param {Api.ScheduleEntry} scheduleEntry @param {Context} context */
 function effectOf({ action, value }, context) {
-  const target = namedCode(context, action);
+  const target = codeName(context, action);
   return SWITCHED_OR_COUNTED.test(action)
     ? t(`effect_${DOES[value]}`, { target })
     : t("effect_do", { target });

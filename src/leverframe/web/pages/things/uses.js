@@ -5,7 +5,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { shortMoment } from "../../lib/format/moments.js";
 import { t } from "../../lib/format/words.js";
 import { address } from "../../lib/frame/router.js";
-import { numberedRules } from "../../lib/live/tree.js";
+import { numberRules } from "../../lib/live/tree.js";
 import { ELEMENTS, stateWord } from "../../lib/things/labels.js";
 import { CAUSES, icon } from "../../lib/things/signs.js";
 import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things/things.js";
@@ -35,7 +35,7 @@ export function usesOf(context, label, code) {
 function rules({ settings, live }, label) {
   // What writes to a Modbus module is an action, no label.
   const action = label.replace(/^WRITE/, "MODBUS WRITE ");
-  return numberedRules(settings.rules).flatMap(({ number, rule }) => {
+  return numberRules(settings.rules).flatMap(({ number, rule }) => {
     const second = rule.operator === "-" ? null : rule.source2;
     const isUsed = [rule.source, second].includes(label) || rule.action === action;
     if (!isUsed) return [];

@@ -69,7 +69,7 @@ export function rowsOf(context, timeline) {
     href: thingAddress(label),
     height: READING_PX,
   }));
-  return stacked([
+  return stackRows([
     ...group("outputs", [...outputs, messages]),
     ...group("rules", ruleRows),
     ...group("inputs", [...inputs, ...readings]),
@@ -84,7 +84,7 @@ function group(name, rows) {
 }
 
 /** @param {Omit<Row, "top">[]} rows */
-function stacked(rows) {
+function stackRows(rows) {
   let top = 0;
   return rows.map((row) => {
     top += row.height;
