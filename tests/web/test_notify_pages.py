@@ -52,7 +52,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     expect(page.get_by_role("button", name="Forget the password")).to_be_visible()
     texts.get_by_label("Encrypt the connection").check()
     texts.get_by_role("button", name="Save").click()
-    expect(texts.get_by_role("alert")).to_contain_text("Type this again")
+    expect(texts.get_by_role("alert")).to_contain_text("Enter this again")
     assert twin.settings()["email"]["tls"] is False
     texts.get_by_label("Password of the mail server").fill("a secret")
     save(texts)
@@ -60,7 +60,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     assert (email["tls"], email["password"]) == (True, "***")
     server.get_by_label("Server", exact=True).fill("other.example")
     server.get_by_role("button", name="Save").click()
-    expect(server.get_by_role("alert")).to_contain_text("Type this again")
+    expect(server.get_by_role("alert")).to_contain_text("Enter this again")
     assert twin.settings()["email"]["host"] == "mail.example"
     server.get_by_label("Password").fill("a secret")
     save(server)
@@ -69,7 +69,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
 
     # A password is forgotten only by a second press.
     page.get_by_role("button", name="Forget the password").click()
-    expect(page.get_by_text("The password will be deleted")).to_be_visible()
+    expect(page.get_by_text("The password is deleted")).to_be_visible()
     assert twin.settings()["email"]["password"] == "***"
     page.get_by_role("button", name="Forget the password").click()
     expect(page.get_by_role("button", name="Forget the password")).to_have_count(0)
@@ -88,7 +88,7 @@ def test_requests_keep_their_login_for_their_server_only_and_show_their_last_out
     assert twin.settings()["http"][0]["password"] == "***"
     first.get_by_label("Address").fill("https://hook.example/b")
     first.get_by_role("button", name="Save").click()
-    expect(first.get_by_role("alert")).to_contain_text("Type this again")
+    expect(first.get_by_role("alert")).to_contain_text("Enter this again")
     first.get_by_label("Password").fill("secret")
     save(first)
     http = twin.settings()["http"][0]
@@ -122,7 +122,7 @@ def test_the_connection_to_the_broker_is_told(twin: ServedTwin, open_page: OpenP
     page.get_by_label("Host").fill("127.0.0.1")
     page.get_by_label("Port").fill("1")
     page.get_by_role("button", name="Save and test the connection").click()
-    expect(state).to_contain_text("not connected: nothing leaves this controller")
+    expect(state).to_contain_text("not connected: this controller was started for testing")
     assert twin.settings()["mqtt"]["port"] == 1
 
 
@@ -130,12 +130,12 @@ def test_the_outbox_follows_what_is_sent_and_can_be_filtered(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("outbox")
-    expect(page.get_by_text("No such messages.")).to_be_visible()
+    expect(page.get_by_text("No messages.")).to_be_visible()
     twin.get("/stm.cgi?testemail=1")
     messages = page.locator(".messages li")
     expect(messages).to_have_count(1)
     page.get_by_label("Channel", exact=True).select_option("HTTP1")
-    expect(page.get_by_text("No such messages.")).to_be_visible()
+    expect(page.get_by_text("No messages.")).to_be_visible()
     assert page.url.endswith("#/messages?open=outbox&channel=http1")
     page.get_by_label("Channel", exact=True).select_option("E-mail")
     page.get_by_label("Result").select_option("failed")

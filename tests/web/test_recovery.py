@@ -84,10 +84,10 @@ def test_a_page_that_misses_something_waits_for_the_controller_before_it_starts_
     page.route("**/pages/console.js", lambda route: route.abort("connectionfailed"))
     page.route("**/health", lambda route: route.abort("connectionfailed"))
     page.get_by_role("link", name="API console").click()
-    expect(page.get_by_text("The page could not be fetched")).to_be_visible()
+    expect(page.get_by_text("The page did not load")).to_be_visible()
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/health")):
         twin.get("/sim.cgi?advance=1")
-    expect(page.get_by_text("The page could not be fetched")).to_be_visible()
+    expect(page.get_by_text("The page did not load")).to_be_visible()
     page.unroute_all()
     comes_as_time_passes(twin, page.locator("main[data-page=console] input").first)
 

@@ -131,11 +131,11 @@ def test_what_others_depend_on_is_asked_about(twin: ServedTwin, open_page: OpenP
     page = open_page("rules?edit=1")
     editor(page).get_by_role("button", name="Delete").click()
     question = editor(page).get_by_role("group", name="Delete")
-    expect(question).to_contain_text("These rules depend on it or look at what it switches: Door.")
+    expect(question).to_contain_text("These rules depend on it or use what it switches: Door.")
     question.get_by_role("button", name="Cancel").click()
     editor(page).get_by_label("Reference value").fill("23")
     editor(page).get_by_role("button", name="Save", exact=True).click()
-    expect(editor(page)).to_contain_text("Save nevertheless?")
+    expect(editor(page)).to_contain_text("Save anyway?")
     editor(page).get_by_role("group", name="Save").get_by_role("button", name="Save").click()
     expect(row(page, 1)).to_contain_text("at least 23 °C")
 
@@ -429,7 +429,7 @@ def test_what_others_do_to_rules_meanwhile_is_neither_lost_nor_hit(
     page.locator("#rule-1").click()
     name.fill("Door")
     twin.get(f"/inpa.cgi?{DOOR.replace('event=1*100*0*1', 'event=0*100*0*0')}")
-    expect(form.locator(".foreign")).to_contain_text("Saving here sets it to what you see")
+    expect(form.locator(".foreign")).to_contain_text("Saving overwrites it with what you see")
     form.get_by_role("button", name="Save").click()
     expect(form).to_have_count(0)
     first = twin.settings()["rules"][0]

@@ -151,7 +151,7 @@ def test_time_goes_forward_by_steps_to_what_is_due_and_to_a_moment(
     start = twin.state()["time"]
     page = open_page("simulation")
     time = card(page, "Time")
-    time.get_by_label("To a moment").fill("2001-01-01T00:00:00")
+    time.get_by_label("To date and time").fill("2001-01-01T00:00:00")
     time.get_by_role("button", name="Go there").click()
     expect(time.get_by_role("alert")).to_contain_text("time only goes forward")
     for button, seconds in (("+1 s", 1), ("+1 min", 61), ("+1 h", 3661)):
@@ -162,7 +162,7 @@ def test_time_goes_forward_by_steps_to_what_is_due_and_to_a_moment(
     expect(time.get_by_text("Nothing is due.")).to_be_visible()
     assert (twin.state()["OUT0"], twin.state()["time"]) == (0, start + 7200)
     moment = datetime.fromtimestamp(start + 90_000, UTC)
-    time.get_by_label("To a moment").fill(f"{moment:%Y-%m-%dT%H:%M:%S}")
+    time.get_by_label("To date and time").fill(f"{moment:%Y-%m-%dT%H:%M:%S}")
     time.get_by_role("button", name="Go there").click()
     expect(last_request(page)).to_contain_text("advance=82800")
     eventually(lambda: twin.state()["time"], start + 90_000)
@@ -200,7 +200,7 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     snapshots.get_by_role("button", name="Take").click()
     expect(snapshots.locator(".wired")).to_contain_text("before")
     twin.get("/outs.cgi?out0=1")
-    snapshots.get_by_role("button", name="Go back to before").click()
+    snapshots.get_by_role("button", name="Restore before").click()
     expect(last_request(page)).to_contain_text("/api/sim/snapshots?restore=before")
     eventually(lambda: twin.state()["OUT0"], 0)
     snapshots.get_by_role("button", name="Delete before").click()

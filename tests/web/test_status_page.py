@@ -137,7 +137,7 @@ def test_what_changes_elsewhere_shows_within_a_second_and_an_absent_reading_sinc
 
     # Without a connection nothing is said to be fine.
     page.context.set_offline(True)
-    expect(page.locator(".glance")).to_contain_text("Without a connection nobody knows")
+    expect(page.locator(".glance")).to_contain_text("No connection: the current state is unknown")
     expect(page.locator(".glance .fine")).to_have_count(0)
     page.context.set_offline(False)
     expect(page.locator(".glance .fine")).to_be_visible()

@@ -45,7 +45,7 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
 
     twin.get("/sim.cgi?i2c=BME280&T1=21.5&H1=54")
     drawer.get_by_role("button", name="Detect the sensor").click()
-    expect(drawer.get_by_text("Looked for a sensor")).to_be_visible()
+    expect(drawer.get_by_text("Scan finished")).to_be_visible()
     sensors = card(page, "I²C sensors")
     expect(sensors.get_by_role("combobox")).to_have_value("BME280")
     # Of sensors that nobody uses only the titles are shown, until one is named.
@@ -57,7 +57,7 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
     expect(extra.locator("details.unused")).to_have_count(0)
     expect(extra.get_by_label(name)).to_have_value("Loft")
     expect(card(page, "Additional sensor 1").get_by_label(name)).to_be_hidden()
-    sensors.get_by_label("Dust sensor SPS30").check()
+    sensors.get_by_label("Additional dust sensor SPS30").check()
     save(sensors)
     assert (twin.settings()["i2c"]["primary"], twin.settings()["i2c"]["sps30"]) == ("BME280", True)
 

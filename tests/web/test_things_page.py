@@ -170,7 +170,7 @@ def test_a_refused_field_leaves_no_request_and_further_ones_stand(open_page: Ope
     request = drawer(page).locator("details.request")
     expect(request.locator("pre")).to_contain_text("pwmd=1")
     drawer(page).get_by_label("Set duty").fill("140")
-    expect(request.locator(".note")).to_contain_text("no request as long as a field is refused")
+    expect(request.locator(".note")).to_contain_text("No request is shown while a field is invalid")
     expect(request.locator("pre")).to_contain_text("pwm1=1")
 
 

@@ -116,7 +116,7 @@ def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPag
     show(page, "simulation")
     time = titled(page, "Time")
     later = datetime.fromtimestamp(twin.state()["time"] + 3 * 86_400, UTC)
-    time.get_by_label("To a moment").fill(f"{later:%Y}-12-31 18:00")
+    time.get_by_label("To date and time").fill(f"{later:%Y}-12-31 18:00")
     time.get_by_role("button", name="Go there").click()
     winter = datetime(later.year, 12, 31, 17, tzinfo=UTC).timestamp()
     eventually(lambda: twin.state()["time"], winter)

@@ -299,7 +299,7 @@ class FleetPage {
       data-filter=${key}
       @change=${(event) => location.assign(addressWith({ [key]: event.target.value, page: 1 }))}
     >
-      ${optionsOf([["", t(`every_${key}`)], ...names.map((name, at) => [name, labels[at]])], current)}
+      ${optionsOf([["", t(`every_${key}`)], ...names.map((name, i) => [name, labels[i]])], current)}
     </select>`;
   }
 
