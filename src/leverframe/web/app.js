@@ -68,16 +68,16 @@ class App {
   #isRecovering = false;
   /** @type {Signal<(() => void) | null>} */
   #proceed = signal(null);
-  // How many pages have been opened: somebody may go on while one is on its way.
+  // Number of pages opened: the user may open another page while one is loading.
   #openings = 0;
   #opening = signal(true);
   // A page that is being opened is drawn when it is there, or with what else has changed.
   #mayDraw = false;
   #drawSoon = () => {};
 
-  // All that the first page needs is asked for at once, not one after the other, and drawn when it
-  // is complete: a frame without a page would cost a slow phone as much as the page itself. Only a
-  // controller that lets one wait is no reason to show nothing.
+  // Requests everything for the first page in parallel and draws when it is complete: a frame
+  // without a page would cost a slow phone as much as the page itself. Shows the frame alone only
+  // when the controller is slow.
   async start() {
     applyTheme();
     closeMenusOutside();
@@ -100,7 +100,7 @@ class App {
       if (this.#hasUnsaved) event.preventDefault();
     });
     this.#router.start();
-    // The stream tells what the first answer has told; it begins when that is drawn.
+    // The stream repeats what the first answer said; it starts after that is drawn.
     if (isThere) setTimeout(() => this.#live.start());
   }
 
@@ -124,8 +124,8 @@ class App {
     this.#letDraw();
   }
 
-  // What could not be fetched is asked for again by a new start. Only when the controller answers:
-  // a browser that starts anew without it has no page left that could recover.
+  // Reloads to fetch what could not be fetched, but only when the controller answers: a browser
+  // that reloads without it has no page left that could recover.
   async #recover() {
     const isWhole = this.#trouble.value !== "broken" && !this.#isIncomplete;
     if (isWhole || this.#isRecovering || this.#isInUse) return;
@@ -134,7 +134,7 @@ class App {
       () => true,
       () => false,
     );
-    // Somebody may have begun something meanwhile.
+    // The user may have started something since then.
     if (isAnswered && !this.#isInUse) location.reload();
     else this.#isRecovering = false;
   }
@@ -180,7 +180,7 @@ class App {
     if (isLeft()) return;
     this.#opening.value = false;
     this.#letDraw();
-    // Unless somebody has opened a menu of the frame meanwhile, which would close.
+    // Unless a menu of the frame has been opened, which would close.
     if (!document.activeElement?.closest("details[open], dialog[open]")) {
       document.querySelector("main")?.focus({ preventScroll: true });
     }
@@ -281,8 +281,8 @@ class App {
     return wanted ?? "status";
   }
 
-  // Whoever signs in at a fresh controller is led through its first run. Where no sign-in is asked
-  // for, as of twins in tests, Status offers it and nobody is kept from a page.
+  // Signing in at a fresh controller opens its first run. Without sign-in, as for twins in tests,
+  // Status offers it and no page is blocked.
   get #isFirst() {
     const { settings, firstRunStep } = this.#context;
     return firstRunStep !== null && settings?.access.required === true;

@@ -23,8 +23,8 @@ import { addressWith, FleetStream, paging, readAddress } from "./view.js";
 const TYPING_MS = 200;
 const SECOND_MS = 1000;
 const MINUTE_S = 60;
-// So many new rows are drawn at once, the others in turns: fifty together hold a slow browser up
-// for 0.6 s, sixteen fill a screen.
+// Number of new rows drawn together; the rest follow in turns. Fifty rows block a slow browser for
+// 0.6 s; sixteen fill a screen.
 const ROWS_AT_ONCE = 16;
 
 class FleetPage {

@@ -17,11 +17,11 @@ import { addressWith } from "./view.js";
 /** @typedef {Entry & { changes: FleetChange[] }} Told of one controller, or of several alike */
 
 const CONTEXT = contextOf();
-// So many are read at first, and at most; so many are drawn at once.
+// Number of changes read at first, at most, and drawn together.
 const READ = 200;
 const MAX_READ = 1000;
 const STEP = 50;
-// What the same person did to several within this time is told once.
+// Changes by one account to several controllers within this time are shown as one.
 const TOGETHER_S = 120;
 const NAMED = 3;
 const LINES = 5;
@@ -47,7 +47,7 @@ export class Changes {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #isReading = signal(false);
-  // Whoever was seen to change something, also while changes of one of them are shown.
+  // Accounts seen so far, also while changes of one account are shown.
   /** @type {Set<string>} */
   #accounts = new Set();
   /** @type {Signal<string | null>} */
@@ -58,7 +58,7 @@ export class Changes {
     this.#page = page;
   }
 
-  // Whoever comes back wants to see what happened meanwhile.
+  // On return, changes made in between are read.
   forget() {
     this.#readFor = null;
     this.#count.value = READ;
@@ -198,7 +198,7 @@ export class Changes {
   }
 }
 
-// What is the same for several at nearly the same time is told once.
+// Merges equal changes to several controllers at nearly the same time.
 /** @param {FleetChange[]} changes newest first @returns {Told[]} */
 export function together(changes) {
   /** @type {Told[]} */
@@ -212,8 +212,8 @@ export function together(changes) {
   return told;
 }
 
-// Where those begin that are near in time and tell nothing of the same controller: its own changes
-// stay in their order.
+// Start of the changes that are near in time and about other controllers: changes of one controller
+// stay in order.
 /** @param {Told[]} told @param {FleetChange} change */
 const firstAfter = (told, { name, entry }) =>
   told.findLastIndex(

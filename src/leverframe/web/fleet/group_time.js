@@ -18,7 +18,7 @@ export class GroupTime {
   // What became of the last step; null where time was moved otherwise since.
   /** @type {Signal<FleetMoved | null>} */
   #stepped = signal(null);
-  // On a phone the list comes first: the tools open when somebody wants them.
+  // On a phone the list comes first: the tools start closed.
   #isOpen = signal(false);
 
   /** @param {FleetPageLike} page */
@@ -112,7 +112,7 @@ export class GroupTime {
     this.#stepped.value = null;
     return this.#task.run(async () => {
       const moved = await node.advance(params);
-      // Only a step tells for whom something was due.
+      // Only a step reports whose event was due.
       if (moved.due !== null) this.#stepped.value = moved;
     });
   }

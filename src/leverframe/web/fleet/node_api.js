@@ -9,7 +9,7 @@ const BASE = "/api/fleet";
 export const toParams = ({ names, wanted }) =>
   names ? { name: names.join(",") } : omitEmpty({ ...wanted, order: "" });
 
-// A node removes and gives away only what somebody names: "all" is no choice there.
+// A node removes and assigns only named controllers: "all" is not accepted.
 /** @param {FleetChoice} choice @returns {Promise<FleetChoice>} */
 async function resolveNames(choice) {
   if (choice.names) return choice;
@@ -69,7 +69,7 @@ export const give = async (choice, tenant) =>
 export const rename = (name, to) => post("rename", { name, to });
 /** @param {string} name @param {Params} at @returns {Promise<unknown>} */
 export const place = (name, at) => post("place", { name, ...at });
-// All that did not start with the node.
+// All controllers that failed to start with the node.
 /** @returns {Promise<BulkReport>} */
 export const startAgain = () => post("start", {});
 /** @param {Params} params @returns {Promise<FleetMoved>} */

@@ -102,7 +102,7 @@ export class Nodes {
         </tr>`;
   }
 
-  // The last node that takes controllers has nobody to give them to.
+  // The last node in service cannot be drained.
   /** @param {FleetPeer} peer @param {FleetCluster} cluster */
   #drain(peer, { nodes }) {
     if (peer.is_drained) return this.#fill(peer);
@@ -128,7 +128,7 @@ export class Nodes {
     </div>`;
   }
 
-  // Emptied, it stays so until somebody wants it back.
+  // A drained node stays drained until it is returned to service.
   /** @param {FleetPeer} peer */
   #fill({ name }) {
     return html`<div class="do">

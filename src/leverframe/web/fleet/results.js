@@ -8,10 +8,10 @@ import { icon } from "../lib/things/signs.js";
 import { kindName } from "../lib/things/things.js";
 
 const DONE = 200;
-// So many lines are shown, and so many names in each.
+// Number of lines, and of names in each line.
 const SHOWN = 30;
 const NAMED = 12;
-// So many settings are named in which one differs from a template.
+// Number of differing settings listed per controller.
 const SETTINGS = 8;
 const CONTEXT = contextOf();
 

@@ -22,7 +22,7 @@ export const underWay = (rollouts) =>
 
 export class Rollouts {
   #confirmed = new Confirmed();
-  // Of roll-outs that somebody has opened: what became of it for those that failed.
+  // Failures of the roll-outs that are open.
   /** @type {ShownMap<string, BulkReport["results"]>} */
   #failed = new ShownMap();
 

@@ -104,7 +104,7 @@ export class Page {
       this.#task.refuse(error);
     }
     this.#reading.value = false;
-    // The answer may be older than what was heard meanwhile.
+    // The answer may be older than the last message.
     if (live.heard !== heard) this.#follow();
   }
 
@@ -135,7 +135,7 @@ export class Page {
     );
   }
 
-  // Charts of another height are made anew.
+  // Charts of another height are created again.
   #forgetLines() {
     for (const [key, { chart }] of this.#charts.value) {
       if (!(chart instanceof Lines)) continue;
@@ -180,8 +180,7 @@ export class Page {
     this.#mark();
   }
 
-  // Where nobody points, the line stands where it was left; a chart without a time yet points
-  // nowhere.
+  // Without a pointer, the line stays where it was left; a chart without a time yet has none.
   /** @param {number | null} time */
   #point(time) {
     const at = time !== null && Number.isFinite(time) ? time : null;
@@ -314,7 +313,7 @@ export class Page {
     return this.#view.value.range === DEFAULT_RANGE ? { span: DEFAULT_RANGE } : { from, to };
   }
 
-  // With the words of whoever looks, and the times of the place.
+  // In the reader's language, with the times of the place.
   #table() {
     const zone = displayZone() ?? ownZone();
     const names = this.#labels.map(kindName).join(",");

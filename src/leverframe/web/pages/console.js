@@ -50,7 +50,7 @@ export class Page {
     if (wanted) await this.#reveal(wanted);
   }
 
-  // The row that somebody came for: open, and in sight.
+  // The row of the address: open, and in sight.
   /** @param {Entry} entry */
   async #reveal(entry) {
     this.#onToggle(entry, true);
@@ -107,7 +107,7 @@ export class Page {
     </section>`;
   }
 
-  // A form is made when somebody looks at it, and keeps what was typed.
+  // A form is created when it is first opened, and keeps what is typed.
   /** @param {Entry} entry */
   #entry(entry) {
     return html`<details

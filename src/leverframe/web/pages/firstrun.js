@@ -1,5 +1,5 @@
-// The first run: five steps from a fresh controller to its first rule. Where it stands is stored by
-// the controller, so it can be left at any time and goes on in any browser.
+// The first run: five steps from a fresh controller to its first rule. The controller stores the
+// step, so it can be left at any time and continued in any browser.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
@@ -59,8 +59,7 @@ export class Page {
     this.#stop();
   }
 
-  // The step that is stored: how far somebody has come. Who opens it again when it is finished
-  // begins anew.
+  // The stored step. A finished first run that is opened again starts from the beginning.
   get #reached() {
     const stored = this.#context.settings.ui.first_run;
     return Math.max(
@@ -152,7 +151,7 @@ export class Page {
     </p>`;
   }
 
-  // Who does an earlier step after all goes on where they were.
+  // After an earlier step is done, the first run continues where it was.
   get #next() {
     return STEPS[Math.max(this.#index.value + 1, this.#reached)]?.[0] ?? DONE;
   }

@@ -1,4 +1,4 @@
-// Messages: the ways in which the controller tells others, and what became of what it said.
+// Messages: the channels of the controller, and the results of its messages.
 
 import { t } from "../lib/format/words.js";
 import { findPage } from "../lib/frame/frame.js";

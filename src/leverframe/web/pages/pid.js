@@ -174,11 +174,11 @@ export class Page {
     this.#shown = shown;
     // Without a history the course begins now.
     const course = await this.#readRecorded(source, output).catch(() => new Course());
-    // Another input or output may have been saved meanwhile.
+    // Another input or output may have been saved since then.
     if (shown !== this.#shown) return;
     this.#course = course;
     if (course.times.length > 0) this.#trend.show(course, this.#context.overview.unit(source));
-    // The answer may be older than what was heard meanwhile.
+    // The answer may be older than the last message.
     if (live.heard !== heard) this.#follow();
   }
 

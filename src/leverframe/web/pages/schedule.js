@@ -73,7 +73,7 @@ export class Page {
     return groupsOf(this.#entries()).find((places) => places.includes(place)) ?? [place];
   }
 
-  // The request that sets some entries, or deletes them: what others changed meanwhile stays.
+  // The request that sets or deletes entries; changes made elsewhere stay.
   /** @param {Stored[]} entries */
   #requestOfAll(entries) {
     const [set, remove] = ["schedset", "scheddel"].map((name) => this.#context.commands.get(name));
@@ -140,7 +140,7 @@ export class Page {
     await this.#context.readSettings();
   }
 
-  // Where others took the last place meanwhile, what is new here has none.
+  // Where the last place was taken elsewhere, a new entry has none.
   /** @param {EntryDraft} draft @param {CommandRequest} request */
   async #sendDraft({ isNew, index }, request) {
     const held = this.#entries();
@@ -361,7 +361,7 @@ export class Page {
     </article>`;
   }
 
-  // The hours of a rule's window are told as what they are.
+  // The hours of a rule's window are shown as such.
   /** @param {Api.ScheduleEntry} entry @param {Api.ScheduleEntry | null} end */
   #sentence(entry, end) {
     const { settings } = this.#context;

@@ -123,7 +123,7 @@ export class Page {
       const told = [this.#origin(label), value ? "" : t("no_value")].filter(Boolean);
       return html`<small>${told.join(" · ")}</small>`;
     }
-    // Nobody switches an input: what is connected to it does.
+    // No one switches an input: what is connected to it does.
     if (kindOf(label).kind === "digital") return nothing;
     const last = mover(this.#context, label) ?? this.#beforeTheStart(label);
     if (!last) return nothing;
@@ -132,7 +132,7 @@ export class Page {
       <small>${time}</small>`;
   }
 
-  // Devices and readings of the same kind have the same name: their slot tells them apart.
+  // Devices and readings of the same kind have the same name: the slot distinguishes them.
   /** @param {string} label */
   #origin(label) {
     const { settings } = this.#context;

@@ -1,5 +1,5 @@
 // The timeline: all outputs, messages, rules, inputs and readings as lanes over one time. Each bar
-// tells by colour and texture who caused it, and when it is chosen, its whole chain of causes.
+// shows its cause by colour and texture, and its whole chain of causes when it is chosen.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
@@ -269,7 +269,7 @@ export class Page {
     this.#chosen.value = row ? meantAt(timeline, row.label, time, near) : null;
   }
 
-  // Whoever comes from the journal wants to know about that moment.
+  // A link from the journal opens that moment.
   /** @param {number} at */
   #chooseWhatBegan(at) {
     this.#chosen.value = this.#timeline ? barStartingAt(this.#timeline, at) : null;

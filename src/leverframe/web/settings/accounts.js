@@ -1,4 +1,4 @@
-// Accounts: one's own password for everybody; for the administrator all accounts and what they may.
+// Accounts: the own password for every user; for the administrator all accounts and permissions.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";

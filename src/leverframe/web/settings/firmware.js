@@ -64,7 +64,7 @@ function siteCard(context) {
 // Taking new firmware: the bootloader, its count-down, and what came of it.
 
 const LOOK_AGAIN_MS = 1000;
-// The version before, while the outcome is awaited: another version loads the pages anew.
+// The version before the update; another version reloads the pages.
 const BEFORE = "leverframe.firmware_before";
 
 class Update {
@@ -74,7 +74,7 @@ class Update {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #name = signal("");
-  // Seconds that the bootloader goes on waiting; null while it does not.
+  // Seconds that the bootloader still waits; null while it does not.
   /** @type {Signal<number | null>} */
   #seconds = signal(null);
   #max = signal(0);

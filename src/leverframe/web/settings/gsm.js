@@ -99,7 +99,7 @@ class ModemCommands {
   #command;
   #typed = signal("");
   #task = new Task();
-  // As /api/modem tells: { command, answer, unasked }.
+  // As in /api/modem: { command, answer, unasked }.
   /** @type {Signal<Partial<Modem>>} */
   #heard = signal({});
   /** @type {ReturnType<typeof setTimeout> | undefined} */

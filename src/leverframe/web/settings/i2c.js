@@ -12,7 +12,7 @@ const WITH_SPS30 = " + SPS30";
 
 /** @type {CommonOf} */
 export function commonOf(context, more) {
-  // The controller finds out by itself which sensor is connected.
+  // The controller detects which sensor is connected.
   const detect = new Action(context, {
     label: "detect",
     command: "bme280detect",

@@ -74,7 +74,7 @@ function chooserOf(name) {
   return draw;
 }
 
-// What the module in a slot says, as far as anybody asks it. That it is silent is told once.
+// What the module in a slot reports. A finding already says that it is silent.
 /** @param {AdminContext} context @param {number} slot */
 function slotView(context, slot) {
   const { silent_since: silent, refused = [] } = context.live.state.modbus?.[slot] ?? {};

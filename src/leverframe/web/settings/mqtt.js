@@ -69,7 +69,7 @@ class Broker {
     this.#isClosed = true;
   }
 
-  // Tries what stands in the form, and tells what came of it.
+  // Tests the connection of the form and shows the result.
   async #try() {
     if (this.#form.isChanged && !(await this.#form.save())) throw makeRefusal("try_not_saved");
     for (let looks = 0; looks < MAX_LOOKS && !this.#isClosed; looks++) {

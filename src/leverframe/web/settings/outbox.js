@@ -58,7 +58,7 @@ class OutboxCards {
       </section>`;
   }
 
-  // Those that are set up, and those that have something to tell.
+  // Channels that are set up or have something to show.
   /** @param {Outbox["channels"]} channels */
   #channels(channels) {
     const used = Object.entries(channels).filter(

@@ -194,7 +194,7 @@ function entryText(context, text) {
   const when = parts.every
     ? t("file_every", { time: durationText(secondsOf(parts.time)) })
     : t("file_at", { time: parts.time });
-  // The name that somebody gave it stays as it is.
+  // A name given by the user stays as it is.
   const [days, name = ""] = parts.rest.split(/(?= \()/);
   const switched = `${nameOf(context, parts.action)} ${t(`file_${parts.value}`)}`;
   const rule = `${switched} ${when}${daysText(days)}${name}`;

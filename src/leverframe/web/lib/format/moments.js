@@ -102,7 +102,7 @@ export function zoneNote(now, more = nothing) {
   return said ? html`<p class="note zone">${said} ${more}</p>` : nothing;
 }
 
-// UTC that nobody has chosen is hardly the zone of the place.
+// UTC that was not chosen is hardly the zone of the place.
 /** @param {Context} context */
 export const zoneNoteOf = ({ live, settings }) =>
   zoneNote(

@@ -39,8 +39,7 @@ export function numberOf(typed) {
   return plain === "" ? NaN : Number(plain);
 }
 
-// How values are shown: unit and decimals by label. What somebody has set has the decimals that it
-// was set with.
+// How values are shown: unit and decimals by label. Values set by the user keep their decimals.
 
 /** @type {[RegExp, string, number][]} */
 const UNIT_OF = [
@@ -67,7 +66,7 @@ export function formatValue(label, value) {
   return { text: isLong ? text.replace(/[.,]?0+$/, "") : text, unit, absent: false };
 }
 
-// What somebody has set for a reading: a threshold, a target.
+// A value set for a reading: a threshold, a target.
 /** @param {Pick<Context, "overview">} context @param {string} label @param {number} value */
 export const setText = ({ overview }, label, value) =>
   `${numberText(value)} ${overview.unit(label) || formatValue(label, 0).unit}`.trim();

@@ -109,7 +109,7 @@ const MASK = "***";
 const NO_SENSOR = /^(00:){7}00$/;
 const HUNDREDTHS = ["pid.kp", "pid.ki", "pid.kd"];
 
-// Chosen from a list that has no words: nobody wrote them.
+// Codes without words of their own.
 const CHOSEN = ["compare", "compare2", "operator", "type", "module"];
 /** @type {Record<string, string>} */
 const SIGNS = { ">=": "≥", "-": "–" };
@@ -145,7 +145,7 @@ export function settingWords(paths) {
   return Promise.all([...pages].filter(Boolean).map(fetchWords));
 }
 
-// "Pump · Off by itself after"; the path where this setting is newer than these words.
+// "Pump · Switch off automatically after"; the path where this setting is newer than these words.
 /** @param {Context} context @param {string} path */
 export function settingName(context, path) {
   const { section, leaf, places, page } = partsOf(path);

@@ -138,7 +138,7 @@ export function chooseLanguage(name) {
   if (isLanguage(name)) use(name);
 }
 
-// The controller's own language setting holds until somebody chooses another in this browser.
+// The controller's language setting applies until another is chosen in this browser.
 /** @param {string} setting */
 export function followSetting(setting) {
   const name = Object.keys(LANGUAGES)
@@ -207,7 +207,7 @@ export const inLanguage = (entry) => entry[language];
 // Limits, perhaps with a unit: "0 to 3600", "1 to 100 edges", "0.1s to 1d".
 const RANGE = /^(-?[\d.]\S*) to (-?[\d.]\S*)(?: (\S.*))?$/;
 
-// The command that would mend it, for those who read the sentence elsewhere than on a page.
+// The command that would fix it, for readers outside the pages.
 const COMMAND = /; set (?:one|it up) with \S+=\S*\.\.\.$|\. Unlock with \S+$|: \/\w+\.cgi\?\S+$/;
 // Places of sentences that hold words of code lists.
 const OF_CODE_LISTS = ["sensor", "amplified"];
@@ -299,7 +299,7 @@ export const text = (named) => (Array.isArray(named) ? t(...named) : t(named));
 /** @param {string} word */
 export const code = (word) => OWN_NAMES[word] ?? wordOf(codes, String(word));
 
-// Whether it is a word of a code list, rather than what somebody wrote.
+// Whether it is a word of a code list, rather than a text of the user.
 /** @param {string} word */
 export const isCode = (word) => code(word) !== word || word in codes;
 

@@ -16,7 +16,7 @@ export class BoundField {
   // What has been typed and not saved; undefined while the field shows the setting.
   /** @type {Signal<Typed | undefined>} */
   #typed = signal(undefined);
-  // What the setting was when somebody began to type.
+  // The setting when typing began.
   /** @type {Value} */
   #before;
   /** @type {string | null} */
@@ -116,7 +116,7 @@ export class BoundField {
     return this.isSet && (this.spec.forgottenBy?.(card) ?? false);
   }
 
-  // What somebody else made of the setting while it was edited here; null where nobody did.
+  // The value set elsewhere while the field was edited here; null without one.
   get foreign() {
     if (!this.isChanged || this.isSecret || isSame(this.#before, this.saved)) return null;
     const settings = [this.#before, this.saved];
@@ -162,7 +162,7 @@ export function settingReader(context, paths) {
 
 // From the fields of a card to requests: which commands are sent, with which values, joined how.
 
-// The controller takes at most so many commands in one request, and so long a query.
+// Limits of the controller: commands in a request, length of its query.
 const MAX_COMMANDS = 100;
 const MAX_LETTERS = 8192;
 

@@ -132,7 +132,7 @@ export class DraftForm {
   }
 }
 
-// What is edited here was changed by somebody else: said with what it was and what it is now.
+// A change made elsewhere to what is edited here: with the value before and now.
 
 /**
  * @param {string} sentence

@@ -47,7 +47,7 @@ function frame(field, { schema, problem }, input) {
   </div>`;
 }
 
-// Both values are told: saving would take the other one back.
+// Shows both values: saving would revert the other change.
 /** @param {DrawnField} field */
 const foreignChangeNote = ({ foreign }) =>
   foreign
@@ -86,7 +86,7 @@ const join = (told, more) =>
     ? `${told} ${more.charAt(0).toUpperCase()}${more.slice(1)}`
     : [told, more].filter(Boolean).join(" · ");
 
-// The last part of what fits: before, nobody needs to count.
+// The share of the allowed length from which the characters left are shown.
 const NEAR_END = 0.2;
 
 /** @param {DrawnField} field @param {Schema} schema */

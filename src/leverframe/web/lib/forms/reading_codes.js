@@ -116,7 +116,7 @@ export class ReadingCodes {
       });
   }
 
-  // Behind it the text goes on being edited.
+  // Typing continues after it.
   #insert() {
     if (this.#line.value === null) return;
     const { form, field, input } = this.#line.value;

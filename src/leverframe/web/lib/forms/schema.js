@@ -179,12 +179,12 @@ export function limitsText(schema) {
   return [lengthText(schema), schema.description ? form(schema) : ""].filter(Boolean).join(", ");
 }
 
-// A single letter is no limit to speak of, and how many fit is told where they come to an end.
+// A single character is no limit worth showing; how many fit is shown near the end.
 /** @param {Schema} schema */
 const lengthText = ({ minLength: min = 0, maxLength: max }) =>
   max && min > 1 ? t("allowed_letters_from", { min, max }) : "";
 
-// A limit that is the end of what a machine counts is nobody's limit.
+// The end of a machine's range is no limit worth showing.
 const MOST = 2 ** 31 - 1;
 const MOST_OF_WORD = 2 ** 15 - 1;
 

@@ -55,7 +55,7 @@ export function header(context, current, skip, find) {
   </header>`;
 }
 
-// What everybody chooses in this browser, and what the controller is.
+// Language and theme, and what the controller is.
 /** @param {Context} context */
 export function ownChoices(context) {
   const { profile } = context.live.state;

@@ -15,7 +15,7 @@ export class PartsPage {
   /** @type {Signal<Card[]>} */
   #cards = signal([]);
 
-  // `states` tells by group what stands behind its name while it is closed.
+  // `states` gives the state shown beside a closed group.
   /**
    * @param {Context} context
    * @param {PageEntry} page
@@ -74,7 +74,7 @@ export class PartsPage {
   }
 }
 
-// Everybody has an account; the rest is the administrator's.
+// Every user has an account; the rest is the administrator's.
 const FOR_ALL = ["accounts"];
 // A certificate is nothing to people who came without TLS.
 const FOR_TLS = ["certificate"];

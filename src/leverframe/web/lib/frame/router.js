@@ -86,7 +86,7 @@ export function leave(name, params) {
   });
 }
 
-// Goes through the history; `arrive()` is called before anybody else is told.
+// Moves through the history; `arrive()` is called before all listeners.
 /** @param {number} by */
 function travel(by, arrive = () => {}) {
   arrival = new Promise((arrived) => {
@@ -138,14 +138,13 @@ const pageOf = (hash) => {
   return `${name}?${params}`;
 };
 
-// Calls `open(route)` for every new page and `turn(thing)` where only the drawer changes, unless
-// `mayLeave(isPage)` holds the person back: then the old address returns and `held(proceed)` is
-// told how to go on nevertheless.
+// Calls `open(route)` for every new page and `turn(thing)` where only the drawer changes. Where
+// `mayLeave(isPage)` forbids leaving, the old address returns and `held(proceed)` is called.
 export class Router {
   #open;
   #guard;
   #turn;
-  // Has somebody been asked, and goes on?
+  // The user has confirmed leaving.
   #isSure = false;
 
   /**

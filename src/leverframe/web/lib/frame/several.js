@@ -36,7 +36,7 @@ export function keepPageDrawn(page, view) {
  * @property {number | null | undefined} time
  */
 
-// Whose page it is, whether it is heard, and what everybody chooses.
+// The owner of the page, its connection, language and theme.
 /** @param {Top} top */
 export function header({ brand, links = nothing, connection, time }) {
   const word = connection === "lost" ? "no_connection" : `connection_${connection}`;
@@ -59,7 +59,7 @@ export const connectionView = (since) =>
     ? nothing
     : html`<p class="lost" role="alert">${t("connection_lost", { time: clock(since) })}</p>`;
 
-// Beside the word for how a controller is; one that nobody hears of has a ring that is not whole.
+// Beside the word for the health of a controller; an unknown one has a dashed ring.
 /** @param {FleetHealth | WatchedUnit["health"]} health @param {"" | "s"} [size] */
 export function healthSign(health, size = "") {
   if (health === "off" || health === "unknown") {

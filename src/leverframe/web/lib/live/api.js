@@ -60,7 +60,6 @@ const readXml = async (path) =>
 // The text of a query.
 /** @param {Params} params */
 export const queryOf = (params) =>
-  // Numbers become texts by themselves.
   new URLSearchParams(/** @type {Record<string, string>} */ (params)).toString();
 const FORM = "application/x-www-form-urlencoded";
 // A change is sent with POST: a page never changes anything by GET.
@@ -149,7 +148,7 @@ export const restoreBackup = (file, passphrase) =>
 /** @param {Record<string, string>} fields */
 export const changePassword = (fields) =>
   send("/post.cgi?passwd", new URLSearchParams(fields).toString());
-// Seconds that the bootloader goes on waiting for firmware; null when the controller runs.
+// Seconds that the bootloader still waits for firmware; null when the controller runs.
 export async function bootloaderWait() {
   const reply = await fetch("/health");
   return reply.status === 503 ? Number(reply.headers.get("retry-after") ?? 0) : null;
@@ -192,7 +191,7 @@ export function goToSignIn() {
 }
 export const signOut = () => send("/post.cgi?signout");
 
-// What `unit watch` tells of the units that it looks at, and what it can be asked to do.
+// What `unit watch` reports about its units, and its actions.
 /** @returns {Promise<WatchedUnits>} */
 export const units = () => read("/api/units");
 /** @param {string} name */

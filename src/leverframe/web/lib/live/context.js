@@ -27,7 +27,7 @@ export class Context {
     },
   };
   role = CONTROL;
-  // The one that is set for everybody: "EN", "PL".
+  // The language setting of the controller: "EN", "PL".
   language = "";
   // How the board calls itself: "simulated", "linux".
   board = "";
@@ -55,8 +55,7 @@ export class Context {
     return this.role === ADMIN;
   }
 
-  // The step at which the first run goes on; null where it is finished, or where a controller was
-  // set up before there was one.
+  // The step at which the first run continues; null where it is finished or was never needed.
   get firstRunStep() {
     if (!this.settings) return null;
     const { ui, name, rules } = this.settings;
@@ -95,7 +94,7 @@ export class Context {
     this.commands = new Commands(rows);
   }
 
-  // After a change of the settings, by whomever.
+  // After any change of the settings.
   async readSettings() {
     const asked = ++this.#asked;
     const start = await this.#readOrSignIn();
@@ -139,9 +138,9 @@ export class Context {
   }
 }
 
-// What every account may know of the labels: names, units, what is shown, and what may be switched.
+// What every account may know of the labels: names, units, visibility, levers.
 //
-// It comes with the first answer, and again whenever somebody changes a setting.
+// It comes with the first answer, and again after every change of settings.
 
 export class Overview {
   #context;
@@ -164,7 +163,7 @@ export class Overview {
     this.#labels.value = labels;
   }
 
-  // Who is signed in; "" where nobody is asked.
+  // The account signed in; "" without sign-in.
   get accountName() {
     return this.#account.value.name ?? "";
   }
@@ -181,7 +180,7 @@ export class Overview {
     return word.charAt(0).toLocaleUpperCase() + word.slice(1);
   }
 
-  // Whether somebody here gave its name: that stands as it is in every language.
+  // Whether the user gave its name: that is the same in every language.
   /** @param {string} label */
   #isOfOwnDevice(label) {
     const { settings } = this.#context;

@@ -43,8 +43,8 @@ export function readingsOf(settings, slot) {
   );
 }
 
-// What the reading of a slot is now: as the bus tells, or as one of m1-m30 shows it. Undefined
-// where nobody asks for it.
+// Present value of a reading of a slot, from the bus or from m1-m30; undefined where it is not
+// read.
 /** @param {AdminContext} context @param {number} slot @param {number} number */
 export function valueOf({ live, settings }, slot, number) {
   const told = live.state.modbus?.[slot]?.readings ?? {};

@@ -16,7 +16,7 @@ export class Figure {
   #moves;
   #from = 0;
   #to = 1;
-  // While somebody moves the time by hand, it does not go on by itself.
+  // While the user moves the time, it does not advance.
   #isHeld = () => false;
   /** @type {Map<string, string>} */
   #colours = new Map();
@@ -57,7 +57,7 @@ export class Figure {
     }
   }
 
-  // The line through a moment, as if somebody pointed there; none where it is not in sight.
+  // Draws the line through a moment as if pointed at; none where it is out of sight.
   /** @param {number | null} time */
   mark(time) {
     const isSeen = time !== null && time >= this.#from && time <= this.#to;

@@ -89,7 +89,7 @@ function placeName(context, page) {
   return t(`page_${params.get("open") ?? name}`);
 }
 
-// The number beside "Status"; nothing where nobody knows.
+// The number beside "Status"; nothing while unknown.
 /** @param {Context} context */
 export function findingCount(context) {
   const count = context.live.connection === "lost" ? 0 : findingsOf(context).length;
@@ -126,7 +126,7 @@ function composeText(context, { kind, label, figures, text }, mark) {
   return findingSentence(kind, values) ?? text;
 }
 
-// The icon of the tab tells the state by its shape: plain, triangle, crossed square, dashed ring.
+// The icon of the tab shows the state by its shape: plain, triangle, crossed square, dashed ring.
 
 const GREY = "#98a49d";
 const PLATE = '<rect width="32" height="32" rx="5" fill="#1d2521"/>';
@@ -150,7 +150,7 @@ const SHAPES = {
   },
 };
 
-// Null while nobody knows.
+// Null while unknown.
 /** @param {Context} context @returns {keyof typeof SHAPES | null} */
 function stateOf(context) {
   const { connection, isHeard } = context.live;

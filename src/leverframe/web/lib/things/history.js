@@ -24,7 +24,7 @@ function rawTable({ to, now }, series) {
   return { step: 0, times, columns: known.map((one) => ({ values: holdValues(one, times) })) };
 }
 
-// An answer about an earlier time as if it were so many seconds later.
+// An answer about an earlier time, shifted by a number of seconds.
 /** @param {HistoryReply} history @param {number} by @returns {HistoryReply} */
 export function shift(history, by) {
   /** @param {number[]} times */
@@ -187,7 +187,7 @@ function lineTo(isDown, isHeld, place, height) {
 /** @type {Signal<number | null>} */
 const moment = signal(null);
 
-// Null where nobody points: then it is now.
+// Null while nothing is pointed at: then it is now.
 export const pointedMoment = () => moment.value;
 
 /** @param {number | null} time */

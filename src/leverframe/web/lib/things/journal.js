@@ -50,7 +50,7 @@ import { kindOf, codeName, thingAddress, thingName, thingOf } from "./things.js"
 const { which: WHICH } = /** @type {Record<string, string>} */ (PLACES);
 const USUAL = 300;
 const MAX_KEPT = 5000;
-// Settings that one person changes in a row are told together.
+// Settings that one account changes in a row are shown together.
 const TOGETHER_S = 120;
 const CHARTED_S = 3600;
 
@@ -76,7 +76,7 @@ export class JournalReader {
     const newest = this.entries.at(-1)?.number;
     const came = await this.#ask(newest === undefined ? {} : { after: newest });
     if (newest === undefined) this.hasOlder = came.length === this.#limit;
-    // Another reading may have brought them meanwhile.
+    // Another request may have brought them since then.
     const last = this.entries.at(-1)?.number ?? -1;
     const fresh = came.filter(({ number }) => number > last);
     this.entries = [...this.entries, ...fresh].slice(-MAX_KEPT);
@@ -527,7 +527,7 @@ function chartLink({ live }, { which, time: at }, time) {
   >`;
 }
 
-// Entries by day, the newest first, at most so many lines.
+// Entries by day, newest first, with a limited number of lines.
 /** @param {Context} context @param {JournalEntry[]} entries @param {number} [most] */
 export function journalList(context, entries, most = Infinity) {
   return speaking("journal", () => {
@@ -552,7 +552,7 @@ export function journalList(context, entries, most = Infinity) {
   });
 }
 
-// An entry by itself: what happened, and why.
+// A single entry: what happened, and why.
 /** @param {Context} context @param {JournalEntry} entry */
 export const entryView = (context, entry) =>
   speaking("journal", () => {

@@ -15,7 +15,7 @@ import { stateWord } from "./labels.js";
 import { outOfReach, standing } from "./lever_state.js";
 import { thingName } from "./things.js";
 
-// An order that nobody confirms is forgotten after this time.
+// An unconfirmed order is forgotten after this time.
 const PATIENCE_MS = 3000;
 
 export class Lever {
@@ -61,8 +61,8 @@ export class Lever {
     ${this.#onRefused()}`;
   }
 
-  // As it stands in a frame. What hinders it is told when it is pressed, not before. `place` tells
-  // ids of its parts apart where it stands on the page twice.
+  // Upright, as in a frame. What hinders it is shown when it is pressed, not before. `place` keeps
+  // ids unique where the lever is on the page twice.
   upright(place = "") {
     const { label, inverted } = this.#options;
     const level = this.#context.live.state[label];

@@ -1,4 +1,4 @@
-// How a lever stands, and who moved it: from what the controller tells alone.
+// How a lever stands, and who moved it, as the controller reports it.
 
 import { shortMoment } from "../format/moments.js";
 import { setText, formatValue } from "../format/numbers.js";
@@ -69,7 +69,7 @@ export function returning({ live }, label) {
     : t("lever_until", { time: until });
 }
 
-// When what is on ends by itself.
+// When an active output switches off automatically.
 /** @param {Context} context @param {string} label */
 function ending(context, label) {
   const { live, settings } = context;
@@ -89,7 +89,7 @@ function ending(context, label) {
 const minutesAndSeconds = (seconds) =>
   `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 
-// Who moved it last, why and when; null where nobody has since the start.
+// Who moved it last, why and when; null if not moved since startup.
 /** @param {Context} context @param {string} label */
 export function mover(context, label) {
   const { live } = context;
@@ -131,7 +131,7 @@ function reasons(context, label, { conditions = [] }) {
   return conditions.filter((one) => one.is_met !== false).map((one) => compareText(context, one));
 }
 
-// Of a rule that is told by its number, or by its name where it has one. Every account may know it.
+// The name of a rule, or its number. Every account may know it.
 /** @param {Context} context @param {number | string} rule */
 export const ruleName = ({ live }, rule) =>
   typeof rule === "string"

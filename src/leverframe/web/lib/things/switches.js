@@ -67,7 +67,7 @@ export class Switches {
     return lockText(this.#context);
   }
 
-  // What will happen to it by itself next.
+  // What will happen to it next without a command.
   /** @param {string} label */
   notes(label) {
     const returns = returning(this.#context, label);
@@ -174,8 +174,7 @@ export class Duty {
   }
 }
 
-// An output on for a while: so many seconds, or until a time of the day. Its return time stays as
-// it is.
+// An output on for a number of seconds, or until a time of day. Its return time does not change.
 
 const DAY_S = 86_400;
 

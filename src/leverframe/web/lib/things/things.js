@@ -72,7 +72,7 @@ export function plateOf(label) {
 /** @param {string} label */
 export const thingAddress = (label) => addressWith(thingOf(label));
 
-// What it is called: the name that somebody gave it, or what it is with the number of its terminal.
+// The name that the user gave it, or its kind with the number of its terminal.
 /** @param {Context} context @param {string} label */
 export function thingName(context, label) {
   const { kind, number } = kindOf(label);
@@ -189,7 +189,7 @@ export function things(context) {
   return [...told, ...configured].map((label) => thing(context, label));
 }
 
-// A reading that somebody has set up, though it may never have been seen.
+// A reading that is set up, though it may never have had a value.
 /** @param {Settings | null} settings @param {string} label */
 function isSetUp(settings, label) {
   if (settings === null) return false;

@@ -151,7 +151,7 @@ function valueAt({ series, step, times }, label, time) {
 const POINTS = 1500;
 // Reduced values grow by whole intervals; they are read again when one is over, but not too often.
 const READ_AGAIN_S = 5;
-// What stands behind is read a little further than it is shown, because the time goes on.
+// The comparison is read a little further than shown, because time advances.
 const AHEAD = 0.1;
 
 export class Course {
@@ -179,7 +179,7 @@ export class Course {
       labels.length > 0 ? api.history(this.query(labels, span)) : null,
       labels.length > 0 && before ? this.#readBehind(labels, span, before) : null,
     ]);
-    // Somebody may have chosen others meanwhile.
+    // Other labels may have been chosen since then.
     if (labels === this.#labels) [this.history, this.behind] = [history, behind];
     return labels === this.#labels;
   }
@@ -190,7 +190,7 @@ export class Course {
     return shift(await api.history(this.query(labels, [from - before, end])), before);
   }
 
-  // What is on its way is taken by nobody any more.
+  // Pending answers are ignored.
   leave() {
     this.#labels = [];
   }
@@ -204,7 +204,7 @@ export class Course {
     const known = Math.min(history.to, history.now);
     if (Math.abs(state.time - known) >= Math.max(READ_AGAIN_S, history.step)) return false;
     if (history.step > 0) return true;
-    // Several messages may tell of one moment, and one that was long on its way of an earlier one.
+    // Several messages may be about one moment, and a late one about an earlier moment.
     const now = Math.max(state.time, known);
     for (const [label, series] of Object.entries(history.series)) {
       const { times, values } = series;
@@ -253,7 +253,7 @@ export class Picker {
     this.#toggle = toggle;
   }
 
-  // What is drawn where nobody has chosen yet.
+  // The lines drawn before the user chooses.
   suggestLabels() {
     return this.#present(READINGS).slice(0, SUGGESTED);
   }

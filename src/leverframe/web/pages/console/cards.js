@@ -151,7 +151,7 @@ export function versions(available) {
     .replaceAll(" or ", ` ${t("versions_or")} `);
 }
 
-// One path that is read: what it tells, what may stand in its query, and its answer.
+// One path that is read: its description, query and answer.
 
 /** @typedef {{ name: string, description: string }} Parameter */
 /**
@@ -265,7 +265,7 @@ export class ReadingCard {
  * @property {boolean} isText
  */
 
-// More than this nobody reads on a page.
+// Longer answers are cut.
 const MAX_LETTERS = 20_000;
 const IS_TEXT = /json|xml|text|csv/;
 
@@ -285,7 +285,7 @@ const isJson = (type) => type.includes("json");
 const pretty = (type, text) =>
   isJson(type) && text ? JSON.stringify(JSON.parse(text), null, 2) : text;
 
-// The problem that a refusal tells; null for other answers.
+// The problem of a refusal; null for other answers.
 /** @param {Answer} answer */
 export function problemOf({ status, type, text }) {
   if (status < 400) return null;

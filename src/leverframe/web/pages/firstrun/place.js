@@ -72,7 +72,7 @@ export class PlaceStep extends Step {
     )}`;
   }
 
-  // The page speaks it at once.
+  // The page uses the language immediately.
   /** @param {string} language */
   #speak(language) {
     this.#language.value = language;
@@ -159,8 +159,8 @@ export class PasswordStep extends Step {
     return this.task.sayAll({ again: wanted === again ? "" : t("not_same") });
   }
 
-  // The sessions of the account end with its old password: whoever had one signs in anew, and the
-  // first run goes on from the step that is stored in the same moment.
+  // The sessions of the account end with its old password: every session signs in again, and the
+  // first run continues at the step that is stored in the same request.
   /** @param {string} note */
   send(note) {
     const { commands, settings } = this.context;
@@ -171,13 +171,13 @@ export class PasswordStep extends Step {
   }
 }
 
-// Why a password is easy to guess, as far as it can be told from the password itself.
+// Why a password is easy to guess, as far as the password itself shows it.
 
 // Long enough, and among the first that are tried.
 const COMMON = /^((password|passw0rd|leverframe|changeme|iloveyou)\d*|administrator|\d+)$/i;
 const MIN_DIFFERENT = 5;
 
-// One word for the reason; null where there is none. `names` are those that anybody knows.
+// The key of the reason; null without one. `names` are names that are public.
 /** @param {string} password @param {string[]} names */
 export function weakness(password, names) {
   const folded = password.toLowerCase();

@@ -108,7 +108,7 @@ export class FindStep extends Step {
 /** @typedef {{ label: string, kind: string, id: string, command: string, at: ByLetter }} Sensor */
 /** @typedef {{ time: number, value: number }} Sample */
 
-// A change within this time is one that somebody makes just now.
+// A change within this time counts as happening now.
 const SPAN_S = 20;
 const FELT = 0.4;
 

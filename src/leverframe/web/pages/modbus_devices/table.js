@@ -23,7 +23,7 @@ import { ReadingsDraft, tableOf, take } from "./draft.js";
  * @property {(typed: string) => void} change
  */
 
-// More sentences than this help nobody.
+// Number of problems shown.
 const MAX_PROBLEMS = 8;
 const MAX_BYTES = 200_000;
 

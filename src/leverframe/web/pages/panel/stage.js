@@ -23,8 +23,8 @@ import { t } from "../../lib/format/words.js";
 const EMPTY_SIZE = [1280, 720];
 // Elements stand on a grid, unless Alt is held in dragging or Shift with the arrow keys.
 const STEP = 8;
-// Elements that are put down without a drag stand in columns of so many, far enough from each other
-// for the small picture of a phone.
+// Elements placed without a drag are put in columns of this many, far enough from each other for
+// the small picture of a phone.
 const ROWS = 5;
 const COLUMNS = 4;
 // A finger trembles; only from here on it drags.

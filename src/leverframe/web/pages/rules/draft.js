@@ -124,7 +124,7 @@ export class Draft {
     return this.#saved.value === null;
   }
 
-  // The rule as it was before somebody deleted it, or as it is stored.
+  // The rule before it was deleted elsewhere, or as it is stored.
   get known() {
     return this.#saved.value ?? this.#lost.value;
   }
@@ -152,7 +152,8 @@ export class Draft {
     return draft;
   }
 
-  // Is there anything to save? An empty rule is nobody's choice; one that was deleted can be again.
+  // Whether there is anything to save. An empty rule is not worth saving; a deleted one can be
+  // saved again.
   get isChanged() {
     return this.#lost.value !== null || !isSame(this.#typed.value, this.#stored);
   }
@@ -298,7 +299,7 @@ export class Draft {
     return !names.every((name) => isSame(this.#typed.value[name], stored[name]));
   }
 
-  // A name that somebody gave it stays; one that only says the hours follows them.
+  // A name given by the user stays; a name that only says the hours follows them.
   /** @param {Window} window */
   #nameOfWindow(window) {
     const { name } = window.begins.entry;

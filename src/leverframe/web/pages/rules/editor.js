@@ -109,7 +109,7 @@ export class Editor extends DraftForm {
 
   async send(enable = false) {
     const draft = this.#overStored;
-    // Somebody else may have stored the same.
+    // The same may have been stored elsewhere.
     if (draft.items(enable).length > 0) await api.send(draft.request(enable).target);
     await this.#nameWindow(draft.windowLabel);
     await this.context.readSettings();
@@ -119,7 +119,7 @@ export class Editor extends DraftForm {
     return this.draft.over(this.settings.rules, this.settings);
   }
 
-  // The variable of a window is called as its hours are; a name that somebody gave stays.
+  // The variable of a window is named by its hours; a name given by the user stays.
   /** @param {string | null} label */
   async #nameWindow(label) {
     const index = Number(label?.at(-1)) - 1;
@@ -198,7 +198,7 @@ export class Editor extends DraftForm {
       ${problem ? html`<p class="wrong" role="alert">${problem}</p>` : nothing}`;
   }
 
-  // Somebody else changed or moved what is being edited: both are told.
+  // The rule was changed or moved elsewhere while being edited: shows both versions.
   #conflict() {
     const { draft } = this;
     const now = this.settings.rules[draft.index];

@@ -218,7 +218,7 @@ function wantedAct({ settings: { action, value } }) {
 
 // Why a rule does not act, and what people should know about it, in words.
 
-// What is told once for all rules it is about, as seen from one of them.
+// Advice shown once for all its rules.
 const SHARED = ["fight", "shared", "interferes"];
 
 // What people call a rule in a sentence; its number where it has no name.
@@ -254,7 +254,7 @@ export function adviceList(report, context) {
   </ul>`;
 }
 
-// A loop is told at all of its rules, the rest at the rule that it happens to.
+// A loop is shown at all of its rules, other advice at the affected rule.
 /** @param {Api.RuleReport} report @param {AdminContext} context */
 const ownAdvice = ({ number: own, advice }, context) =>
   advice

@@ -266,7 +266,7 @@ export class Trial {
     if (!bar?.cause) return "";
     const { kind, detail } = bar.cause;
     const mover = moverName(this.#context, bar.cause);
-    // What a timer is called tells its cause already.
+    // The name of a timer already says its cause.
     const who = kind === "timer" ? [mover] : [causeOf(kind, detail).word(), mover];
     return t("trial_why", {
       name: thingName(this.#context, outputOf(this.#draft.typed.action) ?? ""),

@@ -81,7 +81,7 @@ export function freeVariable({ rules, schedule, event_variables: variables }) {
 export const freePlaces = ({ schedule }, count) =>
   schedule.flatMap((entry, place) => (entry ? [] : [place])).slice(0, count);
 
-// What a window is called that nobody named.
+// The name of a window without a name.
 /** @param {Pick<Hours, "from" | "to">} hours */
 export const windowName = ({ from, to }) => `${timeText(from)}-${timeText(to)}`;
 

@@ -20,7 +20,7 @@ import { dayName, entrySentence, WEEKDAYS } from "./entry.js";
 
 const SWITCHED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
 const KINDS = ["days", "date", "period"];
-// Problems that the page tells in its own words.
+// Problems with texts of this page.
 const KEYS = ["missing_date", "missing_days", "wrong_time", "same_time", "no_place_for_end"];
 const USUAL_END = "20:00";
 
@@ -53,7 +53,7 @@ export class EntryEditor extends DraftForm {
     this.onEdit();
   }
 
-  // What stands beside a field: a refusal, or what must be mended before it can be sent.
+  // The problem beside a field: a refusal, or what prevents sending.
   /** @param {string} letter */
   #problem(letter) {
     const found = this.tried ? this.draft.problems()[letter] : undefined;
@@ -85,7 +85,7 @@ export class EntryEditor extends DraftForm {
     </form>`;
   }
 
-  // Somebody else changed it meanwhile: what is stored stands beside what is typed.
+  // Changed elsewhere: the stored values are shown beside the typed ones.
   #conflict() {
     const { draft, context } = this;
     const { schedule } = context.settings;

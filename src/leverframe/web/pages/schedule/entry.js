@@ -39,7 +39,7 @@ const EMPTY_ENTRY = {
   active: true,
 };
 
-// How an entry repeats: at a time on weekdays, on one day, or every so many seconds.
+// How an entry repeats: at a time on weekdays, on one day, or periodically.
 /** @param {Api.ScheduleEntry} scheduleEntry */
 export const kindOf = ({ periodic, date }) => (periodic ? "period" : date ? "date" : "days");
 
@@ -94,7 +94,7 @@ export class EntryDraft {
     return this.#saved === null;
   }
 
-  // Is there anything to save, and would it be lost? What a new entry begins as nobody has chosen.
+  // Whether there is anything to save that would be lost. The defaults of a new entry do not count.
   get isChanged() {
     return !isSame(this.typed, this.#stored);
   }

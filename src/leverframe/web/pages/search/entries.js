@@ -20,7 +20,7 @@ import { MODULES } from "../things/lists.js";
 
 // Longer texts are sentences, and those with blanks are never shown as they are.
 const MAX_LETTERS = 40;
-// What everybody chooses in this browser; the page of all pages has it, too.
+// What every user chooses in this browser; the page of all pages has it, too.
 const OWN_CHOICES = ["language", "theme"];
 const KINDS = ["thing", "rule", "page", "setting", "command"];
 
@@ -55,7 +55,7 @@ export async function allEntries(context) {
 /** @param {Words} synonyms @param {string} key */
 const alsoCalled = (synonyms, key) => (synonyms[key] ? inLanguage(synonyms[key]) : "");
 
-// What is known at once.
+// The entries that need no request.
 /** @param {Context} context @param {Words} [synonyms] */
 export function nearEntries(context, synonyms = {}) {
   return [

@@ -11,7 +11,7 @@ import { ShownMap } from "../../lib/live/drawing.js";
 import { contactWord, INPUTS, READINGS } from "../../lib/things/labels.js";
 import { thingAddress, thingName } from "../../lib/things/things.js";
 
-// What the board itself tells, whether or not something is connected.
+// What the board itself measures, whatever is connected.
 const OWN = ["TEMP", "VCC"];
 
 export class Tiles {
@@ -222,7 +222,7 @@ const MINUTE_S = 60;
 const MINUTES = 60;
 // Changes smaller than this share of the value are drawn flat.
 const MIN_SPAN = 0.005;
-// A threshold further away than so many spans would make the line flat: it is left out.
+// A threshold further away than this number of spans would flatten the line: it is left out.
 const NEAR_SPANS = 3;
 export const WIDTH = 59;
 export const HEIGHT = 34;
@@ -237,7 +237,7 @@ export class LastHour {
   /** @type {Set<string>} */
   #asked = new Set();
 
-  // Is there one that nobody has asked for?
+  // Whether one of them has not been requested.
   /** @param {string[]} labels */
   lacks(labels) {
     return labels.some((label) => !this.#asked.has(label));

@@ -251,6 +251,6 @@ function thresholds({ settings }, label) {
   return [...new Set(found)];
 }
 
-// Nobody wants to know the seconds of hours.
+// Hours are shown without seconds.
 /** @param {number} seconds */
 const roughly = (seconds) => (seconds < 600 ? Math.round(seconds) : Math.round(seconds / 60) * 60);

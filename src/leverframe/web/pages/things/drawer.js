@@ -91,8 +91,8 @@ export class Drawer {
     this.#read(label);
   }
 
-  // The parts come when they come; a lost connection is told by the frame. The settings come below
-  // all others, which would move them away from under the hand: they wait for a while.
+  // Loads the parts without waiting; the frame shows a lost connection. The settings stand below
+  // the parts, which would move them from under the pointer: they wait for a while.
   /** @param {string} label */
   async #read(label) {
     const above = Promise.allSettled([this.#day.value?.read(), this.#why.value?.open()]);
@@ -204,7 +204,7 @@ export class Drawer {
 
   /** @param {string} label */
   #findings(label) {
-    // Nobody knows what is found now.
+    // The findings are unknown now.
     if (this.#isLost) return nothing;
     const here = `things?thing=${label}`;
     const own = findingsOf(this.#context).filter(
@@ -232,7 +232,7 @@ export class Drawer {
       </section>`;
     }
     if (kindOf(label).kind === "all") return nothing;
-    // Who may not read the settings is not told what is set up.
+    // An account that may not read the settings does not see what is set up.
     if (this.#context.settings && !this.#isThere(label)) {
       return html`<section><p class="present q">${t("not_set_up")}</p></section>`;
     }
@@ -253,7 +253,7 @@ export class Drawer {
     return things(this.#context).some((one) => one.label === label);
   }
 
-  // "Add" leads to the drawer of a free place, of which there is nothing to tell yet.
+  // "Add" opens the drawer of a free place, which has nothing to show yet.
   /** @param {string} label */
   #isBlank(label) {
     const { kind } = kindOf(label);
@@ -275,7 +275,7 @@ export class Drawer {
     return facts.length === 0 ? nothing : html`<section>${factList(facts)}</section>`;
   }
 
-  // What programs call it, and what they are told of it.
+  // The label of a thing in programs, and its raw value.
   /** @param {string} label */
   #advancedView(label) {
     const key = this.#overview.isKnown(label) ? this.#overview.label(label) : "";

@@ -137,7 +137,7 @@ function ofDevice(context, label) {
   return found.map((one) => ofThing(context, one));
 }
 
-// An element that nobody has moved stands in its corner: that one is not placed.
+// An element still in its corner was never placed.
 /** @param {AdminContext} context @param {string} label @returns {Use[]} */
 function panel({ overview }, label) {
   const place = overview.positions[ELEMENTS.findIndex((labels) => labels.includes(label))];

@@ -19,7 +19,7 @@
 /** A bar, or a message. @typedef {{ label: string, begin: number }} Chosen */
 
 export const MESSAGES = "messages";
-// Moments are told by the millisecond, and what one instant does belongs together.
+// Moments have milliseconds; changes of one instant belong together.
 const INSTANT_S = 0.01;
 const MAX_EFFECTS = 6;
 
@@ -42,7 +42,7 @@ export function stepsOf(timeline, { label, begin }) {
     return message ? chainOfMessage(timeline, message) : [];
   }
   const lane = laneOf(timeline, label);
-  // What was chosen may have been drawn anew meanwhile.
+  // The chosen bar may have been drawn again since then.
   const bar = lane?.bars.find((one) => one.begin === begin) ?? barAt(lane?.bars ?? [], begin);
   return lane && bar ? chainOf(timeline, lane, bar) : [];
 }
@@ -70,7 +70,7 @@ export function meantAt(timeline, label, time, near) {
   return bar && bar.value !== null ? { label, begin: originBar(bars, bar).begin } : null;
 }
 
-// What goes on as planned has begun before: there is its cause.
+// A bar that continues as planned began earlier: its cause is there.
 /** @param {LaneBar[]} bars @param {LaneBar} bar */
 function originBar(bars, bar) {
   const before = bars[bars.indexOf(bar) - 1];
@@ -85,7 +85,7 @@ function nearest(times, time, near) {
   return found ?? null;
 }
 
-// What began at a moment, as somebody tells it who rounds to the second.
+// The bar that began at a moment, given to the second.
 /** @param {Timeline} timeline @param {number} at @returns {Chosen | null} */
 export function barStartingAt({ lanes }, at) {
   const begun = lanes.flatMap(({ label, bars }) =>
@@ -179,7 +179,7 @@ function causeSteps(timeline, cause, time) {
  */
 function ruleSteps(timeline, number, name, time) {
   const known = timeline.rules.find((one) => one.number === number);
-  // A rule that has gone, or another one at its place, cannot tell what decided.
+  // A rule that was deleted or replaced cannot say what decided.
   const isSame = known !== undefined && known.name === name;
   const turn = isSame ? barAt(laneOf(timeline, ruleLabel(number))?.bars ?? [], time) : undefined;
   const isTold = turn !== undefined && turn.value !== null && turn.begin > timeline.from;
@@ -290,7 +290,7 @@ export function lanesOf(steps) {
   );
 }
 
-// What was read when it began; how it ended is told later in the chain.
+// Readings at its start; its end comes later in the chain.
 /** @param {Step[]} steps @returns {Map<string, number>} */
 export function decidingStep(steps) {
   const read = steps.flatMap((step) => (step.what === "reading" ? [step] : []));

@@ -171,7 +171,7 @@ export function dragging(event, moved, ended) {
   moved(event.clientX);
 }
 
-// A mouse draws: `drawn` is told where it is, or null while that is too near; fingers scroll.
+// A mouse draws: `drawn` gets its place, or null while that is too near; fingers scroll.
 /**
  * @param {PointerEvent} event
  * @param {{ drawn: (clientX: number | null) => void, ended: () => void, pressed: () => void }} act

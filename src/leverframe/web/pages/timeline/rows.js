@@ -127,7 +127,7 @@ export class Recorded {
   timeline = null;
   /** @type {HistoryReply | null} */
   history = null;
-  // Why the last reading, or what was asked of the controller meanwhile, was refused.
+  // Why the last request was refused.
   /** @type {string | null} */
   refusal = null;
   isReading = false;
@@ -157,7 +157,7 @@ export class Recorded {
     this.isReading = true;
     try {
       const answer = await this.#ask(stretch.bounds(live.state.time));
-      // Somebody may have chosen another stretch meanwhile.
+      // Another stretch may have been chosen since then.
       if (asked !== this.#asked) return;
       [this.timeline, this.history] = answer;
       this.refusal = null;
@@ -166,11 +166,11 @@ export class Recorded {
       this.refuse(error);
     }
     this.isReading = false;
-    // The answer may be older than what was heard meanwhile.
+    // The answer may be older than the last message.
     if (live.heard !== heard) this.follow(stretch);
   }
 
-  // What is on its way is taken by nobody any more.
+  // Pending answers are ignored.
   leave() {
     this.#asked++;
   }

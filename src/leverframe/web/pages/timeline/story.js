@@ -204,7 +204,7 @@ export class Story {
 // The duty is recorded a moment after its output is switched.
 const FOLLOWS_S = 1;
 
-// "50 %", or "20–60 %" where it moved meanwhile; "" for what has no duty, or none that is known.
+// "50 %", or "20–60 %" where it moved; "" without a known duty.
 /**
  * @param {HistoryReply | null} history
  * @param {string} label

@@ -163,7 +163,7 @@ export class UsersForm {
     </div>`;
   }
 
-  // A password belongs to its name: somebody of another name needs another one.
+  // A password belongs to its name: a renamed user needs a new one.
   /** @param {number} index */
   #isKnown(index) {
     return this.#stored.some(({ name }) => name === this.#users[index].name);
