@@ -1,6 +1,6 @@
 // Fields by the schema of what they hold: number, text, switch, choice, list.
 //
-// A drawing gets the field and { schema, problem, change, form }; `change(typed)` is told what is
+// A drawing gets the field and { schema, problem, change, form }; `change(typed)` gets what is
 // typed. Label, hint and problem are tied to the input for those who hear the page.
 
 import { html, nothing } from "../../vendor/lit-html.js";

@@ -13,7 +13,7 @@
 //     isUnused: () => true,         nothing of it is set: its title stands alone until asked for
 //     requests: ["curl ..."],       further lines of "As request"
 //     forms: set,                   whom it belongs to, where that is not the open page
-//     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not tell them
+//     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not name them
 //   })
 //
 // More of a field: `letter` (else the last of the command), `part` (an index of a list or of bits,

@@ -223,7 +223,7 @@ export class Live {
   }
 }
 
-// What the stream does not tell: read again a moment after the state has moved on, and now and then
+// What the stream does not send: read again a moment after the state has moved on, and now and then
 // while nothing moves. It stands among the cards that show it, and draws nothing itself.
 //
 //   const outbox = new Followed(context, api.outbox);
