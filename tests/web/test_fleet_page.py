@@ -168,7 +168,7 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         )
         site.ask(site.loop_node.post("send", name="pump", command="outs.cgi?ortime=07&out0=1"))
         page.locator("[data-do=step]").click()
-        expect(page.locator(".time [role=status]")).to_contain_text("Controllers concerned: 1 of 3")
+        expect(page.locator(".time [role=status]")).to_contain_text("Controllers affected: 1 of 3")
 
 
 def test_the_operator_starts_again_what_did_not_start(
@@ -192,7 +192,7 @@ def test_the_operator_starts_again_what_did_not_start(
         node.options = replace(node.options, must_sign_in=True)
         page.locator("[data-do=start-again]").click()
         expect(told).to_contain_text("Started: 1. Failed again: 0.")
-        expect(told).to_contain_text(re.compile(r"shown this once:\s+pump: \w+-\w+-\w+-\w+"))
+        expect(told).to_contain_text(re.compile(r"shown only once:\s+pump: \w+-\w+-\w+-\w+"))
         expect(row(page, "pump")).to_have_attribute("data-health", "fine")
         expect(page.locator(".problem")).to_have_count(0)
         expect(page.locator("[data-do=start-again]")).to_have_count(0)

@@ -114,21 +114,21 @@ export class Tenants {
 
   /** @param {SubmitEvent} event */
   #addTenant(event) {
-    const given = takeForm(event);
+    const fields = takeForm(event);
     this.#task.run(async () => {
-      this.#open.value = await node.addTenant(String(given.get("tenant")));
-      given.form.reset();
+      this.#open.value = await node.addTenant(String(fields.get("tenant")));
+      fields.form.reset();
       await this.#fetch();
     }, "tenant");
   }
 
   /** @param {SubmitEvent} event */
   #addAccount(event) {
-    const given = takeForm(event);
+    const fields = takeForm(event);
     this.#task.run(async () => {
-      const [name, tenant, role] = ["name", "tenant", "role"].map((key) => String(given.get(key)));
+      const [name, tenant, role] = ["name", "tenant", "role"].map((key) => String(fields.get(key)));
       this.#made.value = this.#open.value = await node.addAccount(name, tenant, role);
-      given.form.reset();
+      fields.form.reset();
       await this.#fetch();
     }, "account");
   }

@@ -165,7 +165,7 @@ export class Page {
       names: () => this.#names(),
       left: () => this.#onLeave(),
       duplicate: () => this.#duplicate(draft.index),
-      move: (by) => this.#moveOpened(draft.index, by),
+      move: (way) => this.#moveOpened(draft.index, way),
       remove: () => this.#delete(draft),
       notes: () => this.#notes(draft),
     });
@@ -202,10 +202,10 @@ export class Page {
   }
 
   // The place to which a rule steps: that of the one before or behind it in the list.
-  /** @param {number} from @param {-1 | 1} by */
-  #neighbour(from, by) {
+  /** @param {number} from @param {-1 | 1} way */
+  #neighbour(from, way) {
     const places = numberRules(this.#context.settings.rules).map(({ number }) => number - 1);
-    return places[places.indexOf(from) + by];
+    return places[places.indexOf(from) + way];
   }
 
   /** @param {number} from @param {number | undefined} to */
@@ -216,9 +216,9 @@ export class Page {
   }
 
   // What is open stays open at its new place.
-  /** @param {number} from @param {-1 | 1} by */
-  async #moveOpened(from, by) {
-    const to = this.#neighbour(from, by);
+  /** @param {number} from @param {-1 | 1} way */
+  async #moveOpened(from, way) {
+    const to = this.#neighbour(from, way);
     await this.#move(from, to);
     if (to === undefined || this.#task.refusal() !== null) return;
     this.#edit(to);
@@ -319,8 +319,8 @@ export class Page {
     const typed = this.#filter.value.trim().toLowerCase();
     if (!typed) return reports;
     return reports.filter((report) => {
-      const told = `${ruleName(report)} ${shortSentence(this.#context, report.settings)}`;
-      return told.toLowerCase().includes(typed) || this.#isOpen(report);
+      const text = `${ruleName(report)} ${shortSentence(this.#context, report.settings)}`;
+      return text.toLowerCase().includes(typed) || this.#isOpen(report);
     });
   }
 
@@ -345,7 +345,7 @@ export class Page {
       {
         enable: (index, box) => this.#enable(index, box),
         move: (from, to) => this.#move(from, to),
-        step: (from, by) => this.#move(from, this.#neighbour(from, by)),
+        step: (from, way) => this.#move(from, this.#neighbour(from, way)),
       },
       isOpen,
     );

@@ -96,7 +96,7 @@ export class Page {
   #row({ label, name, kind, value, address: href }) {
     const on = isState(label) && this.#context.overview.isOn(label) === true;
     const plate = plateOf(label);
-    const who = this.#stateNote(label, value);
+    const note = this.#stateNote(label, value);
     return html`<li>
       <span class="plate-place"
         >${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}</span
@@ -105,7 +105,7 @@ export class Page {
       <span class="value" ?data-on=${on && kind !== "digital"}
         >${currentValueText(this.#context, label) || "—"}</span
       >
-      ${who === nothing ? nothing : html`<span class="who">${who}</span>`}
+      ${note === nothing ? nothing : html`<span class="who">${note}</span>`}
     </li>`;
   }
 
@@ -120,8 +120,8 @@ export class Page {
       return html`<span class="attention">${t("silent_since", { time })}</span>`;
     }
     if (!value || this.#origin(label)) {
-      const told = [this.#origin(label), value ? "" : t("no_value")].filter(Boolean);
-      return html`<small>${told.join(" · ")}</small>`;
+      const notes = [this.#origin(label), value ? "" : t("no_value")].filter(Boolean);
+      return html`<small>${notes.join(" · ")}</small>`;
     }
     // No one switches an input: what is connected to it does.
     if (kindOf(label).kind === "digital") return nothing;

@@ -205,10 +205,10 @@ export class Page {
     pointAt(Math.min(to, Math.max(from, time)));
   }
 
-  /** @param {Row[]} rows @param {number} by */
-  #aim(rows, by) {
-    let next = this.#row.value + by;
-    while (rows[next] && rows[next].kind === "group") next += by;
+  /** @param {Row[]} rows @param {number} steps */
+  #aim(rows, steps) {
+    let next = this.#row.value + steps;
+    while (rows[next] && rows[next].kind === "group") next += steps;
     if (rows[next]) this.#row.value = next;
   }
 

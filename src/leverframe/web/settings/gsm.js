@@ -224,8 +224,8 @@ const REGISTRATIONS = {
   roaming: "network_roaming",
 };
 
-/** @param {Record<string, string>} words @param {string} said */
-const word = (words, said) => (words[said] ? t(words[said]) : said);
+/** @param {Record<string, string>} words @param {string} state */
+const word = (words, state) => (words[state] ? t(words[state]) : state);
 
 /** @param {State} live @param {Settings} settings */
 function modemStatus({ modem }, { serial }) {

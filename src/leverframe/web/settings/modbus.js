@@ -118,8 +118,8 @@ function slotView(context, slot) {
 function refusal({ function: number, register, count, code: exception, words }) {
   const last = register + count - 1;
   const registers = count === 1 ? String(register) : `${register}-${last}`;
-  const told = { registers, function: number, code: exception, words: serverText(words) };
-  return t("refused", told);
+  const values = { registers, function: number, code: exception, words: serverText(words) };
+  return t("refused", values);
 }
 
 // What came of the requests to the module in a slot.

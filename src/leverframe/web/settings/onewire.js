@@ -171,8 +171,8 @@ class BusScan {
   #choiceFor(id) {
     const positions = this.#positions();
     const free = positions.filter(([, one]) => one.id === NO_ID);
-    const given = new Set(positions.map(([, one]) => one.id));
-    const waiting = (this.#found.value ?? []).filter((one) => !given.has(one));
+    const assigned = new Set(positions.map(([, one]) => one.id));
+    const waiting = (this.#found.value ?? []).filter((one) => !assigned.has(one));
     const [offered] = free[waiting.indexOf(id)] ?? positions[0];
     return this.#chosen.get(id) ?? offered;
   }

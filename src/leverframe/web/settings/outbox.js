@@ -155,13 +155,13 @@ function isSetUp({ email, http, gsm, mqtt, snmp }, channel) {
 
 /** @param {ChannelReport} channel @param {boolean} isReady */
 function condition({ problem, next_attempt_in: next, dropped }, isReady) {
-  const said = [
+  const facts = [
     serverText(problem ?? ""),
     next === null ? "" : t("next_attempt", { time: durationText(Math.ceil(next)) }),
     dropped ? t("dropped", { dropped }) : "",
   ].filter(Boolean);
-  if (said.length === 0) {
+  if (facts.length === 0) {
     return html`<span class="quiet">${t(isReady ? "in_order" : "state_not_set_up")}</span>`;
   }
-  return html`<span class="problem">${said.join(" ")}</span>`;
+  return html`<span class="problem">${facts.join(" ")}</span>`;
 }

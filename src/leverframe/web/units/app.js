@@ -245,16 +245,16 @@ const pathOf = ({ path }) => path;
 // Worst first, the unit's own ones with a way to the page that repairs them.
 /** @param {WatchedUnit} unit @param {number} now */
 function findings(unit, now) {
-  const said = Object.entries(unit.troubles).map(([kind, sentence]) =>
+  const texts = Object.entries(unit.troubles).map(([kind, sentence]) =>
     findingText(unit, kind, sentence),
   );
   if (unit.restarts && unit.restarted !== null) {
     const time = shortMoment(unit.restarted, now);
-    said.push(t("restarted", { restarts: unit.restarts, time }));
+    texts.push(t("restarted", { restarts: unit.restarts, time }));
   }
-  if (said.length === 0) return html`<span class="quiet">${t("none")}</span>`;
-  const hidden = said.slice(SHOWN_FINDINGS);
-  return html`${itemList(said.slice(0, SHOWN_FINDINGS))}
+  if (texts.length === 0) return html`<span class="quiet">${t("none")}</span>`;
+  const hidden = texts.slice(SHOWN_FINDINGS);
+  return html`${itemList(texts.slice(0, SHOWN_FINDINGS))}
   ${hidden.length
     ? html`<details>
         <summary>${t("more_findings", { count: hidden.length })}</summary>

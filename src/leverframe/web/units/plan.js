@@ -164,13 +164,13 @@ function ruleText(context, text) {
     .replace(JOINT, (_, joint) => ` ${t(`file_${joint}`)} `)
     .replace(HYSTERESIS, (_, value) => t("file_hysteresis", { value }));
   const depends = parts.depends ? [t(`file_${parts.depends}`, { number: parts.number })] : [];
-  const told = [
+  const sentence = [
     t("file_when", { condition }),
     ...depends,
     t("file_then", { action: actionText(context, parts.then) }),
     ...parts.more.split(", ").slice(1).map(additionText),
   ].join(", ");
-  const rule = parts.name ? `${parts.name}: ${told}` : told;
+  const rule = parts.name ? `${parts.name}: ${sentence}` : sentence;
   return parts.disabled ? t("file_disabled", { rule }) : rule;
 }
 

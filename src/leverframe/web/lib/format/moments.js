@@ -85,11 +85,11 @@ const NOON = 12;
 
 /** @param {string} text @returns {number | null} */
 export function secondsOfDay(text) {
-  const [, said, minutes = "0", seconds = "0", half] = TIME.exec(text.trim().toLowerCase()) ?? [];
-  if (said === undefined) return null;
+  const [, hour, minutes = "0", seconds = "0", half] = TIME.exec(text.trim().toLowerCase()) ?? [];
+  if (hour === undefined) return null;
   const isHalf = half !== undefined;
-  const hours = isHalf ? (Number(said) % NOON) + (half === "p" ? NOON : 0) : Number(said);
-  const isTime = isHalf ? Number(said) >= 1 && Number(said) <= NOON : hours < 24;
+  const hours = isHalf ? (Number(hour) % NOON) + (half === "p" ? NOON : 0) : Number(hour);
+  const isTime = isHalf ? Number(hour) >= 1 && Number(hour) <= NOON : hours < 24;
   if (!isTime || Number(minutes) > 59 || Number(seconds) > 59) return null;
   return hours * 3600 + Number(minutes) * 60 + Number(seconds);
 }
@@ -98,8 +98,8 @@ export function secondsOfDay(text) {
 
 /** @param {number | null | undefined} now @param {Template} [more] */
 export function zoneNote(now, more = nothing) {
-  const said = now ? difference(now) : null;
-  return said ? html`<p class="note zone">${said} ${more}</p>` : nothing;
+  const note = now ? difference(now) : null;
+  return note ? html`<p class="note zone">${note} ${more}</p>` : nothing;
 }
 
 // UTC that was not chosen is hardly the zone of the place.

@@ -126,18 +126,18 @@ export function inOneUnit(seconds) {
 // A number alone is seconds; beside others it needs a unit. Units go from great to small.
 /** @param {string} text */
 export function secondsOf(text) {
-  const said = text.trim().toLowerCase();
+  const typed = text.trim().toLowerCase();
   let milliseconds = 0;
   let before = Infinity;
   PIECE.lastIndex = 0;
-  while (PIECE.lastIndex < said.length) {
-    const [, number, unit] = PIECE.exec(said) ?? [];
+  while (PIECE.lastIndex < typed.length) {
+    const [, number, unit] = PIECE.exec(typed) ?? [];
     const size = sizeOf(unit ?? "?");
-    if (size >= before || (unit === "" && said !== number)) return NaN;
+    if (size >= before || (unit === "" && typed !== number)) return NaN;
     milliseconds += Math.round(Number(number.replace(",", ".")) * size * MILLI);
     before = size;
   }
-  return said === "" ? NaN : milliseconds / MILLI;
+  return typed === "" ? NaN : milliseconds / MILLI;
 }
 
 // Infinity where there is no such unit.

@@ -202,16 +202,16 @@ export function valueText(context, path, value) {
 // The journal keeps texts and lists as JSON, which may be cut: then it stays as it is.
 /** @param {SettingChange} change @returns {SettingChange} */
 export function parseChange({ path, ...values }) {
-  const parsed = Object.entries(values).map(([name, told]) => [name, parseValue(told)]);
+  const parsed = Object.entries(values).map(([name, value]) => [name, parseValue(value)]);
   return { path, ...Object.fromEntries(parsed) };
 }
 
-/** @param {unknown} told */
-function parseValue(told) {
+/** @param {unknown} value */
+function parseValue(value) {
   try {
-    return typeof told === "string" ? JSON.parse(told) : told;
+    return typeof value === "string" ? JSON.parse(value) : value;
   } catch {
-    return told;
+    return value;
   }
 }
 

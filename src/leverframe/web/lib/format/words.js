@@ -51,8 +51,8 @@ function isLanguage(name) {
 }
 
 function chosenLanguage() {
-  const kept = localStorage.getItem(KEPT) ?? "";
-  return isLanguage(kept) ? kept : null;
+  const stored = localStorage.getItem(KEPT) ?? "";
+  return isLanguage(stored) ? stored : null;
 }
 
 function preferredLanguage() {
@@ -234,8 +234,8 @@ export function serverText(text) {
   const finding = translate(sentencesOfFindings, text, (value) => value);
   if (finding !== null) return finding;
   // What a sentence is about stands before it: "OUT0: ...", "E-mail: ...".
-  const [, about, told] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];
-  return told ? `${partName(about)}: ${serverText(told)}` : text;
+  const [, about, rest] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];
+  return rest ? `${partName(about)}: ${serverText(rest)}` : text;
 }
 
 // A text in the reader's language, found by its English one, with what stands in its places.

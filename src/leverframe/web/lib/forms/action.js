@@ -111,8 +111,8 @@ export class Action {
   #perform() {
     const { perform, values = {} } = this.#spec;
     if (perform || !this.#command) return perform?.();
-    const given = typeof values === "function" ? values() : values;
-    const { target, body } = this.#command.request(given);
+    const sent = typeof values === "function" ? values() : values;
+    const { target, body } = this.#command.request(sent);
     return api.send(target, body);
   }
 }

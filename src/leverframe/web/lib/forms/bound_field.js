@@ -60,9 +60,9 @@ export class BoundField {
 
   // Is what is typed that text? To type nothing means the same.
   get #isNone() {
-    const { value, text: said } = this.#none;
+    const { value, text: none } = this.#none;
     const typed = typeof this.typed === "string" ? this.typed.trim() : null;
-    return value !== undefined && (typed === "" || typed === said);
+    return value !== undefined && (typed === "" || typed === none);
   }
 
   get saved() {
@@ -84,8 +84,8 @@ export class BoundField {
 
   /** @param {Value} setting */
   #toTyped(setting) {
-    const { value, text: said } = this.#none;
-    return value !== undefined && isSame(value, setting) ? said : toTyped(this.schema(), setting);
+    const { value, text: none } = this.#none;
+    return value !== undefined && isSame(value, setting) ? none : toTyped(this.schema(), setting);
   }
 
   get typed() {

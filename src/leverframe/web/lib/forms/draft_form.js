@@ -156,12 +156,12 @@ export const foreignNote = (sentence, [was, now]) =>
  * @param {string} path of the setting that holds them
  * @param {T} was
  * @param {T | null | undefined} now
- * @param {(one: T) => string} told
+ * @param {(one: T) => string} textOf
  * @returns {[was: string, now: string]}
  */
-export function bothTold(context, path, was, now, told) {
-  if (!now) return [told(was), t("foreign_deleted")];
-  const sentences = /** @type {[string, string]} */ ([was, now].map(told));
+export function bothTexts(context, path, was, now, textOf) {
+  if (!now) return [textOf(was), t("foreign_deleted")];
+  const sentences = /** @type {[string, string]} */ ([was, now].map(textOf));
   if (sentences[0] !== sentences[1]) return sentences;
   const [before, after] = [was, now].map((one) => new Map(Object.entries(one)));
   const differing = [...after.keys()].filter((key) => !isSame(before.get(key), after.get(key)));

@@ -79,12 +79,11 @@ function hint(field, schema) {
   return [ownHint(field), limits, lettersLeft(field, schema)].filter(Boolean).reduce(join, "");
 }
 
-// Behind a sentence begins another one.
-/** @param {string} told @param {string} more */
-const join = (told, more) =>
-  told.endsWith(".")
-    ? `${told} ${more.charAt(0).toUpperCase()}${more.slice(1)}`
-    : [told, more].filter(Boolean).join(" · ");
+/** @param {string} first @param {string} more */
+const join = (first, more) =>
+  first.endsWith(".")
+    ? `${first} ${more.charAt(0).toUpperCase()}${more.slice(1)}`
+    : [first, more].filter(Boolean).join(" · ");
 
 // The share of the allowed length from which the characters left are shown.
 const NEAR_END = 0.2;
@@ -192,11 +191,11 @@ const withPart = (typed, part, one) =>
 /** @param {DrawnField} field @param {string} part @returns {DrawnField} */
 function partField(field, part) {
   const name = Array.isArray(field.typed) ? Number(part) + 1 : part;
-  const given = /** @type {Record<string, string> | undefined} */ (field.spec.parts);
+  const labels = /** @type {Record<string, string> | undefined} */ (field.spec.parts);
   return {
     id: `${field.id}-${part}`,
     typed: /** @type {Record<string, Typed>} */ (field.typed)[part],
-    spec: { plainLabel: given?.[part] ?? `${label(field)} ${name}` },
+    spec: { plainLabel: labels?.[part] ?? `${label(field)} ${name}` },
     isChanged: false,
     isSecret: false,
   };

@@ -59,8 +59,8 @@ const tidy = (number) => Number(number.toPrecision(12));
 
 /** @param {Schema} schema */
 export function range(schema) {
-  const by = scale(schema) * (schema["x-per"] ?? 1);
-  return { min: tidy(schema.minimum / by), max: tidy(schema.maximum / by), step: tidy(1 / by) };
+  const per = scale(schema) * (schema["x-per"] ?? 1);
+  return { min: tidy(schema.minimum / per), max: tidy(schema.maximum / per), step: tidy(1 / per) };
 }
 
 // A value that is not there yet is typed as nothing, in the right form.

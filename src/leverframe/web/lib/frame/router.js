@@ -87,8 +87,8 @@ export function leave(name, params) {
 }
 
 // Moves through the history; `arrive()` is called before all listeners.
-/** @param {number} by */
-function travel(by, arrive = () => {}) {
+/** @param {number} steps */
+function travel(steps, arrive = () => {}) {
   arrival = new Promise((arrived) => {
     const there = () => {
       arrive();
@@ -96,7 +96,7 @@ function travel(by, arrive = () => {}) {
     };
     addEventListener("popstate", there, { once: true });
   });
-  history.go(by);
+  history.go(steps);
 }
 
 /** @param {string} hash */

@@ -87,9 +87,9 @@ export class Command {
 
   /** @param {ByLetter} values */
   #texts(values) {
-    const given = this.#fields.filter((field) => values[field.letter] !== undefined);
+    const present = this.#fields.filter((field) => values[field.letter] !== undefined);
     return Object.fromEntries(
-      given.map(({ letter }) => [letter, wireText(this.schema(letter, values), values[letter])]),
+      present.map(({ letter }) => [letter, wireText(this.schema(letter, values), values[letter])]),
     );
   }
 
@@ -104,8 +104,8 @@ export class Command {
 /** @param {string} text @param {Texts} texts */
 function fill(text, texts) {
   const missing = [...text.matchAll(HOLE)].find(([, letter]) => texts[letter] === undefined);
-  const given = missing ? text.slice(0, missing.index).replace(/[*:]$/, "") : text;
-  return given.replace(HOLE, (_, letter) => texts[letter]);
+  const known = missing ? text.slice(0, missing.index).replace(/[*:]$/, "") : text;
+  return known.replace(HOLE, (_, letter) => texts[letter]);
 }
 
 export class Commands {

@@ -71,10 +71,10 @@ export class Context {
 
   // What is needed to show anything; `knowCommands` brings what is needed to change a setting.
   async load() {
-    const asked = ++this.#asked;
+    const request = ++this.#asked;
     const start = await api.start();
     this.live.know(start.state);
-    this.#take(start, asked);
+    this.#take(start, request);
   }
 
   // As much as all that the first view needs, and no part of it. They come once; if they could not
@@ -96,14 +96,14 @@ export class Context {
 
   // After any change of the settings.
   async readSettings() {
-    const asked = ++this.#asked;
+    const request = ++this.#asked;
     const start = await this.#readOrSignIn();
     if (start === null) return;
     if (this.#known > 0 && this.#isForOthers(start)) {
       location.reload();
       return;
     }
-    this.#take(start, asked);
+    this.#take(start, request);
     if (this.#needsCommands) await this.knowCommands();
   }
 
@@ -124,10 +124,10 @@ export class Context {
     }
   }
 
-  /** @param {Start} start @param {number} asked */
-  #take({ state, board, account, status, labels, settings }, asked) {
-    if (asked < this.#known) return;
-    this.#known = asked;
+  /** @param {Start} start @param {number} request */
+  #take({ state, board, account, status, labels, settings }, request) {
+    if (request < this.#known) return;
+    this.#known = request;
     this.#profile = state.profile;
     this.board = board;
     this.role = account.role;

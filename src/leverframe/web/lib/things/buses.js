@@ -47,9 +47,9 @@ export function readingsOf(settings, slot) {
 // read.
 /** @param {AdminContext} context @param {number} slot @param {number} number */
 export function valueOf({ live, settings }, slot, number) {
-  const told = live.state.modbus?.[slot]?.readings ?? {};
+  const values = live.state.modbus?.[slot]?.readings ?? {};
   const name = readingsOf(settings, slot)[number]?.name || String(number);
-  if (name in told) return told[name];
+  if (name in values) return values[name];
   const place = settings.modbus_mapping.findIndex(
     (one) => one.slot === slot && one.reading === number,
   );

@@ -167,8 +167,8 @@ export class Figure {
     const perPixel = (to - from) / plot.over.clientWidth;
     /** @param {MouseEvent} mouseEvent */
     const move = ({ clientX }) => {
-      const by = (begin - clientX) * perPixel;
-      this.#show(plot, from + by, to + by);
+      const offset = (begin - clientX) * perPixel;
+      this.#show(plot, from + offset, to + offset);
     };
     const end = () => {
       removeEventListener("mousemove", move);

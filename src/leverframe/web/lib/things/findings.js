@@ -94,8 +94,8 @@ function placeName(context, page) {
 export function findingCount(context) {
   const count = context.live.connection === "lost" ? 0 : findingsOf(context).length;
   if (count === 0) return nothing;
-  const told = t("findings_open", { count });
-  return html`<span class="finding-count" role="img" aria-label=${told}>▲ ${count}</span>`;
+  const label = t("findings_open", { count });
+  return html`<span class="finding-count" role="img" aria-label=${label}>▲ ${count}</span>`;
 }
 
 /** @param {Api.FindingReport} finding */

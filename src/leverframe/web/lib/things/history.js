@@ -25,15 +25,15 @@ function rawTable({ to, now }, series) {
 }
 
 // An answer about an earlier time, shifted by a number of seconds.
-/** @param {HistoryReply} history @param {number} by @returns {HistoryReply} */
-export function shift(history, by) {
+/** @param {HistoryReply} history @param {number} offset @returns {HistoryReply} */
+export function shift(history, offset) {
   /** @param {number[]} times */
-  const later = (times) => times.map((time) => time + by);
+  const later = (times) => times.map((time) => time + offset);
   const series = Object.entries(history.series).map(([label, one]) => [
     label,
     one.times ? { ...one, times: later(one.times) } : one,
   ]);
-  const [from, to, now] = [history.from + by, history.to + by, history.now + by];
+  const [from, to, now] = [history.from + offset, history.to + offset, history.now + offset];
   const times = later(history.times);
   return { ...history, from, to, now, times, series: Object.fromEntries(series) };
 }

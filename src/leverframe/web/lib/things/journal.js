@@ -44,7 +44,7 @@ import { kindOf, codeName, thingAddress, thingName, thingOf } from "./things.js"
 
 /** @typedef {Api.EntryReport} JournalEntry */
 /** @typedef {{ name: string, address: string }} Link */
-/** @typedef {{ entry: JournalEntry, changes: SettingChange[], leftOut: number }} Told */
+/** @typedef {{ entry: JournalEntry, changes: SettingChange[], leftOut: number }} EntryGroup */
 
 // The place of the thing in a sentence, left open for its link.
 const { which: WHICH } = /** @type {Record<string, string>} */ (PLACES);
@@ -86,9 +86,9 @@ export class JournalReader {
   async readOlder() {
     const [oldest] = this.entries;
     if (!oldest) return;
-    const kept = new Set(this.entries.map(({ number }) => number));
+    const known = new Set(this.entries.map(({ number }) => number));
     const came = await this.#ask({ to: oldest.time });
-    const older = came.filter(({ number }) => !kept.has(number));
+    const older = came.filter(({ number }) => !known.has(number));
     this.hasOlder = older.length > 0;
     this.entries = [...older, ...this.entries];
   }
@@ -231,10 +231,10 @@ function figuresOf(context, { figures, detail, which }) {
 }
 
 // What happened, with the thing as a link.
-/** @param {Context} context @param {Told} told */
-function sentence(context, told) {
-  const { entry } = told;
-  if (entry.what === "settings") return ofSettings(context, told);
+/** @param {Context} context @param {EntryGroup} group */
+function sentence(context, group) {
+  const { entry } = group;
+  if (entry.what === "settings") return ofSettings(context, group);
   if (entry.cause === "finding") return ofFinding(context, entry);
   if (entry.what === "fault_begins") return ofFault(context, String(entry.figures.text));
   const values = { ...figuresOf(context, entry), which: WHICH };
@@ -245,18 +245,18 @@ function sentence(context, told) {
 // "sensor_85*label:DS2": how it fails in the words of the test bench, and its thing if it has one.
 /** @param {Context} context @param {string} text */
 function ofFault(context, text) {
-  const [kind, ...given] = text.split("*");
+  const [kind, ...values] = text.split("*");
   const key = `fails_${kind}`;
   const fault = wordIn("simulation", key) ?? kind.replaceAll("_", " ");
   if (wordIn("simulation", key) === null) fetchWords("simulation").catch(() => {});
-  const [, label] = given.map((one) => /^label:(.+)$/.exec(one)).find(Boolean) ?? [];
+  const [, label] = values.map((one) => /^label:(.+)$/.exec(one)).find(Boolean) ?? [];
   if (!label) return t("what_fault_begins", { fault });
   return rich(t("fault_of_thing", { fault, which: WHICH }), {
     which: linkTo(linkOf(context, label)),
   });
 }
 
-/** @param {Context} context @param {Told} told */
+/** @param {Context} context @param {EntryGroup} told */
 function ofSettings(context, { entry, changes, leftOut }) {
   const [version] = changes.filter(({ path }) => path === "profile.sw");
   if (version) return t("settings_version", { new: String(version.new), old: String(version.old) });
@@ -295,8 +295,8 @@ function ofFinding(context, entry) {
   const { finding: kind = "", figures = {} } = partsOf(entry);
   const isOver = what === "finding_over";
   if (kind === "sensor_lost" && which) {
-    const told = t(isOver ? "sensor_back" : "sensor_lost", { which: WHICH });
-    return rich(told, { which: linkTo(linkOf(context, which)) });
+    const sentenceText = t(isOver ? "sensor_back" : "sensor_lost", { which: WHICH });
+    return rich(sentenceText, { which: linkTo(linkOf(context, which)) });
   }
   const found = findingSaid(context, { kind, label: which, figures, text });
   return isOver ? rich(t("what_finding_over", PLACES), { text: html`${found}` }) : found;
@@ -344,8 +344,8 @@ function byTimer({ detail = "", seconds = 0, after = 0 }, entries) {
     case "return time":
       return t("why_return_time", values);
     case "pulse": {
-      const asked = entries.find(({ number }) => number === after)?.by.account;
-      return asked ? t("why_pulse_by", { ...values, account: asked }) : t("why_pulse", values);
+      const account = entries.find(({ number }) => number === after)?.by.account;
+      return account ? t("why_pulse_by", { ...values, account }) : t("why_pulse", values);
     }
     case "start delay":
       return t("why_start_delay", values);
@@ -431,9 +431,9 @@ function durationOf({ what, detail, number, time, figures }, entries) {
 // ---- lists -----------------------------------------------------------------------------------
 
 // Newest first; settings that one person changed of one thing or page in a row are one line.
-/** @param {JournalEntry[]} entries @returns {Told[]} */
+/** @param {JournalEntry[]} entries @returns {EntryGroup[]} */
 export function fold(entries) {
-  /** @type {Told[]} */
+  /** @type {EntryGroup[]} */
   const lines = [];
   for (const entry of [...entries].reverse()) {
     const changes = changesOf(entry);
@@ -447,7 +447,7 @@ export function fold(entries) {
   return lines;
 }
 
-/** @param {Told} last @param {JournalEntry} entry */
+/** @param {EntryGroup} last @param {JournalEntry} entry */
 function isOneWork({ entry: newer, changes }, entry) {
   if (newer.what !== "settings" || entry.what !== "settings" || changes.length === 0) return false;
   if (newer.detail !== entry.detail || newer.time - entry.time > TOGETHER_S) return false;
@@ -480,9 +480,9 @@ function changeLine(context, change) {
   return t("old" in change ? "setting_changed" : "setting_set", values);
 }
 
-/** @param {Context} context @param {Told} told @param {JournalEntry[]} entries */
-function line(context, told, entries) {
-  const { entry, changes, leftOut } = told;
+/** @param {Context} context @param {EntryGroup} part @param {JournalEntry[]} entries */
+function line(context, part, entries) {
+  const { entry, changes, leftOut } = part;
   const group = groupOf(entry);
   const isSensor = entry.figures.finding === "sensor_lost";
   const cause = causeOf(entry.cause, entry.detail);
@@ -499,7 +499,7 @@ function line(context, told, entries) {
     >
     <span class=${own ? "q" : cause.look}>${icon(own ?? cause.icon, "s")}</span>
     <div>
-      <span class="what">${sentence(context, told)}</span> ${chartLink(context, entry, time)}
+      <span class="what">${sentence(context, part)}</span> ${chartLink(context, entry, time)}
       ${changes.length === 0 || changes.some(({ path }) => path === "profile.sw")
         ? why
           ? html`<span class="why">${why}</span>`
@@ -532,20 +532,20 @@ function chartLink({ live }, { which, time: at }, time) {
 export function journalList(context, entries, most = Infinity) {
   return speaking("journal", () => {
     const now = context.live.state.time ?? Date.now() / 1000;
-    /** @type {[number, Told[]][]} */
+    /** @type {[number, EntryGroup[]][]} */
     const days = [];
-    for (const told of fold(entries).slice(0, most)) {
-      const day = dayOf(told.entry.time);
+    for (const group of fold(entries).slice(0, most)) {
+      const day = dayOf(group.entry.time);
       const last = days.at(-1);
-      if (last?.[0] === day) last[1].push(told);
-      else days.push([day, [told]]);
+      if (last?.[0] === day) last[1].push(group);
+      else days.push([day, [group]]);
     }
     return html`<div class="journal">
       ${days.map(
-        ([, told]) =>
-          html`<h3>${dayName(told[0].entry.time, now)}</h3>
+        ([, groups]) =>
+          html`<h3>${dayName(groups[0].entry.time, now)}</h3>
             <ul role="list">
-              ${told.map((one) => line(context, one, entries))}
+              ${groups.map((one) => line(context, one, entries))}
             </ul>`,
       )}
     </div>`;
@@ -556,8 +556,8 @@ export function journalList(context, entries, most = Infinity) {
 /** @param {Context} context @param {JournalEntry} entry */
 export const entryView = (context, entry) =>
   speaking("journal", () => {
-    const [told] = fold([entry]);
-    return html`<span>${sentence(context, told)}</span>
+    const [group] = fold([entry]);
+    return html`<span>${sentence(context, group)}</span>
       <small>${whyOf(context, entry, [])}</small>`;
   });
 
@@ -570,8 +570,8 @@ export const reasonText = (context, reason) =>
 /** @param {Context} context @param {JournalEntry} entry @param {JournalEntry[]} entries */
 export const plainText = (context, entry, entries) =>
   speaking("journal", () => {
-    const [told] = fold([entry]);
-    return `${textIn(sentence(context, told))} ${whyOf(context, entry, entries)}`;
+    const [group] = fold([entry]);
+    return `${textIn(sentence(context, group))} ${whyOf(context, entry, entries)}`;
   });
 
 // Addresses of links hold what is typed into the search itself.

@@ -122,8 +122,8 @@ async function lockText({ live }) {
     changes.some((change) => change.path === LOCK && change.new === true),
   );
   if (!entry) return t("lever_locked");
-  const by = [entry.account, entry.source].filter(Boolean).join(", ") || entry.cause;
-  return t("lever_locked_by", { by, time: shortMoment(entry.time, live.state.time) });
+  const actor = [entry.account, entry.source].filter(Boolean).join(", ") || entry.cause;
+  return t("lever_locked_by", { by: actor, time: shortMoment(entry.time, live.state.time) });
 }
 
 // The duty of a PWM output under its lever: a slider that sends when it is let go.

@@ -77,8 +77,8 @@ export const thingAddress = (label) => addressWith(thingOf(label));
 export function thingName(context, label) {
   const { kind, number } = kindOf(label);
   if (kind === "all") return t(`all_${number}`);
-  const given = context.overview.name(label) || ownName(context, kind, Number(number));
-  return given || kindName(label);
+  const chosen = context.overview.name(label) || ownName(context, kind, Number(number));
+  return chosen || kindName(label);
 }
 
 // What stands in a list of readings, where a meter has two.
@@ -181,12 +181,12 @@ export const thing = (context, label) => ({
 /** @param {Context} context */
 export function things(context) {
   const { overview, settings } = context;
-  const told = [...OUTPUTS, ...PWMS, ...INPUTS, ...READINGS]
+  const present = [...OUTPUTS, ...PWMS, ...INPUTS, ...READINGS]
     .filter((label) => overview.isPresent(label) || isSetUp(settings, label))
     .concat(METERS.filter((label) => isCounting(context, label)))
     .concat(VARIABLES.filter((label) => isUsed(context, label)));
   const configured = settings === null ? [] : listConfigured(settings);
-  return [...told, ...configured].map((label) => thing(context, label));
+  return [...present, ...configured].map((label) => thing(context, label));
 }
 
 // A reading that is set up, though it may never have had a value.

@@ -101,7 +101,7 @@ export class Legend {
     const name = thingName(this.#context, label);
     const { min, max, last } = history ? summaryOf(history, label) : NOTHING_YET;
     const present = this.#time.value && history ? valueAt(history, label, this.#time.value) : last;
-    const said = isStates
+    const text = isStates
       ? this.#word(label, present, history?.step ?? 0)
       : this.#overview.formatValue(label, present).text;
     /** @param {number | null} number */
@@ -110,7 +110,7 @@ export class Legend {
     return html`<tr>
       <td>${isStates ? nothing : sample(index)} <a href=${thingAddress(label)}>${name}</a></td>
       ${isStates ? nothing : html`${value(min)}${value(max)}`}
-      <td class="number">${said}</td>
+      <td class="number">${text}</td>
       ${this.#course.behind
         ? html`<td class="number">${this.#before(label, isStates)}</td>`
         : nothing}

@@ -89,8 +89,8 @@ export class View {
   /** @param {number} share @param {number} now */
   shift(share, now) {
     const [from, to] = this.span(now);
-    const by = (to - from) * share;
-    this.zoom(from + by, to + by, now);
+    const offset = (to - from) * share;
+    this.zoom(from + offset, to + offset, now);
   }
 
   // Shows `factor` times as much time around the middle.

@@ -198,8 +198,8 @@ export class ReadingCard {
   /** @returns {Asked} */
   get request() {
     const { method, path } = this.#reading;
-    const given = Object.entries(this.#typed).filter(([, text]) => text.trim() !== "");
-    const query = new URLSearchParams(given).toString();
+    const filled = Object.entries(this.#typed).filter(([, text]) => text.trim() !== "");
+    const query = new URLSearchParams(filled).toString();
     const target = query ? `${path}?${query}` : path;
     if (!this.#takesBody) return { method, target };
     return { method, target, body: this.#body.value, type: "text/plain" };

@@ -142,8 +142,8 @@ export class NamesStep extends Step {
       const value = state[label];
       if (typeof value !== "number") continue;
       const begin = state.time - SPAN_S;
-      const kept = (this.#samples.get(label) ?? []).filter(({ time }) => time > begin);
-      this.#samples.set(label, [...kept, { time: state.time, value }]);
+      const recent = (this.#samples.get(label) ?? []).filter(({ time }) => time > begin);
+      this.#samples.set(label, [...recent, { time: state.time, value }]);
     }
   }
 

@@ -124,8 +124,8 @@ export function causeName(cause) {
 /** @param {Pick<Entry, "cause" | "who">} entry */
 export function why({ cause, who }) {
   const { icon: glyph, look } = causeOf(cause);
-  const by = who ? ` · ${who}` : "";
+  const actor = who ? ` · ${who}` : "";
   return html`<small>
-    <span class=${look}>${icon(glyph, "s")} ${causeName(cause)}</span>${by}
+    <span class=${look}>${icon(glyph, "s")} ${causeName(cause)}</span>${actor}
   </small>`;
 }

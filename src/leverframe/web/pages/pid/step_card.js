@@ -61,7 +61,7 @@ export class StepCard {
       .map((value, at) => [(response.times[at] / span) * WIDTH, y(value)])
       .map((point) => point.map((one) => one.toFixed(1)).join(" "))
       .join("L");
-    const told =
+    const outcome =
       settled === null
         ? t("step_never", { minutes: decimal(span / MINUTE_S, 0) })
         : t("step_settles", {
@@ -74,7 +74,7 @@ export class StepCard {
         viewBox="0 0 ${WIDTH} ${HEIGHT}"
         preserveAspectRatio="none"
         role="img"
-        aria-label=${told}
+        aria-label=${outcome}
       >
         ${svg`<path class="wanted" d=${`M0 ${y(STEP)}H${WIDTH}`} />
           <path class="answer" d=${`M${line}`} />`}
@@ -82,7 +82,7 @@ export class StepCard {
       <p class="axis" aria-hidden="true">
         ${marks.map((minutes) => html`<span>${t("in_minutes", { count: minutes })}</span>`)}
       </p>
-      <p class="outcome" role="status">${told}</p>`;
+      <p class="outcome" role="status">${outcome}</p>`;
   }
 }
 

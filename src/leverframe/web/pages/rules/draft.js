@@ -284,10 +284,10 @@ export class Draft {
 
   // The variable and the places in the schedule that its window has, or would get.
   #place() {
-    const kept = this.#window;
-    if (kept && (goesWith(this.#uses, kept, this.index) || !this.#hasOtherHours)) {
-      const { label, begins, ends } = kept;
-      return { label, places: [begins.place, ends.place], name: this.#nameOfWindow(kept) };
+    const before = this.#window;
+    if (before && (goesWith(this.#uses, before, this.index) || !this.#hasOtherHours)) {
+      const { label, begins, ends } = before;
+      return { label, places: [begins.place, ends.place], name: this.#nameOfWindow(before) };
     }
     const [label, places] = [freeVariable(this.#uses), freePlaces(this.#uses, 2)];
     return label && places.length === 2 ? { label, places, name: undefined } : null;

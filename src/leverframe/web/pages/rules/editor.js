@@ -7,7 +7,7 @@ import { timeText } from "../../lib/format/moments.js";
 import { numberOf, setText } from "../../lib/format/numbers.js";
 import { PLACES, rich, t } from "../../lib/format/words.js";
 import { secondOfDay, weekdayOf } from "../../lib/format/zone.js";
-import { bothTold, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
+import { bothTexts, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
 import { isSame, numberRules } from "../../lib/live/tree.js";
@@ -207,7 +207,7 @@ export class Editor extends DraftForm {
     const path = `rules.${draft.index}`;
     return foreignNote(
       t(draft.isNew ? "deleted_elsewhere" : "changed_elsewhere"),
-      bothTold(this.context, path, draft.known, now, textOf),
+      bothTexts(this.context, path, draft.known, now, textOf),
     );
   }
 
@@ -366,12 +366,12 @@ export class Editor extends DraftForm {
   }
 
   #asking() {
-    const asked = this.#question.value;
-    if (!asked) return nothing;
-    return html`<div class="question" role="group" aria-label=${asked.label}>
-      <p>${asked.text}</p>
+    const question = this.#question.value;
+    if (!question) return nothing;
+    return html`<div class="question" role="group" aria-label=${question.label}>
+      <p>${question.text}</p>
       <footer>
-        <button type="button" class="danger" @click=${asked.act}>${asked.label}</button>
+        <button type="button" class="danger" @click=${question.act}>${question.label}</button>
         <button type="button" @click=${() => (this.#question.value = null)}>${t("cancel")}</button>
       </footer>
     </div>`;
@@ -408,17 +408,17 @@ export class Editor extends DraftForm {
   }
 
   // Dragging a row needs a mouse; this does not.
-  /** @param {string} key @param {-1 | 1} by */
-  #mover(key, by) {
+  /** @param {string} key @param {-1 | 1} step */
+  #mover(key, step) {
     const own = this.draft.index + 1;
     const isPossible = numberRules(this.settings.rules).some(
-      ({ number }) => Math.sign(number - own) === by,
+      ({ number }) => Math.sign(number - own) === step,
     );
     return html`<button
       type="button"
       class="bare"
       ?disabled=${!isPossible || this.draft.isChanged}
-      @click=${() => this.#surroundings.move(by)}
+      @click=${() => this.#surroundings.move(step)}
     >
       ${t(key)}
     </button>`;

@@ -16,7 +16,7 @@ import { isSwitched, ruleName, shortSentence } from "./sentence.js";
 
 /**
  * What the list does for a row.
- * @typedef {object} Tell
+ * @typedef {object} RuleActions
  * @property {(index: number, box: HTMLInputElement) => void} enable
  * @property {(from: number, to: number) => void} move
  * @property {(from: number, by: -1 | 1) => void} step
@@ -48,10 +48,10 @@ const stateMark = (state) =>
  * @param {AdminContext} context
  * @param {Api.RuleReport} report
  * @param {Api.RuleExplanation} explanation
- * @param {Tell} tell
+ * @param {RuleActions} actions
  * @param {boolean} isOpen
  */
-export function ruleRow(context, report, explanation, tell, isOpen) {
+export function ruleRow(context, report, explanation, actions, isOpen) {
   const index = report.number - 1;
   const state = stateOf(report, explanation, context.live.state.findings ?? []);
   const name = ruleName(report);
@@ -61,7 +61,7 @@ export function ruleRow(context, report, explanation, tell, isOpen) {
     draggable=${isOpen ? "false" : "true"}
     @dragstart=${() => onDragStart(index)}
     @dragover=${(event) => event.preventDefault()}
-    @drop=${(event) => onDrop(event, index, tell)}
+    @drop=${(event) => onDrop(event, index, actions)}
   >
     <input
       type="checkbox"
@@ -69,14 +69,14 @@ export function ruleRow(context, report, explanation, tell, isOpen) {
       class="small-lever"
       aria-label=${t("enable_rule", { name })}
       .checked=${report.settings.enabled}
-      @change=${(event) => tell.enable(index, event.target)}
+      @change=${(event) => actions.enable(index, event.target)}
     />
     <a
       class="name"
       id="rule-${report.number}"
       href=${isOpen ? address("rules") : address("rules", { edit: report.number })}
       aria-expanded=${isOpen ? "true" : "false"}
-      @keydown=${(event) => onKeydown(event, index, tell)}
+      @keydown=${(event) => onKeydown(event, index, actions)}
       >${name}</a
     >
     <span class="s" title=${isOpen ? "" : shortSentence(context, report.settings)}
@@ -122,20 +122,20 @@ let dragged = null;
 /** @param {number} index */
 const onDragStart = (index) => (dragged = index);
 
-/** @param {Event} event @param {number} index @param {Tell} tell */
-function onDrop(event, index, tell) {
+/** @param {Event} event @param {number} index @param {RuleActions} actions */
+function onDrop(event, index, actions) {
   event.preventDefault();
   const from = dragged;
   dragged = null;
-  if (from !== null && from !== index) tell.move(from, index);
+  if (from !== null && from !== index) actions.move(from, index);
 }
 
 // The keyboard does what dragging does.
-/** @param {KeyboardEvent} event @param {number} index @param {Tell} tell */
-function onKeydown(event, index, tell) {
+/** @param {KeyboardEvent} event @param {number} index @param {RuleActions} actions */
+function onKeydown(event, index, actions) {
   if (!event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
   event.preventDefault();
-  tell.step(index, event.key === "ArrowUp" ? -1 : 1);
+  actions.step(index, event.key === "ArrowUp" ? -1 : 1);
 }
 
 // Where a rule stands: since when it is met, what it did, what overrode it, why it does not act.

@@ -76,14 +76,14 @@ export class Trial {
       this.#refusal.value = t("try_complete_first");
       return;
     }
-    const asked = ++this.#asked;
+    const request = ++this.#asked;
     try {
       const past = await this.#read();
-      if (asked !== this.#asked) return;
+      if (request !== this.#asked) return;
       this.#past.value = past;
       this.#refusal.value = null;
     } catch (error) {
-      if (asked !== this.#asked) return;
+      if (request !== this.#asked) return;
       this.#refusal.value = whyNot(error, "not_reached");
     }
   }
@@ -249,14 +249,14 @@ export class Trial {
    * @param {Api.LaneBar[] | null} bars
    */
   #outcomeText(would, did, differing, bars) {
-    const said = countText("trial_would", "trial_never", would);
-    if (!did) return said;
+    const sentence = countText("trial_would", "trial_never", would);
+    if (!did) return sentence;
     const done = countText("trial_did", "trial_did_not", did);
-    if (differing.length === 0) return html`${icon("check", "s")} ${t("trial_same")} ${said}`;
+    if (differing.length === 0) return html`${icon("check", "s")} ${t("trial_same")} ${sentence}`;
     return html`<span class="attention"
         >${icon("attention", "s")} ${t("trial_differs", { count: differing.length })}</span
       >
-      ${this.#why(differing[0], bars ?? [])} ${said} ${done}`;
+      ${this.#why(differing[0], bars ?? [])} ${sentence} ${done}`;
   }
 
   // Who had it otherwise in the first difference.
@@ -267,12 +267,12 @@ export class Trial {
     const { kind, detail } = bar.cause;
     const mover = moverName(this.#context, bar.cause);
     // The name of a timer already says its cause.
-    const who = kind === "timer" ? [mover] : [causeOf(kind, detail).word(), mover];
+    const names = kind === "timer" ? [mover] : [causeOf(kind, detail).word(), mover];
     return t("trial_why", {
       name: thingName(this.#context, outputOf(this.#draft.typed.action) ?? ""),
       state: stateWord(Boolean(bar.value)),
       time: clock(bar.begin).slice(0, 5),
-      who: who.filter(Boolean).join(" "),
+      who: names.filter(Boolean).join(" "),
     });
   }
 }

@@ -132,8 +132,8 @@ export class WhatIf {
   async #try(event) {
     event.preventDefault();
     const isDone = await this.#task.run(async () => {
-      const asked = api.whatIf(this.#commands.value, this.#hours.value);
-      [this.#outcome.value] = await Promise.all([asked, journalWords()]);
+      const answer = api.whatIf(this.#commands.value, this.#hours.value);
+      [this.#outcome.value] = await Promise.all([answer, journalWords()]);
     });
     if (!isDone) this.#outcome.value = null;
   }

@@ -86,9 +86,8 @@ export const freePlaces = ({ schedule }, count) =>
 export const windowName = ({ from, to }) => `${timeText(from)}-${timeText(to)}`;
 
 // The entries of a window at two places; their name is what it is.
-/** @param {Hours} hours @param {string} label @param {number[]} places @param {string} [given] */
-export function windowEntries(hours, label, places, given) {
-  const name = given ?? windowName(hours);
+/** @param {Hours} hours @param {string} label @param {number[]} places */
+export function windowEntries(hours, label, places, name = windowName(hours)) {
   const common = { name, action: label, date: null, periodic: false, active: true };
   const [begins, ends] = places;
   return [

@@ -3,7 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { PLACES, rich, t } from "../../lib/format/words.js";
 import { optionsOf } from "../../lib/forms/controls.js";
-import { bothTold, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
+import { bothTexts, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
 import { isSame } from "../../lib/live/tree.js";
 import { icon } from "../../lib/things/signs.js";
 import { codeName } from "../../lib/things/things.js";
@@ -97,7 +97,7 @@ export class EntryEditor extends DraftForm {
     const textOf = (/** @type {Api.ScheduleEntry} */ one) =>
       entrySentence(one, context, one === saved ? entry : end);
     const path = `schedule.${draft.index}`;
-    return foreignNote(t("changed_elsewhere"), bothTold(context, path, saved, now, textOf));
+    return foreignNote(t("changed_elsewhere"), bothTexts(context, path, saved, now, textOf));
   }
 
   /** @param {Template} content @param {string[]} letters */

@@ -128,19 +128,19 @@ const snap = (seconds) => Math.round(seconds / SNAP_S) * SNAP_S;
 const within = (seconds) => ((seconds % DAY_S) + DAY_S) % DAY_S;
 
 // The whole piece later or earlier; it begins on the days on which it did.
-/** @param {Piece} piece @param {number} by @returns {Piece} */
-export function move(piece, by) {
-  const begin = Math.min(Math.max(piece.begin + snap(by), 0), DAY_S - SNAP_S);
+/** @param {Piece} piece @param {number} seconds @returns {Piece} */
+export function move(piece, seconds) {
+  const begin = Math.min(Math.max(piece.begin + snap(seconds), 0), DAY_S - SNAP_S);
   const { end } = piece;
   return { ...piece, begin, end: end === null ? null : within(end + begin - piece.begin) };
 }
 
 // One of its edges later or earlier; a span keeps some length.
-/** @param {Piece} piece @param {"begin" | "end"} edge @param {number} by @returns {Piece} */
-export function stretch(piece, edge, by) {
+/** @param {Piece} piece @param {"begin" | "end"} edge @param {number} seconds @returns {Piece} */
+export function stretch(piece, edge, seconds) {
   const { begin, end } = piece;
-  if (end === null) return move(piece, by);
-  const changed = within((edge === "begin" ? begin : end) + snap(by));
+  if (end === null) return move(piece, seconds);
+  const changed = within((edge === "begin" ? begin : end) + snap(seconds));
   const other = edge === "begin" ? end : begin;
   return changed === other ? piece : { ...piece, [edge]: changed };
 }

@@ -164,11 +164,11 @@ export class WeekGrid {
   #pull(event) {
     const drag = this.#drag.value;
     if (!drag) return;
-    const by = event.clientX - drag.x;
-    const isMoved = Math.abs(by) >= MOVED_PX;
+    const offset = event.clientX - drag.x;
+    const isMoved = Math.abs(offset) >= MOVED_PX;
     // Back where it began, it is as it was.
     const { piece, grip, width } = drag;
-    const now = isMoved ? changePiece(piece, grip, (by / width) * DAY_S) : piece;
+    const now = isMoved ? changePiece(piece, grip, (offset / width) * DAY_S) : piece;
     this.#drag.value = { ...drag, now };
   }
 
@@ -196,9 +196,9 @@ export class WeekGrid {
   }
 }
 
-/** @param {Piece} piece @param {Grip} grip @param {number} by */
-const changePiece = (piece, grip, by) =>
-  grip === "move" ? move(piece, by) : stretch(piece, grip, by);
+/** @param {Piece} piece @param {Grip} grip @param {number} seconds */
+const changePiece = (piece, grip, seconds) =>
+  grip === "move" ? move(piece, seconds) : stretch(piece, grip, seconds);
 
 /** @param {Piece} piece */
 const times = ({ begin, end }) =>

@@ -28,8 +28,8 @@ export const nameOf = (context, text) => (kindOf(text).kind ? thingName(context,
 // "load*switch:OUT0*on:5" -> ["load", [["switch", "OUT0"], ["on", "5"]]]
 /** @param {string} text @returns {[string, string[][]]} */
 function takeApart(text) {
-  const [kind, ...given] = text.split("*");
-  return [kind, given.map((one) => (/^(\w+):(.*)$/s.exec(one) ?? []).slice(1))];
+  const [kind, ...values] = text.split("*");
+  return [kind, values.map((one) => (/^(\w+):(.*)$/s.exec(one) ?? []).slice(1))];
 }
 
 // Values of faults are texts of any kind; a bare `*` would end one.
@@ -185,7 +185,7 @@ class KindForm {
   }
 
   #composeText() {
-    const given = Object.entries(this.#spec.kinds()[this.kind].fields)
+    const items = Object.entries(this.#spec.kinds()[this.kind].fields)
       .map(([name, field]) => {
         const { labels, least, required } = field;
         const first = labels && least === undefined && required ? labels[0] : "";
@@ -193,7 +193,7 @@ class KindForm {
       })
       .filter(([, value]) => value !== "");
     const isFault = this.#spec.item === "fault";
-    const texts = given.map(([name, value]) => `${name}:${isFault ? faultValue(value) : value}`);
+    const texts = items.map(([name, value]) => `${name}:${isFault ? faultValue(value) : value}`);
     return [this.kind, ...texts].join("*");
   }
 
@@ -219,16 +219,16 @@ export function faultsCard(context, bench) {
   // "sensor_85*label:DS2" -> "thermometer shows 85 °C · the reading: Thermometer 2"
   /** @param {string} text */
   const inWords = (text) => {
-    const [kind, given] = takeApart(text);
+    const [kind, values] = takeApart(text);
     const { fields } = bench.report.faults.kinds[kind];
-    const told = given.map(([name, value]) => {
+    const texts = values.map(([name, value]) => {
       const isOption = fields[name].labels?.includes(value);
       // An own answer may be a whole page.
       const decoded = decodeURIComponent(value).slice(0, SHOWN_LETTERS);
       const shown = isOption ? optionName(value) : valueText(fields[name], decoded);
       return `${serverText(fields[name].doc)}: ${shown}`;
     });
-    return [t(`fails_${kind}`), ...told].join(" · ");
+    return [t(`fails_${kind}`), ...texts].join(" · ");
   };
   const form = new KindForm(bench, {
     item: "fault",
@@ -305,10 +305,10 @@ export function plantsCard(context, bench) {
 // "load*switch:OUT0*on:5" -> "measured load · Switch: Pump · Reading with power: 5"
 /** @param {AdminContext} context @param {Bench} bench @param {string} wiring */
 function wiringInWords(context, bench, wiring) {
-  const [kind, given] = takeApart(wiring);
+  const [kind, values] = takeApart(wiring);
   const { fields } = bench.report.plants.kinds[kind];
-  const told = given.map(
+  const texts = values.map(
     ([name, value]) => `${t(`field_${name}`)}: ${nameOf(context, valueText(fields[name], value))}`,
   );
-  return [t(`plant_${kind}`), ...told].join(" · ");
+  return [t(`plant_${kind}`), ...texts].join(" · ");
 }

@@ -94,7 +94,7 @@ function facts(context) {
   const rules = activeRules(live.state);
   const met = rules.filter((rule) => rule.met).length;
   const next = nextChange(context);
-  const told = [
+  const rows = [
     ["part_outputs", t("glance_on", { on, all: outputs.length })],
     ...(rules.length > 0 && overview.isVisible("rules")
       ? [["group_rules", t("glance_met", { met, all: rules.length })]]
@@ -102,7 +102,7 @@ function facts(context) {
     ...(next ? [["glance_next", next]] : []),
   ];
   return html`<dl class="figures">
-    ${told.map(([key, value]) => html`<div><dt>${t(key)}</dt><dd>${value}</dd></div>`)}
+    ${rows.map(([key, value]) => html`<div><dt>${t(key)}</dt><dd>${value}</dd></div>`)}
   </dl>`;
 }
 
@@ -151,10 +151,10 @@ export const post = (context, label, { lever, pulse, duty, soon }) =>
 
 /** @param {Context} context @param {string} label */
 function moverView(context, label) {
-  const who = mover(context, label);
-  if (who === null) return nothing;
-  return html`<span class=${`cause ${who.cause.look}`}
-      >${icon(who.cause.icon, "s")} ${who.name}</span
+  const actor = mover(context, label);
+  if (actor === null) return nothing;
+  return html`<span class=${`cause ${actor.cause.look}`}
+      >${icon(actor.cause.icon, "s")} ${actor.name}</span
     >
-    <span>${who.why}</span>`;
+    <span>${actor.why}</span>`;
 }

@@ -174,8 +174,8 @@ export class Day {
   /** @param {number[]} limits */
   #limitsSaid(limits) {
     if (limits.length === 0) return "";
-    const said = limits.map((limit) => setText(this.#context, this.#label, limit)).join(", ");
-    return ` ${t("thresholds", { limits: said })}`;
+    const texts = limits.map((limit) => setText(this.#context, this.#label, limit)).join(", ");
+    return ` ${t("thresholds", { limits: texts })}`;
   }
 
   /** @param {number} value */

@@ -144,10 +144,10 @@ export class Why {
   #cause(entry) {
     const { by, cause, time } = entry;
     const { icon: name, look } = causeOf(cause, by.detail);
-    const who = actorOf(entry);
+    const actor = actorOf(entry);
     const number = by.number ?? 1;
     /** @param {string} page @param {number} edit */
-    const link = (page, edit) => html`<a href=${address(page, { edit })}>${who}</a>`;
+    const link = (page, edit) => html`<a href=${address(page, { edit })}>${actor}</a>`;
     /** @type {[string, Template]} */
     const [key, part] =
       cause === "rule"
@@ -155,19 +155,19 @@ export class Why {
         : cause === "schedule"
           ? ["by_schedule", link("schedule", number - 1)]
           : cause === "timer"
-            ? ["by_timer", by.seconds ? `${who}, ${durationText(Math.round(by.seconds))}` : who]
-            : ["by_somebody", who];
+            ? ["by_timer", by.seconds ? `${actor}, ${durationText(Math.round(by.seconds))}` : actor]
+            : ["by_somebody", actor];
     // Without an account, who it was is the word of the cause: "by hand".
     const isWord = key === "by_somebody" && !by.account;
-    return { icon: name, look, text: isWord ? who : rich(t(key, PLACES), { who: part }), time };
+    return { icon: name, look, text: isWord ? actor : rich(t(key, PLACES), { who: part }), time };
   }
 
   /** @param {Entry} entry @returns {Link} */
   #change({ what, which, figures, time, text }) {
     if (!which || !SWITCHED.includes(what)) return { icon: "lever", text, time };
     const isNow = which === this.#label && what !== "off";
-    const told = t(what === "off" ? "state_off" : "state_on");
-    const word = isNow ? thingValue(this.#context, which) : told;
+    const state = t(what === "off" ? "state_off" : "state_on");
+    const word = isNow ? thingValue(this.#context, which) : state;
     const seconds = Number(figures.seconds ?? 0);
     const lasting = seconds > 0 ? ` ${t("for_time", { time: durationText(seconds) })}` : "";
     return {

@@ -125,9 +125,9 @@ export class Stretch {
   /** @param {number} share @param {number} now */
   shift(share, now) {
     const [from, to] = this.bounds(now);
-    const by = (to - from) * share;
+    const offset = (to - from) * share;
     const wasRolling = this.span !== null;
-    this.#set(from + by, to + by);
+    this.#set(from + offset, to + offset);
     (wasRolling ? step : note)("timeline", { from: this.#from.value, to: this.#to.value });
   }
 

@@ -152,17 +152,17 @@ export class Recorded {
   async read(stretch) {
     const { live } = this.#context;
     const { heard } = live;
-    const asked = ++this.#asked;
+    const request = ++this.#asked;
     this.#known = this.#signature();
     this.isReading = true;
     try {
       const answer = await this.#ask(stretch.bounds(live.state.time));
       // Another stretch may have been chosen since then.
-      if (asked !== this.#asked) return;
+      if (request !== this.#asked) return;
       [this.timeline, this.history] = answer;
       this.refusal = null;
     } catch (error) {
-      if (asked !== this.#asked) return;
+      if (request !== this.#asked) return;
       this.refuse(error);
     }
     this.isReading = false;

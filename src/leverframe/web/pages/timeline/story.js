@@ -175,10 +175,10 @@ export class Story {
     );
     const isUpper = compare === ">=";
     const limits = { begins, ends: stops };
-    const said = isMet
+    const note = isMet
       ? t(isUpper ? "met_from" : "met_below", limits)
       : t(isUpper ? "ended_below" : "ended_from", limits);
-    return html`${name} ${moved}<small>${said}</small>`;
+    return html`${name} ${moved}<small>${note}</small>`;
   }
 
   /** @param {LaneCause} cause */
