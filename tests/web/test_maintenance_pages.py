@@ -81,7 +81,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
         restoring.get_by_label("Backup file").set_input_files(file)
         if passphrase:
             # What would be lost is named before, and somebody has to decide.
-            expect(restoring).to_contain_text("sealed with a passphrase: E-mail · Password.")
+            expect(restoring).to_contain_text("encrypted with a passphrase: E-mail · Password.")
             expect(button).to_be_disabled()
             without = restoring.get_by_role("switch", name="Restore without these passwords")
             without.check()
@@ -141,7 +141,7 @@ def test_the_bootloader_counts_down_and_the_page_comes_back(
     twin.get("/sim.cgi?advance=20")
     expect(page.get_by_role("timer")).to_contain_text("The bootloader waits 40 s for an image.")
     twin.get("/sim.cgi?advance=41")
-    expect(page.get_by_text("SW 1.75 has started again; no other image was taken.")).to_be_visible()
+    expect(page.get_by_text("SW 1.75 has restarted; no other image was installed.")).to_be_visible()
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
 
 

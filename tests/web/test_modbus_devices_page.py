@@ -109,7 +109,7 @@ def test_a_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
     expect(table(page).get_by_label("Name, reading 0")).to_have_value("")
 
     give(page, '7,"Flow, ""hot""",°C,4,1000,int32,byte and word,10', "29,Last,,3,5,float,none,1")
-    expect(page.get_by_text("pump.csv is in the table now.")).to_be_visible()
+    expect(page.get_by_text("pump.csv was imported into the table.")).to_be_visible()
     table(page).get_by_role("button", name="Save").click()
     expect(table(page).get_by_text("Saved")).to_be_visible()
     with page.expect_download() as download:

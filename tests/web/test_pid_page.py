@@ -51,10 +51,10 @@ def test_the_step_response_is_told_in_the_unit_of_the_input(open_page: OpenPage)
     page = open_page("pid")
     setting, step = card(page, "Setting"), page.locator(".step")
     setting.get_by_label("Input").select_option("DS1")
-    expect(step).to_contain_text("goes up by 1 °C")
+    expect(step).to_contain_text("target step of 1 °C")
     expect(step.get_by_label("Full duty changes the input by, °C")).to_be_visible()
     setting.get_by_label("Input").select_option("VCC")
-    expect(step).to_contain_text("goes up by 1 V")
+    expect(step).to_contain_text("target step of 1 V")
     expect(step.get_by_label("Full duty changes the input by, V")).to_be_visible()
 
 

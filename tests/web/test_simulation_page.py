@@ -181,7 +181,7 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     plants.get_by_label("Reading with power").fill("5")
     plants.get_by_role("button", name="Wire").click()
     expect(plants.locator(".wired")).to_have_text(
-        "measured load · Switch: Output 0 · Reading that it gives: Modbus reading 1 · "
+        "measured load · Switch: Output 0 · Resulting reading: Modbus reading 1 · "
         "Reading with power: 5"
     )
     assert twin.state()["m1"] == 0
