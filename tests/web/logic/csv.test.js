@@ -40,7 +40,7 @@ test("a text that begins like a formula is written as a text, and a number as a 
   }
 });
 
-test("an apostrophe that somebody typed stays", () => {
+test("an apostrophe that the user typed stays", () => {
   assert.deepEqual(cellsOf("name\n'n flow\n"), [["name"], ["'n flow"]]);
 });
 
@@ -54,7 +54,7 @@ test("lines are counted as editors do; empty ones are left out", () => {
   assert.deepEqual(rows.map(({ line }) => line), [1, 3, 6]);
 });
 
-test("a quotation mark that is not closed is told with its line", () => {
+test("a quotation mark that is not closed is reported with its line", () => {
   assert.throws(() => parseCsv('a\nb\n"c'), { constructor: UnclosedQuote, line: 3 });
 });
 

@@ -48,10 +48,10 @@ test("the units are those of the reader's language", () => {
     words.chooseLanguage(language);
     assert.equal(durationText(5 * DAY_S), text);
   }
-  const counted = (...counts) => counts.map((count) => durationText(count * DAY_S));
-  assert.deepEqual(counted(1, 2, 5), ["1 den", "2 dny", "5 dní"]);
+  const countTexts = (...counts) => counts.map((count) => durationText(count * DAY_S));
+  assert.deepEqual(countTexts(1, 2, 5), ["1 den", "2 dny", "5 dní"]);
   words.chooseLanguage("pl");
-  assert.deepEqual(counted(1, 2, 22), ["1 dzień", "2 dni", "22 dni"]);
+  assert.deepEqual(countTexts(1, 2, 22), ["1 dzień", "2 dni", "22 dni"]);
   words.chooseLanguage("hu");
   assert.deepEqual([3690, 0.5].map(durationText), ["1 óra 1 perc 30 mp", "0,5 mp"]);
 });
@@ -82,10 +82,10 @@ test("what is no duration is none", () => {
   assert.deepEqual(wrong.filter((text) => !Number.isNaN(secondsOf(text))), []);
 });
 
-test("what is told in passing is as precise as people care to hear", () => {
-  const told = [40, 300, 320, 7200, 23_430, 90_000, 400_000].map(roughText);
+test("what is shown in passing is as precise as people care to hear", () => {
+  const texts = [40, 300, 320, 7200, 23_430, 90_000, 400_000].map(roughText);
   const spoken = ["40 s", "5 min", "5 min 20 s", "2 h", "6 h 31 min", "1 d 1 h", "4 d 15 h"];
-  assert.deepEqual(told, spoken);
+  assert.deepEqual(texts, spoken);
 });
 
 const TIME = { type: "integer", minimum: 1, maximum: 3600, "x-quantity": "duration" };

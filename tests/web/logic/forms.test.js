@@ -40,15 +40,15 @@ test("only what was changed is sent, and nothing of an untouched card", async ()
   assert.deepEqual(targets(), ["/stm.cgi?oname=1Pump"]);
 });
 
-test("limits stand behind a hint, and begin anew behind a sentence", () => {
+test("limits stand behind a hint, and start again behind a sentence", () => {
   const schema = { type: "integer", minimum: 1, maximum: 60, "x-quantity": "duration" };
   const drawn = { schema, problem: null, change() {} };
-  const hinted = (hint) =>
+  const hintOf = (hint) =>
     textOf(drawField({ id: "field", typed: "5", spec: { plainLabel: "", hint } }, drawn));
-  assert.match(hinted("simulated"), /simulated · 1 s to 1 min$/);
-  assert.match(hinted("lost_advice"), /\. 1 s to 1 min$/);
+  assert.match(hintOf("simulated"), /simulated · 1 s to 1 min$/);
+  assert.match(hintOf("lost_advice"), /\. 1 s to 1 min$/);
   words.chooseLanguage("fr");
-  assert.match(hinted("lost_advice"), /\. De 1 s à 1 min$/);
+  assert.match(hintOf("lost_advice"), /\. De 1 s à 1 min$/);
   words.chooseLanguage("en");
 });
 

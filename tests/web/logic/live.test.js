@@ -22,16 +22,16 @@ for (const [virtual, left] of [
 
 test("what is followed is read again after a message, not because time passes", async () => {
   mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
-  let [tell, reads] = [null, 0];
+  let [notify, reads] = [null, 0];
   const listen = (listener) => {
-    tell = listener;
+    notify = listener;
     return () => {};
   };
   const live = { heard: 1, connection: "live", listen };
   const followed = new Followed({ live }, async () => ++reads);
   await followed.open();
   const tick = () => {
-    tell();
+    notify();
     mock.timers.tick(500);
   };
   tick();

@@ -68,11 +68,11 @@ const HEATING = {
   ...{ source: "DS1", reference: 21.5, hysteresis: 0.5, action: "OUT2" },
   ...{ off_delay: 5, on_delay: 3 },
 };
-const edited = (version, rule = HEATING) => new Draft(commandsOf(version), 0, rule);
+const editRule = (version, rule = HEATING) => new Draft(commandsOf(version), 0, rule);
 
 test("the numbers of a rule stand in its blanks as the language writes them", () => {
   chooseLanguage("pl");
-  const draft = edited(NEWEST, { ...HEATING, source: "PM2.5" });
+  const draft = editRule(NEWEST, { ...HEATING, source: "PM2.5" });
   assert.deepEqual([draft.typed.reference, draft.typed.source], ["21,5", "PM2.5"]);
   const stored = draft.eventItem();
   chooseLanguage("en");
@@ -82,7 +82,7 @@ test("the numbers of a rule stand in its blanks as the language writes them", ()
 });
 
 test("an untouched rule is not changed, one typed back neither", () => {
-  const draft = edited(NEWEST);
+  const draft = editRule(NEWEST);
   assert.deepEqual([draft.isNew, draft.isChanged], [false, false]);
   draft.type("reference", "22");
   assert.equal(draft.isChanged, true);
@@ -100,7 +100,7 @@ for (const [version, sent] of [
   [OLDEST, "event=0*50*0*1*0*0*5*0*0*0*0*8"],
 ]) {
   test(`a rule of the dialect of ${version} goes round`, () => {
-    const draft = edited(version, SWITCH);
+    const draft = editRule(version, SWITCH);
     const isNewest = version === NEWEST;
     assert.equal(draft.values.length, isNewest ? 3 : 2);
     assert.equal(draft.has("O"), isNewest);
@@ -119,8 +119,8 @@ test("what other commands set goes along in the same request", () => {
   assert.deepEqual(items.slice(1), ["eventper=4*1", "eventon=4*1"]);
 });
 
-test("a value that cannot be sent is told by its letter", () => {
-  const draft = edited(NEWEST);
+test("a value that cannot be sent is reported by its letter", () => {
+  const draft = editRule(NEWEST);
   draft.type("reference", "warm");
   draft.type("on_delay", "-1");
   assert.deepEqual(draft.problems, ["D", "N"]);
@@ -128,8 +128,8 @@ test("a value that cannot be sent is told by its letter", () => {
   assert.match(draft.problem("N"), /^Not a duration\. Write 10 s, 5 min/);
 });
 
-test("a blank that is gone keeps nobody from saving and stays as it was stored", () => {
-  const draft = edited(NEWEST);
+test("a blank that is gone does not prevent saving and stays as it was stored", () => {
+  const draft = editRule(NEWEST);
   draft.type("on_delay", "soon");
   draft.type("hysteresis", "much");
   draft.type("action", "SMS1");
@@ -140,14 +140,14 @@ test("a blank that is gone keeps nobody from saving and stays as it was stored",
 });
 
 test("a pulse lasts as long as its delay says", () => {
-  const draft = edited(NEWEST);
+  const draft = editRule(NEWEST);
   draft.type("action", "PULSE OUT1");
   draft.type("off_delay", "45");
   assert.equal(draft.eventItem().split("*")[11], "45");
 });
 
-test("waits are durations, and a wait of nothing is at once", () => {
-  const draft = edited(NEWEST, { ...HEATING, on_delay: 180, off_delay: 0 });
+test("waits are durations, and a wait of nothing is immediate", () => {
+  const draft = editRule(NEWEST, { ...HEATING, on_delay: 180, off_delay: 0 });
   assert.deepEqual([draft.typed.on_delay, draft.typed.off_delay], ["3 min", "immediately"]);
   assert.equal(draft.isChanged, false);
   draft.type("on_delay", "immediately");
@@ -159,22 +159,22 @@ test("waits are durations, and a wait of nothing is at once", () => {
 });
 
 test("a pulse that begins as a wait of nothing gets a length", () => {
-  const draft = edited(NEWEST, { ...HEATING, off_delay: 0 });
+  const draft = editRule(NEWEST, { ...HEATING, off_delay: 0 });
   draft.type("action", "PULSE OUT1");
   assert.equal(draft.eventItem().split("*")[11], "10");
 });
 
 test("a state is 0 or 1, and a value one that the action can have", () => {
-  const draft = edited(NEWEST);
+  const draft = editRule(NEWEST);
   draft.type("source", "OUT1");
   assert.equal(draft.typed.reference, "1");
-  const old = edited(OLDEST, { ...SWITCH, value: 2 });
+  const old = editRule(OLDEST, { ...SWITCH, value: 2 });
   old.type("action", "OUT3");
   assert.ok(old.values.includes(old.typed.value));
 });
 
 test("only what the version has is offered", () => {
-  const [newest, oldest] = [edited(NEWEST), edited(OLDEST)];
+  const [newest, oldest] = [editRule(NEWEST), editRule(OLDEST)];
   assert.ok(newest.choicesOf("B").includes("DIFF6") && !oldest.choicesOf("B").includes("DIFF6"));
   const screen = "OLED ON/NEXT SCREEN";
   assert.ok(newest.actions.includes(screen) && !oldest.actions.includes(screen));
@@ -209,17 +209,17 @@ test("a rule reads as a line with the names of things", () => {
   chooseLanguage("en");
 });
 
-test("an action on a thing is told by the thing's name, in every language", async () => {
+test("an action on a thing is named by the thing's name, in every language", async () => {
   const own = await openContext();
   own.overview.name = (label) => (label === "OUT0" ? "Pump $&" : "");
   const rule = (action) => ({ ...EMPTY_RULE, source: "INPD1", reference: 1, action });
-  const told = (action) => shortSentence(own, rule(action)).split(" → ")[1];
-  assert.equal(told("PULSE OUT0"), "on for a while: Pump $&");
-  assert.equal(told("AutoSwitch OUT0"), "periodic switching Pump $&");
-  assert.equal(told("RESET ENERGY1"), "reset Meter 1");
+  const actionText = (action) => shortSentence(own, rule(action)).split(" → ")[1];
+  assert.equal(actionText("PULSE OUT0"), "on for a while: Pump $&");
+  assert.equal(actionText("AutoSwitch OUT0"), "periodic switching Pump $&");
+  assert.equal(actionText("RESET ENERGY1"), "reset Meter 1");
   for (const language of Object.keys(LANGUAGES)) {
     chooseLanguage(language);
-    assert.match(told("PULSE OUT0"), / Pump \$&$/);
+    assert.match(actionText("PULSE OUT0"), / Pump \$&$/);
   }
   chooseLanguage("en");
   await usePageWords("schedule");
@@ -237,7 +237,7 @@ const uses = (rules = [], schedule = none(4)) => ({
   ...{ rules, schedule },
   event_variables: Array.from({ length: 8 }, () => ({ name: "" })),
 });
-const windowed = () => new Draft(commandsOf(NEWEST), 0, null, HEATING, uses());
+const draftWithWindow = () => new Draft(commandsOf(NEWEST), 0, null, HEATING, uses());
 
 test("a window over midnight ends on the days after, one of whole days behind the last", () => {
   assert.deepEqual(endDays(NIGHT), ["Tue", "Wed", "Thu", "Fri", "Sat"]);
@@ -250,7 +250,7 @@ test("a window over midnight ends on the days after, one of whole days behind th
 });
 
 test("a time window is made with its rule, in one request, and found again", () => {
-  const draft = windowed();
+  const draft = draftWithWindow();
   draft.type("window", "out");
   draft.type("days", WORK);
   draft.type("name", "Night & day");
@@ -273,8 +273,8 @@ test("a time window is made with its rule, in one request, and found again", () 
   // The sentence of a window says "and": joined otherwise, it is a condition like others.
   const either = { ...rule, operator: "OR" };
   assert.equal(new Draft(commandsOf(NEWEST), 0, either, either, stored).typed.window, "");
-  const told = hoursText(windowOf(stored, "EVENT8"), false);
-  assert.equal(told, "it is not between 22:00 and 06:00, on weekdays");
+  const text = hoursText(windowOf(stored, "EVENT8"), false);
+  assert.equal(text, "it is not between 22:00 and 06:00, on weekdays");
   again.type("to", "07:30");
   assert.deepEqual(again.items(false)[1], "schedset=1*22%3A00-07%3A30*17*0*27000*0*62*1");
   again.restore();
@@ -292,8 +292,8 @@ test("a time window is made with its rule, in one request, and found again", () 
   );
 });
 
-test("hours that are none, no day, or all of the week are told", () => {
-  const draft = windowed();
+test("hours that are none, no day, or all of the week are shown", () => {
+  const draft = draftWithWindow();
   draft.type("window", "in");
   assert.deepEqual(draft.problems, []);
   draft.type("from", "25:00");
@@ -352,7 +352,7 @@ test("a new rule has the first free place, and rules behind empty places are fou
 
 test("a condition on a state is shown and sent as the state that it asks for", () => {
   const below = { ...HEATING, source: "INPD1", compare: "<", reference: 1, hysteresis: 0 };
-  const draft = edited(NEWEST, below);
+  const draft = editRule(NEWEST, below);
   assert.deepEqual([draft.typed.compare, draft.typed.reference], [">=", "0"]);
   assert.deepEqual([draft.isChanged, draft.items(false)], [false, []]);
   draft.type("name", "Door");
@@ -365,7 +365,7 @@ test("a condition on a state is shown and sent as the state that it asks for", (
   assert.equal(level("<", 0), level(">=", 0));
   assert.notEqual(level("<", 1), level(">=", 1));
   // What was a comparison of a reading is none any more.
-  const reading = edited(NEWEST, { ...HEATING, compare: "<", reference: 1 });
+  const reading = editRule(NEWEST, { ...HEATING, compare: "<", reference: 1 });
   reading.type("source", "INPD1");
   assert.match(reading.eventItem(), /^event=0\*100\*0\*1\*/);
 });
@@ -384,7 +384,7 @@ test("only entries that a rule was saved with are its time window", () => {
 
 // --- the list and the trial ----------------------------------------------------------------------
 
-test("the state of a rule tells what keeps it from acting", () => {
+test("the state of a rule shows what keeps it from acting", () => {
   const rule = (enabled) => ({ number: 2, settings: { ...HEATING, enabled } });
   const now = { met: true, pending_action: null };
   const finding = (kind) => [{ kind, page: "rules?edit=2" }];
@@ -413,7 +413,7 @@ test("sources are grouped, with those that have a value first", () => {
   assert.match(groups[0][1][0][1], /· 20\.0/);
 });
 
-test("the two readings of a meter are told apart by words", () => {
+test("the two readings of a meter are distinguished by words", () => {
   const [[, meters]] = sourceGroups(context, ["ENERGY1", "POWER1"]);
   assert.deepEqual(
     meters.map(([label, shown]) => [label, shown.split(" · ")[0]]),
@@ -421,18 +421,18 @@ test("the two readings of a meter are told apart by words", () => {
   );
 });
 
-test("hysteresis is told in numbers, for both ways to compare", () => {
+test("hysteresis is shown in numbers, for both ways to compare", () => {
   const [reference, hysteresis] = [18, 2];
   assert.deepEqual(thresholds({ compare: "<", reference, hysteresis }), { on: 18, off: 20 });
   assert.deepEqual(thresholds({ compare: ">=", reference, hysteresis }), { on: 18, off: 16 });
 });
 
-test("a pulse is told for its own length, however long its rule is met", () => {
+test("a pulse is shown for its own length, however long its rule is met", () => {
   const pulse = { ...EMPTY_RULE, action: "PULSE OUT2", off_delay: 10 };
-  assert.equal(edited(NEWEST, pulse).pulse, 10);
+  assert.equal(editRule(NEWEST, pulse).pulse, 10);
   // One of no time would be none.
-  assert.equal(edited(NEWEST, { ...pulse, off_delay: 0 }).pulse, 1);
-  assert.equal(edited(NEWEST).pulse, null);
+  assert.equal(editRule(NEWEST, { ...pulse, off_delay: 0 }).pulse, 1);
+  assert.equal(editRule(NEWEST).pulse, null);
   const turns = [
     { time: 100, active: true },
     { time: 105, active: false },
@@ -459,7 +459,7 @@ test("the picture of a trial is drawn up to now, for a pulse with what was done"
   };
   const rule = { ...HEATING, action: "PULSE OUT2", off_delay: 10, on_delay: 0 };
   const own = await openContext();
-  const picture = new Trial(own, edited(NEWEST, rule));
+  const picture = new Trial(own, editRule(NEWEST, rule));
   await whenDrawn(() => picture.view(), /M0/);
   controller.reset();
   assert.match(markup(picture.view()), /M0\.0,[\d.]+H1000\.0/);
@@ -509,7 +509,7 @@ test("a threshold is written as it was set, wherever it stands", () => {
   assert.equal(setText(context, "VCC", 0.1 + 0.2), "0.3 V");
 });
 
-test("why a rule does not act is told", () => {
+test("why a rule does not act is shown", () => {
   const explanation = { obstacle: null, combined: false, pending_action: null };
   assert.equal(reason(context, explanation, 0), "It does not act: its conditions are not met.");
   const waiting = { ...explanation, pending_action: "activate" };
@@ -545,13 +545,13 @@ test("a new entry or rule has nothing to save until something was chosen", () =>
   entry.type("time", "00:00");
   assert.equal(entry.isChanged, false);
 
-  const begun = (rule) => new Draft(commandsOf(NEWEST), 0, null, rule);
-  const empty = begun(EMPTY_RULE);
+  const draftOf = (rule) => new Draft(commandsOf(NEWEST), 0, null, rule);
+  const empty = draftOf(EMPTY_RULE);
   assert.equal(empty.isChanged, false);
   empty.type("source", "DS1");
   assert.equal(empty.isChanged, true);
-  assert.equal(begun(HEATING).isChanged, true, "a template or a copy is a choice");
-  const deleted = edited(NEWEST);
+  assert.equal(draftOf(HEATING).isChanged, true, "a template or a copy is a choice");
+  const deleted = editRule(NEWEST);
   deleted.keepPlace([]);
   assert.equal(deleted.isChanged, true, "what others deleted can be saved again");
 });
@@ -679,7 +679,7 @@ test("a piece moves and stretches in steps of five minutes, over midnight too", 
   assert.deepEqual([over[1][1].time, over[1][1].days.at(-1)], [7200, "Sat"]);
 });
 
-const copiedTo = (schedule, from, to) => {
+const copyDay = (schedule, from, to) => {
   const after = [...schedule];
   for (const [place, entry] of dayCopied(schedule, from, to)) after[place] = entry;
   return after;
@@ -692,7 +692,7 @@ const lookOf = (schedule, day) =>
 
 test("a day that is copied looks like the other one and is changed apart from it", () => {
   const room = [...SCHEDULE, ...Array(8).fill(null)];
-  const after = copiedTo(room, "Mon", "Sat");
+  const after = copyDay(room, "Mon", "Sat");
   assert.deepEqual(lookOf(after, "Sat"), lookOf(room, "Mon"));
   for (const day of ALL.filter((one) => one !== "Sat")) {
     assert.deepEqual(lookOf(after, day), lookOf(room, day), day);
@@ -707,7 +707,7 @@ test("a day that is copied looks like the other one and is changed apart from it
 test("what the other day does not have goes, and a day that does not fit is not copied", () => {
   const room = [...Array(4).fill(null), weekly("Sunday", "OUT3", 1, 3600, ["Sun"])];
   room[0] = weekly("Water", "OUT1", 1, 23_400, ["Mon", "Sun"]);
-  const after = copiedTo(room, "Tue", "Sun");
+  const after = copyDay(room, "Tue", "Sun");
   assert.deepEqual([lookOf(after, "Sun"), after[4], after[0].days], [[], null, ["Mon"]]);
   assert.equal(dayCopied(SCHEDULE, "Mon", "Sat"), null, "one free place, five entries");
 });
@@ -718,7 +718,7 @@ test("whole days stay together, so that nothing ends between two of them", () =>
     weekly("Away", "OUT1", 0, 0, ["Tue"]),
     ...Array(4).fill(null),
   ];
-  const after = copiedTo(whole, "Mon", "Tue");
+  const after = copyDay(whole, "Mon", "Tue");
   assert.deepEqual([after[0].days, after[1].days, after[2]], [["Mon", "Tue"], ["Wed"], null]);
 });
 

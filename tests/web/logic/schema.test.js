@@ -83,7 +83,7 @@ test("a number that cannot be sent is refused in words", () => {
   assert.equal(problemOf(TENTHS, "-0,1"), null);
 });
 
-test("what a machine cannot count is told without its limits", () => {
+test("what a machine cannot count is shown without its limits", () => {
   const gain = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1, "x-per": 100 };
   assert.equal(problemOf(gain, "1e12"), "Above the largest value of the controller.");
   assert.equal(problemOf(gain, "-1e12"), "Below the smallest value of the controller.");
@@ -141,7 +141,7 @@ test("a field that depends on another has the case of its value", () => {
   assert.equal(caseOf(schema, { B: "VCC" }), one);
 });
 
-test("what is allowed is told in a few words, but not the limits of a machine", () => {
+test("what is allowed is shown in a few words, but not the limits of a machine", () => {
   assert.equal(limitsText(TENTHS), "-55 to 125");
   const numbers = { type: "array", items: TENTHS, minItems: 0, maxItems: 8 };
   assert.equal(limitsText(numbers), "up to 8 entries");
