@@ -67,7 +67,7 @@ def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
     expect(page.locator("main[data-page=firstrun]")).to_be_visible()
 
 
-def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
+def test_wrong_password_is_reported_in_the_browsers_language(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status", language="pl", allow=REFUSALS)
@@ -86,9 +86,7 @@ def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
 
 
 @pytest.mark.thorough
-def test_the_sign_in_page_can_be_used_by_everybody_in_the_dark(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_sign_in_page_is_accessible_in_dark_theme(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", theme="dark", viewport=PHONE, allow=REFUSALS)
     protect(twin, page)
     sign_in(page, twin, ("admin", "wrong"))

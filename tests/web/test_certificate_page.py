@@ -33,7 +33,7 @@ def test_search_finds_the_certificate_with_all_that_it_takes_to_replace_it(
 
 
 @pytest.mark.thorough
-def test_nobody_is_told_of_a_certificate_without_https(open_page: OpenPage) -> None:
+def test_certificate_is_hidden_without_https(open_page: OpenPage) -> None:
     page: Page = open_page("system?open=certificate")
     expect(page.locator("[data-part=accounts]")).to_be_visible()
     expect(page.locator("[data-part=certificate]")).to_have_count(0)

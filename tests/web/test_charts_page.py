@@ -56,7 +56,7 @@ def drag(page: Page, part: tuple[float, float], key: str = "") -> None:
         page.keyboard.up(key)
 
 
-def test_a_chart_leaves_gaps_goes_on_by_itself_and_is_zoomed_by_a_drag(
+def test_chart_shows_gaps_follows_time_and_zooms_by_drag(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     live_through(twin)
@@ -269,7 +269,7 @@ def milliseconds_to_draw(page: Page) -> float:
 
 
 @pytest.mark.thorough
-def test_a_day_of_seconds_is_drawn_at_once(
+def test_day_of_seconds_is_drawn_immediately(
     open_page: OpenPage, record_property: Callable[[str, object], None]
 ) -> None:
     page = open_page("charts?labels=VCC")

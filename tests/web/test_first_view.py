@@ -53,7 +53,7 @@ def asked_for(page: Page, only: str = "name") -> list[str]:
     return [VERSION.sub("/web/", name) for name in names]
 
 
-def test_the_browser_is_told_at_once_of_all_modules_of_the_first_view() -> None:
+def test_first_view_preloads_all_its_modules() -> None:
     needed = needed_by(WEB / "app.js") | needed_by(WEB / "pages/status.js")
     preloaded = PRELOADED.findall((WEB / "index.html").read_text(encoding="utf-8"))
     assert {*preloaded, "app.js"} == {str(path.relative_to(WEB.resolve())) for path in needed}

@@ -171,9 +171,7 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         expect(page.locator(".time [role=status]")).to_contain_text("Controllers affected: 1 of 3")
 
 
-def test_the_operator_starts_again_what_did_not_start(
-    tabs: Tabs, serve_fleet: Callable[..., Site]
-) -> None:
+def test_operator_retries_failed_controllers(tabs: Tabs, serve_fleet: Callable[..., Site]) -> None:
     site, port = serve_fleet(), free_port()
     three(site)
     node = site.loop_node.node

@@ -35,7 +35,7 @@ def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage
 
 
 @pytest.mark.thorough
-def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_account_and_at_once(
+def test_controller_language_applies_to_every_account_until_one_is_chosen(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?lang=3")
@@ -49,7 +49,7 @@ def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_acco
 
 
 @pytest.mark.thorough
-def test_the_menu_tells_who_is_signed_in(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_menu_shows_the_signed_in_account(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     menu = page.locator("details.own")
     page.get_by_label("This browser").click()
@@ -136,7 +136,7 @@ def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
 
 
 @pytest.mark.thorough
-def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_tab_icon_shows_the_state(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", allow=LOSSES)
     icon = page.locator("head link[rel=icon]")
     pictures: set[str | None] = set()
@@ -164,9 +164,7 @@ def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPa
 
 
 @pytest.mark.thorough
-def test_the_icon_of_the_tab_tells_the_state_where_there_is_no_stream(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_tab_icon_shows_the_state_without_a_stream(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", allow=LOSSES, fresh=True)
     icon = page.locator("head link[rel=icon]")
     page.route("**/api/stream", lambda route: route.abort())
@@ -180,7 +178,7 @@ def test_the_icon_of_the_tab_tells_the_state_where_there_is_no_stream(
     expect(icon).to_have_attribute("data-state", "attention")
 
 
-def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_lost_connection_is_shown_and_restored(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("system", allow=LOSSES)
     page.get_by_label("Name").first.fill("Lamp")
     page.context.set_offline(True)

@@ -53,7 +53,7 @@ def test_the_older_homepage_is_chosen_where_the_version_has_it(
     expect(page.get_by_label("Sign the administrator in automatically")).to_be_visible()
 
 
-def test_the_time_zone_is_set_and_one_that_nobody_knows_refused_in_words(
+def test_time_zone_is_set_and_an_unknown_one_is_rejected(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("interface", allow=REFUSALS)

@@ -162,9 +162,7 @@ def test_an_uploaded_site_answers_and_the_built_in_pages_stay(
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
 
-def test_the_journal_follows_tells_in_names_and_is_filtered(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_journal_follows_shows_names_and_is_filtered(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("log")
     entries = page.locator(".journal li")
     expect(entries).to_have_count(1)

@@ -114,7 +114,7 @@ def test_requests_keep_their_login_for_their_server_only_and_show_their_last_out
 
 
 @pytest.mark.thorough
-def test_the_connection_to_the_broker_is_told(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_connection_to_the_broker_is_shown(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("mqtt")
     state = page.locator(".guard")
     expect(state).to_have_text("off")

@@ -182,7 +182,7 @@ IN_PARTS = pytest.mark.parametrize("part", range(PARTS))
 
 @pytest.mark.thorough
 @IN_PARTS
-def test_every_page_can_be_used_by_everybody(open_page: OpenPage, part: int) -> None:
+def test_every_page_is_accessible(open_page: OpenPage, part: int) -> None:
     page = open_page()
     page.evaluate(AXE)
     grave = {}
@@ -218,7 +218,7 @@ def test_every_page_can_be_used_in_the_dark_and_in_every_language_on_a_phone(
         pytest.param("dark", PHONE, OF_THEME_AND_WIDTH, (), id="dark phone"),
     ],
 )
-def test_what_stands_over_and_beside_the_pages_can_be_used_by_everybody(
+def test_dialogs_and_menus_are_accessible(
     twin: ServedTwin,
     open_page: OpenPage,
     theme: Theme,

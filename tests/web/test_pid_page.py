@@ -47,7 +47,7 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
 
 
 @pytest.mark.thorough
-def test_the_step_response_is_told_in_the_unit_of_the_input(open_page: OpenPage) -> None:
+def test_step_response_uses_the_unit_of_the_input(open_page: OpenPage) -> None:
     page = open_page("pid")
     setting, step = card(page, "Setting"), page.locator(".step")
     setting.get_by_label("Input").select_option("DS1")
@@ -81,7 +81,7 @@ REFUSED = {
 }
 
 
-def test_a_refused_gain_is_told_in_the_names_of_the_form(
+def test_refused_gain_is_reported_in_the_names_of_the_form(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?pname=1Heater")
@@ -99,7 +99,7 @@ def test_a_refused_gain_is_told_in_the_names_of_the_form(
 
 
 @pytest.mark.thorough
-def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_trend_is_drawn_and_continues(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
     page = open_page("pid")

@@ -46,7 +46,7 @@ def comes_as_time_passes(twin: ServedTwin, part: Locator) -> None:
         eventually(lambda: twin.get("/sim.cgi?advance=1").ok and part.is_visible(), True)
 
 
-def test_whatever_is_lost_while_status_loads_comes_by_itself(
+def test_status_recovers_whatever_is_lost_while_it_loads(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status", allow=FAILURES)
@@ -77,7 +77,7 @@ def test_a_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
     expect(told).to_be_hidden()
 
 
-def test_a_page_that_misses_something_waits_for_the_controller_before_it_starts_anew(
+def test_incomplete_page_waits_for_the_controller_before_it_reloads(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("system", allow=FAILURES)
@@ -140,7 +140,7 @@ def interrupted(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
     comes_in_time(page.locator(".connection[data-kind=live]"))
 
 
-def test_what_happened_while_nobody_listened_is_in_charts_trends_and_small_lines(
+def test_gap_in_the_stream_is_filled_in_charts_trends_and_sparklines(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=20.0)
@@ -168,9 +168,7 @@ def test_what_happened_while_nobody_listened_is_in_charts_trends_and_small_lines
     assert 50.0 in answered.value.json()["series"]["DS1"]["values"]
 
 
-def test_a_tab_that_nobody_looks_at_leaves_its_connection_to_others(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_hidden_tab_frees_its_connection(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/stream")):
         page.evaluate(LOOK, True)
@@ -197,7 +195,7 @@ def test_an_old_answer_does_not_replace_a_newer_one(twin: ServedTwin, open_page:
     expect(lever(page, "New")).to_have_attribute("aria-checked", "true")
 
 
-def test_settings_that_change_while_status_loads_are_no_reason_to_start_anew(
+def test_settings_change_while_status_loads_causes_no_reload(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status")
@@ -216,7 +214,7 @@ def test_settings_that_change_while_status_loads_are_no_reason_to_start_anew(
     assert starts == []
 
 
-def test_another_version_starts_the_pages_anew(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_another_version_reloads_the_pages(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
 
     def answer_as_another(route: Route) -> None:

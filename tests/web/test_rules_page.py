@@ -30,7 +30,7 @@ def set_rules(twin: ServedTwin, *items: str) -> None:
         twin.get(f"/inpa.cgi?{item}")
 
 
-def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
+def test_rule_row_shows_its_state_opens_closes_and_moves(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING, "rulename=0*Heating", "eventon=0*1", DOOR)
@@ -194,7 +194,7 @@ def test_rules_behind_empty_places_are_listed_moved_and_joined_by_new_ones(
     assert names == ["New", None, None, "Heating", "Door"]
 
 
-def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blanks(
+def test_problems_refusals_and_foreign_changes_are_shown_beside_the_fields(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING)
@@ -247,9 +247,7 @@ def test_only_what_the_version_has_is_offered(serve: Serve, open_page: OpenPage)
 
 
 @pytest.mark.thorough
-def test_twenty_rules_and_their_blanks_can_be_used_on_a_phone_by_everybody(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_twenty_rules_are_accessible_on_a_phone(twin: ServedTwin, open_page: OpenPage) -> None:
     set_rules(twin, *(HEATING.replace("event=0", f"event={index}") for index in range(20)))
     page = open_page("rules?edit=1", viewport=PHONE)
     expect(page.get_by_text("All 20 places for rules are used.")).to_be_visible()
@@ -272,7 +270,7 @@ def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
     page.get_by_label("Simulated period").select_option("6")
     page.get_by_role("button", name="Try the commands").click()
     told = page.locator(".trial")
-    expect(told).to_contain_text("2 things differ")
+    expect(told).to_contain_text("2 differences")
     expect(told.locator(".log li")).to_have_count(2)
     expect(told.locator(".log")).to_contain_text("+ Output 0 off")
     expect(told).to_contain_text("switched 0 times, on for 0 s; with the commands 2 times")
@@ -397,9 +395,7 @@ def stored_names(twin: ServedTwin) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_what_others_do_to_rules_meanwhile_is_neither_lost_nor_hit(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenPage) -> None:
     set_rules(twin, HEATING, "rulename=0*Heating", DOOR, "rulename=1*Door")
     page = open_page("rules")
     form = editor(page)

@@ -30,7 +30,7 @@ def editor(page: Page) -> Locator:
     return page.locator("form.editing")
 
 
-def test_an_entry_is_told_with_its_runs_edited_switched_off_and_deleted_by_a_second_press(
+def test_entry_shows_its_runs_and_is_edited_switched_off_and_deleted(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_schedule(twin, MORNING.replace("&&", "&s4=Evening*0*0*79200*0*31*1&&"))
@@ -203,9 +203,7 @@ def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
 
 
 @pytest.mark.thorough
-def test_what_somebody_else_changed_meanwhile_is_told_with_both_values(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_foreign_change_is_shown_with_both_values(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("schedule?view=list")
     card(page, "Morning").get_by_role("button", name="Edit").click()
@@ -308,7 +306,7 @@ def test_one_entry_is_edited_at_a_time_and_back_closes_that_one(
 
 
 @pytest.mark.thorough
-def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_entry_added_elsewhere_keeps_its_place(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("schedule?view=list")
     form = editor(page)
@@ -326,7 +324,7 @@ def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: 
 
 
 @pytest.mark.thorough
-def test_who_took_the_last_place_meanwhile_keeps_it(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_last_place_taken_elsewhere_is_kept(twin: ServedTwin, open_page: OpenPage) -> None:
     last = len(twin.settings()["schedule"]) - 1
     for place in range(last):
         twin.get(f"/inpa.cgi?schedset={place}*Other*1*1*72000*0*31*1")

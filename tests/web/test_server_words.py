@@ -405,7 +405,7 @@ def test_every_sentence_of_the_server_that_pages_show_is_translated() -> None:
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 
 
-def test_whatever_reads_as_a_sentence_is_translated_or_told_elsewhere() -> None:
+def test_every_sentence_is_translated_or_for_another_place() -> None:
     known, told = patterns(), anywhere()
     assert len(told) > 150
     wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
@@ -427,7 +427,7 @@ def test_what_stands_in_places_of_sentences_is_translated() -> None:
     assert sorted(one for one in spoken if not any(p.fullmatch(one) for p in known)) == []
 
 
-def test_mistakes_of_a_fleet_file_which_a_node_tells_are_translated(tmp_path: Path) -> None:
+def test_fleet_file_mistakes_that_a_node_reports_are_translated(tmp_path: Path) -> None:
     file = tmp_path / "fleet.toml"
     file.write_text(MISTAKEN, encoding="utf-8")
     mistakes = [one.sentence for one in read_fleet(Sources(file, {}, {})).mistakes]
@@ -438,7 +438,7 @@ def test_mistakes_of_a_fleet_file_which_a_node_tells_are_translated(tmp_path: Pa
     assert sorted(one for one in whole if not any(p.fullmatch(one) for p in known)) == []
 
 
-def test_no_entry_is_for_a_sentence_that_nobody_makes() -> None:
+def test_no_entry_is_for_a_missing_sentence() -> None:
     text = "".join(path.read_text("utf-8") for path in SOURCES.rglob("*.py"))
     text += (SOURCES / "web" / "lib" / "live" / "api.js").read_text("utf-8")
     text += "\n".join(whole for wholes in COMPOSED.values() for whole in wholes)

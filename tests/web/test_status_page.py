@@ -309,7 +309,7 @@ def test_what_status_says_of_its_readings_is_what_stands_below(
 
 
 @pytest.mark.thorough
-def test_a_slider_tells_its_number_also_while_its_output_is_off(
+def test_slider_shows_its_number_while_its_output_is_off(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?pwmd=270")

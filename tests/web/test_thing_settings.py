@@ -75,7 +75,7 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
     assert twin.settings()["onewire"][2]["id"] == NO_ID
 
 
-def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
+def test_drawer_changes_only_its_thing_and_shows_refusals(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?pwmp=18")
@@ -121,7 +121,7 @@ def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
 
 
 @pytest.mark.thorough
-def test_a_watched_host_tells_what_was_seen(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_watched_host_shows_its_last_pings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
     second = form_of(page, "WDOG2")
     second.get_by_label("Watch this host").check()

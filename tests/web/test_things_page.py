@@ -26,7 +26,7 @@ def drawer(page: Page) -> Locator:
     return page.locator("dialog.drawer")
 
 
-def test_an_output_is_named_in_three_clicks_and_the_change_of_others_is_told(
+def test_output_is_named_in_three_clicks_and_foreign_changes_are_shown(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("things", allow=REFUSALS)
@@ -66,7 +66,7 @@ def test_an_output_is_named_in_three_clicks_and_the_change_of_others_is_told(
 
 
 @pytest.mark.thorough
-def test_a_drawer_tells_why_an_output_is_on_who_uses_it_and_its_day(
+def test_drawer_shows_why_an_output_is_on_its_uses_and_its_day(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get(RULE)
@@ -128,7 +128,7 @@ def test_who_may_only_switch_sees_things_without_their_settings(
 
 
 @pytest.mark.thorough
-def test_values_of_things_stand_on_one_line_and_modules_are_told_apart(
+def test_values_of_things_stand_on_one_line_and_modules_are_distinct(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?modbus_sensor=01&modbus_sensor=11")
@@ -149,7 +149,7 @@ def test_values_of_things_stand_on_one_line_and_modules_are_told_apart(
 
 
 @pytest.mark.thorough
-def test_a_drawer_over_a_lost_connection_tells_so_and_what_was(
+def test_drawer_over_a_lost_connection_shows_the_last_values(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=21.5)
@@ -175,9 +175,7 @@ def test_a_refused_field_leaves_no_request_and_further_ones_stand(open_page: Ope
 
 
 @pytest.mark.thorough
-def test_who_may_only_look_is_not_told_that_a_silent_module_is_not_set_up(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_read_only_account_sees_no_module_setup(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/stm.cgi?modbus_sensor=11&modbusid=112")
     twin.get("/stm.cgi?modbusmapping=" + "*".join(["20", *["00"] * 29]))
     page = open_page("things?thing=SLOT2")

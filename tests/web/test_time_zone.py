@@ -31,7 +31,7 @@ def show(page: Page, route: str) -> None:
 
 
 @pytest.mark.thorough
-def test_schedule_and_journal_are_told_in_the_time_of_the_place(
+def test_schedule_and_journal_use_the_time_of_the_place(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get(WARSAW)

@@ -48,7 +48,7 @@ def place(page: Page, time: float, lane: str) -> tuple[float, float]:
     return box["x"] + box["width"] * share, row["y"] + row["height"] / 2
 
 
-def test_a_press_tells_the_whole_chain_and_the_future_can_be_lived(
+def test_press_shows_the_whole_chain_and_fast_forwards(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     live_through(twin)

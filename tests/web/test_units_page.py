@@ -147,7 +147,7 @@ def test_units_are_listed_looked_at_compared_and_changed(tabs: Tabs, site: Site)
         assert watch.complaints == []
 
 
-def test_a_connection_that_is_lost_is_told_in_the_readers_language(tabs: Tabs, site: Site) -> None:
+def test_lost_connection_is_shown_in_the_readers_language(tabs: Tabs, site: Site) -> None:
     with tabs.fresh(Look("hu", PHONE, "light", False)) as page:
         page.set_extra_http_headers({"Authorization": LOGIN.header()})
         page.goto(site.origin)
@@ -179,9 +179,7 @@ def test_findings_of_a_unit_lead_to_the_page_that_repairs_them(tabs: Tabs, site:
 
 
 @pytest.mark.thorough
-def test_what_differs_is_told_as_people_write_it_and_everybody_can_read_it(
-    tabs: Tabs, site: Site
-) -> None:
+def test_differences_are_readable_and_accessible(tabs: Tabs, site: Site) -> None:
     httpx.get(f"{site.twin.url}/stm.cgi?oname=1Pump").raise_for_status()
     site.file.write_text(OTHERWISE)
     look = Look("hu", PHONE, "light", False)
