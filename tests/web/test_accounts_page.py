@@ -12,7 +12,7 @@ from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.routes.admission import TrustedNetworks
 from leverframe.servers.routes.router import Reach
 from tests.clients.served_twin import HOST, ServedTwin
-from tests.web.cards import titled
+from tests.web.cards import find_card
 from tests.web.conftest import PHONE, REFUSALS, OpenPage, Serve
 from tests.web.signing_in import ready_to_sign_in
 from tests.web.test_pages import AXE, grave_violations
@@ -42,7 +42,7 @@ def sign_in(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
     form.get_by_role("button", name="Sign in").click()
 
 
-def usable_by_everybody(page: Page) -> bool:
+def is_accessible(page: Page) -> bool:
     page.evaluate(AXE)
     assert grave_violations(page, []) == []
     return not page.evaluate("document.documentElement.scrollWidth > innerWidth")
@@ -52,7 +52,7 @@ def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("accounts", allow=REFUSALS)
-    form = titled(page, "Sign-in")
+    form = find_card(page, "Sign-in")
     form.get_by_label("Ask for user name and password").check()
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_role("alert")).to_contain_text("The administrator has no password yet")
@@ -61,7 +61,7 @@ def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
     page.wait_for_url("**/signin#/system**")
     sign_in(page, twin, ("admin", "wrong"))
     expect(page.get_by_role("alert")).to_be_visible()
-    assert usable_by_everybody(page)
+    assert is_accessible(page)
     # Whoever signs in at a fresh controller without a page in mind begins with the first run.
     sign_in(page, twin, ADMIN)
     expect(page.locator("main[data-page=firstrun]")).to_be_visible()
@@ -91,7 +91,7 @@ def test_sign_in_page_is_accessible_in_dark_theme(twin: ServedTwin, open_page: O
     protect(twin, page)
     sign_in(page, twin, ("admin", "wrong"))
     expect(page.get_by_role("alert")).to_be_visible()
-    assert usable_by_everybody(page)
+    assert is_accessible(page)
 
 
 @pytest.mark.thorough
@@ -100,7 +100,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
 ) -> None:
     twin.get("/eeprom.cgi?bit3=1")
     page = open_page("accounts", allow=REFUSALS)
-    users = titled(page, "Control users")
+    users = find_card(page, "Control users")
     for name in ("one", GUEST[0]):
         users.get_by_role("button", name="Add a user").click()
         users.get_by_label("Name").last.fill(name)
@@ -146,7 +146,7 @@ def test_a_changed_password_ends_every_session_of_the_account(
         sign_in(page, twin, USER)
         expect(page.locator("main[data-page=status]")).to_be_visible()
     first.goto(f"http://{HOST}:{twin.port}/#/accounts")
-    own = titled(first, "Your account")
+    own = find_card(first, "Your account")
     own.get_by_label("Current password").fill("wrong")
     own.get_by_label("New password", exact=True).fill("another long secret")
     own.get_by_label("Repeat the new password").fill("another long secret!")

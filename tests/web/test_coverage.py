@@ -50,7 +50,7 @@ def source(folder: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-def spoken_of() -> set[str]:
+def names_in_pages() -> set[str]:
     pages = source("pages/**/*.js") + source("settings/**/*.js")
     return {*NAMED.findall(pages), *SHAPED.findall(pages)}
 
@@ -70,7 +70,7 @@ def is_addressed(line: str) -> bool:
 
 @pytest.mark.parametrize("version", VERSIONS, ids=" ".join)
 def test_every_command_of_the_version_has_a_field_on_a_page(version: tuple[str, str]) -> None:
-    known = spoken_of()
+    known = names_in_pages()
     missing = [
         row["line"]
         for row in command_table(Profile(*version))

@@ -21,7 +21,7 @@ from tests.fleet.still_nodes import StillNodes
 from tests.fleet.tenant_fleet import TenantFleet
 from tests.ports import free_port
 
-from .conftest import DESKTOP, PATIENCE_MS, PHONE, REFUSALS, Look, Tabs, watched
+from .conftest import DESKTOP, PATIENCE_MS, PHONE, REFUSALS, Look, Tabs, watch_page
 from .test_pages import AXE, grave_violations
 
 #: Name, hardware, software, tags.
@@ -204,7 +204,7 @@ def test_controllers_of_three_versions_are_listed_by_health_and_commanded(
     site.loop_node.node.troubles["database"] = AWAY
     # Where there is least room, and where every sentence has to be translated.
     look = Look("pl", PHONE, "light", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # What is wrong with the node is a sentence in the reader's language.
@@ -259,7 +259,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
     site.ask(site.loop_node.post("send", name="garden", command="outs.cgi?out0=1"))
     site.loop_node.member("pump").controller.troubles["email"] = "The server refuses it."
     look = Look("pl", PHONE, "light", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # Searched by finding, filtered by health; the address keeps it.
@@ -401,7 +401,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
     site.ask(fleet.add_tenant("zulu", "pump"))
     site.ask(fleet.add_tenant("acme", "boiler"))
     look = Look("en", DESKTOP, "light", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(PATIENCE_MS)
         page.set_extra_http_headers({"Authorization": fleet.basic("acme-guest")})
         page.goto(site.origin)
@@ -502,7 +502,7 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
     others = StillNodes(site.loop_node.node)
     # Where there is least room, for words that are long.
     look = Look("hu", PHONE, "dark", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # One machine has roll-outs, and nothing to say of nodes.
@@ -584,7 +584,7 @@ def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_swit
     site.ask(site.loop_node.post("add", name="gh-{n}", count=1000, tags="green"))
     with (
         tabs.fresh(Look("en", DESKTOP, "dark", False)) as page,
-        watched(page, site.origin, "") as watch,
+        watch_page(page, site.origin, "") as watch,
     ):
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)

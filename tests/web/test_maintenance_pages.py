@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from leverframe.uploads.site_archive import pack_site
 from tests.clients.served_twin import HOST, ServedTwin, eventually
-from tests.web.cards import titled
+from tests.web.cards import find_card
 from tests.web.conftest import REFUSALS, OpenPage, Serve
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -24,7 +24,7 @@ def device_name(page: Page) -> str:
 
 def confirm(page: Page, heading: str, button: str) -> None:
     """Press, type the name of the controller, press again."""
-    place = titled(page, heading)
+    place = find_card(page, heading)
     place.get_by_role("button", name=button).click()
     second = place.get_by_role("button", name=button)
     expect(second).to_be_disabled()
@@ -33,7 +33,7 @@ def confirm(page: Page, heading: str, button: str) -> None:
 
 
 def download(page: Page, file: Path, passphrase: str) -> None:
-    card = titled(page, "Backup")
+    card = find_card(page, "Backup")
     card.get_by_label("Passphrase", exact=True).fill(passphrase)
     if passphrase:
         # Asked twice: a mistyped one would seal the passwords for ever.
@@ -60,7 +60,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
     assert twin.state()["restart"] == 1
 
     # A file that is no backup changes nothing.
-    restoring = titled(page, "Restore")
+    restoring = find_card(page, "Restore")
     restoring.get_by_label("Backup file").set_input_files(
         {"name": "x.bin", "mimeType": "application/octet-stream", "buffer": b"no backup"}
     )
@@ -99,7 +99,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
         assert twin.settings()["email"]["password"] == secret
         page.reload()
 
-    reset = titled(page, "Factory settings")
+    reset = find_card(page, "Factory settings")
     reset.get_by_role("button", name="Reset to factory settings").click()
     expect(reset.get_by_text("energy counters are lost")).to_be_visible()
     reset.get_by_label("to confirm").fill("something else")
@@ -119,11 +119,11 @@ def test_what_could_not_be_carried_over_is_listed(
     twin.get("/stm.cgi?diffname=3Attic")
     backup = twin.get("/dev_settings.bin").content
     page = open_page("backup", of=old)
-    titled(page, "Restore").get_by_label("Backup file").set_input_files(
+    find_card(page, "Restore").get_by_label("Backup file").set_input_files(
         {"name": "new.bin", "mimeType": "application/octet-stream", "buffer": backup}
     )
     confirm(page, "Restore", "Restore this backup")
-    report = titled(page, "Not carried over")
+    report = find_card(page, "Not carried over")
     expect(report.get_by_role("row").nth(1)).to_be_visible()
     listed = old.get("/api/restore-report").json()
     expect(report.get_by_role("row")).to_have_count(len(listed) + 1)

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.cards import save, titled
+from tests.web.cards import find_card, save
 from tests.web.conftest import OpenPage
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -14,14 +14,14 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("email")
-    mails = titled(page, "Test and recent mails").get_by_role("listitem")
+    mails = find_card(page, "Test and recent mails").get_by_role("listitem")
     page.get_by_role("button", name="Send a test mail").click()
     expect(mails).to_contain_text("failed")
     expect(mails).to_contain_text("E-mail has no server")
 
     # What stands in the form is tried, not what was saved before.
     twin.get("/stm.cgi?em1=mail.example&em5=one@example.org&em6=box@example.org&em7=Hello")
-    server = titled(page, "Mail server")
+    server = find_card(page, "Mail server")
     expect(server.get_by_label("Server", exact=True)).to_have_value("mail.example")
     page.get_by_label("Sender").fill("new@example.org")
     page.get_by_role("button", name="Save and send a test mail").click()
@@ -37,7 +37,7 @@ def test_mails_are_set_up_tried_and_their_secrets_asked_for_again(
     assert twin.settings()["email"]["sender"] == "new@example.org"
 
     # Texts belong to an edge and take reading codes.
-    texts = titled(page, "Texts and TLS")
+    texts = find_card(page, "Texts and TLS")
     texts.get_by_label("E-mail 2: the rule starts to act").fill("Hot: ")
     page.get_by_label("Stands for").select_option("Thermometer 1")
     page.get_by_role("button", name="Insert").click()
@@ -163,7 +163,7 @@ def test_the_privacy_of_snmp_is_chosen_by_name(twin: ServedTwin, open_page: Open
     expect(privacy.locator("option")).to_have_text(["none", "AES-128", "AES-256"])
     expect(privacy.locator("option:checked")).to_have_text("AES-128")
     privacy.select_option(label="AES-256")
-    card = titled(page, "SNMPv3 user")
+    card = find_card(page, "SNMPv3 user")
     card.get_by_role("button", name="Save").click()
     expect(card.get_by_role("status")).to_have_text("Saved")
     assert twin.settings()["snmp"]["privacy"] == "AES-256"

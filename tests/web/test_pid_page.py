@@ -115,12 +115,12 @@ def test_trend_is_drawn_and_continues(twin: ServedTwin, open_page: OpenPage) -> 
 
 @pytest.mark.thorough
 def test_the_inputs_are_those_of_the_version(serve: Serve, open_page: OpenPage) -> None:
-    def offered(*version: str) -> set[str | None]:
+    def list_inputs(*version: str) -> set[str | None]:
         setting = card(open_page("pid", of=serve(*version)), "Setting")
         options = setting.get_by_label("Input").locator("option")
         expect(options).not_to_have_count(0)
         return {option.get_attribute("value") for option in options.all()}
 
-    assert "POWER6" in offered()
-    assert offered("3.5", "1.36") & {"POWER4", "POWER6"} == {"POWER4"}
-    assert "POWER1" not in offered("3.0", "1.58a")
+    assert "POWER6" in list_inputs()
+    assert list_inputs("3.5", "1.36") & {"POWER4", "POWER6"} == {"POWER4"}
+    assert "POWER1" not in list_inputs("3.0", "1.58a")

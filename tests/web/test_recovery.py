@@ -129,7 +129,7 @@ def test_an_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) ->
     comes_in_time(page.locator(".connection[data-kind=live]"))
 
 
-def interrupted(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
+def interrupt(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
     """While nobody listens, DS1 is 50 for some minutes."""
     page.context.set_offline(True)
     expect(page.locator(".connection[data-kind=lost]")).to_be_visible()
@@ -146,13 +146,13 @@ def test_gap_in_the_stream_is_filled_in_charts_trends_and_sparklines(
     twin.set_readings(DS1=20.0)
     page = open_page("charts?labels=DS1&range=1h", allow=FAILURES)
     expect(page.locator(".courses")).to_contain_text("20.0")
-    interrupted(page, twin)
+    interrupt(page, twin)
     expect(page.locator(".courses")).to_contain_text("50.0")
 
     twin.get("/sim.cgi?advance=7200")
     page.evaluate("location.hash = '#/status'")
     expect(page.locator("[data-label=DS1] path")).to_be_attached()
-    interrupted(page, twin)
+    interrupt(page, twin)
     page.wait_for_function("""() => {
       const line = document.querySelector("[data-label=DS1] path").getAttribute("d");
       const heights = line.match(/ [\\d.]+/g);
@@ -164,7 +164,7 @@ def test_gap_in_the_stream_is_filled_in_charts_trends_and_sparklines(
     expect(page.locator(".trend canvas")).to_be_visible()
     of_trend = re.compile(r"/api/history\?.*DS1")
     with page.expect_response(of_trend) as answered:
-        interrupted(page, twin, minutes=1)
+        interrupt(page, twin, minutes=1)
     assert 50.0 in answered.value.json()["series"]["DS1"]["values"]
 
 

@@ -390,7 +390,7 @@ def test_what_is_typed_in_a_rule_is_asked_about_before_it_is_copied(
     expect(name).to_have_value("Warm 2")
 
 
-def stored_names(twin: ServedTwin) -> list[str]:
+def read_names(twin: ServedTwin) -> list[str]:
     return [rule["name"] for rule in twin.settings()["rules"]]
 
 
@@ -409,7 +409,7 @@ def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenP
     expect(name).to_have_value("Own")
     form.get_by_role("button", name="Save without enabling").click()
     expect(form).to_have_count(0)
-    assert stored_names(twin) == ["Heating", "Door", "Other", "Own"]
+    assert read_names(twin) == ["Heating", "Door", "Other", "Own"]
 
     # Somebody else deletes the one before it.
     page.locator("#rule-2").click()
@@ -419,7 +419,7 @@ def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenP
     expect(form.locator(".foreign")).to_have_count(0)
     form.get_by_role("button", name="Save").click()
     expect(form).to_have_count(0)
-    assert stored_names(twin) == ["Gate", "Other", "Own"]
+    assert read_names(twin) == ["Gate", "Other", "Own"]
 
     # Somebody else changes another blank of it: what is seen is saved.
     page.locator("#rule-1").click()
@@ -438,5 +438,5 @@ def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenP
     expect(form.locator(".foreign")).to_contain_text("Saving adds it again")
     form.get_by_role("button", name="Save and enable").click()
     expect(form).to_have_count(0)
-    assert stored_names(twin) == ["Door", "Other", "Mine"]
+    assert read_names(twin) == ["Door", "Other", "Mine"]
     expect(row(page, 3)).to_contain_text("Mine")

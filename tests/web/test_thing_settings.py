@@ -41,7 +41,7 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
     scan.click()
     drawer.get_by_label(f"Position of {BOILER}").select_option("DS3")
     drawer.get_by_role("button", name="Assign").click()
-    expect(drawer.locator(".found")).to_contain_text("is Thermometer 3")
+    expect(drawer.locator(".found")).to_contain_text("assigned to Thermometer 3")
 
     twin.get("/sim.cgi?i2c=BME280&T1=21.5&H1=54")
     drawer.get_by_role("button", name="Detect the sensor").click()

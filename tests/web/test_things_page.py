@@ -17,7 +17,7 @@ RULE = "/inpa.cgi?event=0*10*0*1800*200*0*0*0*0*0*0*0*1*0*0*0&eventon=0*1"
 MAX_CLICKS_TO_NAME = 3
 
 
-def listed(page: Page, name: str) -> Locator:
+def find_row(page: Page, name: str) -> Locator:
     named = page.get_by_role("link", name=name, exact=True)
     return page.locator(".things .rows li").filter(has=named)
 
@@ -31,7 +31,7 @@ def test_output_is_named_in_three_clicks_and_foreign_changes_are_shown(
 ) -> None:
     page = open_page("things", allow=REFUSALS)
     page.evaluate("window.clicks = 0; addEventListener('click', () => window.clicks++, true)")
-    listed(page, "Output 2").get_by_role("link").click()
+    find_row(page, "Output 2").get_by_role("link").click()
     drawer(page).get_by_role("button", name="Rename").click()
     name = drawer(page).get_by_label("Name", exact=True)
     expect(name).to_be_focused()
@@ -62,7 +62,7 @@ def test_output_is_named_in_three_clicks_and_foreign_changes_are_shown(
     expect(lasts).to_have_value("10 min")
     page.keyboard.press("Escape")
     expect(drawer(page)).to_have_count(0)
-    expect(listed(page, "Roof fan").get_by_role("link")).to_be_focused()
+    expect(find_row(page, "Roof fan").get_by_role("link")).to_be_focused()
 
 
 @pytest.mark.thorough
@@ -88,14 +88,14 @@ def test_drawer_shows_why_an_output_is_on_its_uses_and_its_day(
     expect(drawer(page)).to_contain_text("Rules compare with 18 °C.")
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile("#/things$"))
-    expect(listed(page, "Pump")).to_contain_text("Rule 1")
+    expect(find_row(page, "Pump")).to_contain_text("Rule 1")
 
 
 @pytest.mark.thorough
 def test_a_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
-    expect(listed(page, "PWM output 2").locator(".plate")).to_have_text("P2")
-    listed(page, "Output 0").get_by_role("link").click()
+    expect(find_row(page, "PWM output 2").locator(".plate")).to_have_text("P2")
+    find_row(page, "Output 0").get_by_role("link").click()
     drawer(page).get_by_role("button", name="10 s", exact=True).click()
     expect(drawer(page).locator(".chain")).to_contain_text("Output 0 on for 10 s")
     expect(drawer(page).locator(".chain li").first).to_have_text(re.compile(r"^\s*by hand"))
@@ -110,7 +110,7 @@ def test_what_is_added_is_set_up_in_its_drawer(twin: ServedTwin, open_page: Open
     drawer(page).get_by_role("button", name="Save").click()
     expect(drawer(page).get_by_role("heading", name="router.example")).to_be_visible()
     drawer(page).get_by_role("button", name="Close").click()
-    expect(listed(page, "router.example")).to_be_visible()
+    expect(find_row(page, "router.example")).to_be_visible()
     assert twin.settings()["watchdog"][0]["host"] == "router.example"
 
 

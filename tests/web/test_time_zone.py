@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin, eventually
-from tests.web.cards import titled
+from tests.web.cards import find_card
 from tests.web.conftest import PHONE, OpenPage
 from tests.web.test_rules_page import editor
 from tests.web.test_schedule_page import MORNING, card, set_schedule
@@ -103,7 +103,7 @@ def test_until_a_time_is_that_of_the_place(twin: ServedTwin, open_page: OpenPage
 def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get(WARSAW)
     page = open_page("interface", zone=FAR_AWAY)
-    clock = titled(page, "Clock")
+    clock = find_card(page, "Clock")
     expect(clock.locator(".note.zone")).to_have_text(TOLD)
     clock.get_by_label("Another time").fill("2026-07-01T12:30:00")
     clock.get_by_role("button", name="Set to that time").click()
@@ -114,7 +114,7 @@ def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPag
     eventually(lambda: abs(twin.state()["time"] - datetime.now(UTC).timestamp()) < 60, True)
 
     show(page, "simulation")
-    time = titled(page, "Time")
+    time = find_card(page, "Time")
     later = datetime.fromtimestamp(twin.state()["time"] + 3 * 86_400, UTC)
     time.get_by_label("To date and time").fill(f"{later:%Y}-12-31 18:00")
     time.get_by_role("button", name="Go there").click()
@@ -138,7 +138,7 @@ def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page:
     expect(note(page)).to_contain_text("your time is 5 h 30 min ahead.")
     # Nobody has chosen it: whoever may is led there.
     note(page).get_by_role("link", name="Choose the time zone").click()
-    expect(titled(page, "Time zone")).to_be_visible()
+    expect(find_card(page, "Time zone")).to_be_visible()
     twin.get(WARSAW)
     show(page, "status")
     expect(note(page)).to_have_text(
