@@ -72,7 +72,7 @@ Serve = Callable[..., ServedTwin]
 
 
 def within_a_second(read: Callable[[], object], wanted: object) -> None:
-    """Wait for what a page shows. `expect` would look too seldom to tell how long it took."""
+    """Wait for what a page shows. `expect` would look too seldom to measure the time."""
     with within(1.0):
         eventually(read, wanted)
 

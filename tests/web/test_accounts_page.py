@@ -25,8 +25,7 @@ GUEST = ("guest", "a guest's secret")
 
 
 def protect(twin: ServedTwin, *open_pages: Page) -> None:
-    """Ask for a password from now on; open pages are left first, or they would leave by themselves
-    at some moment."""
+    """Require a password from now on; open pages are left first, or they would leave later."""
     for page in open_pages:
         page.goto("about:blank")
     texts = [quote(b64encode(text.encode()).decode()) for text in (*ADMIN, *USER)]
@@ -62,7 +61,7 @@ def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
     sign_in(page, twin, ("admin", "wrong"))
     expect(page.get_by_role("alert")).to_be_visible()
     assert is_accessible(page)
-    # Whoever signs in at a fresh controller without a page in mind begins with the first run.
+    # Signing in at a fresh controller without a page opens the first run.
     sign_in(page, twin, ADMIN)
     expect(page.locator("main[data-page=firstrun]")).to_be_visible()
 

@@ -12,7 +12,7 @@ from tests.web.conftest import REFUSALS, OpenPage
 
 pytestmark = pytest.mark.needs_program("chromium")
 
-#: Opens everything that is listed, one after the other, and tells the line and the shown request.
+#: Opens everything that is listed, one after the other, and returns the line and the shown request.
 OPEN_ALL = """
 async () => {
   const shown = [];

@@ -63,7 +63,7 @@ def names_of(line: str) -> set[str]:
 
 
 def is_addressed(line: str) -> bool:
-    """Uploads and the like are no forms: the one module that knows addresses has them."""
+    """Uploads are no forms: the one module that knows addresses has them."""
     begin = re.split(r"[=<]", line.split(" ")[1])[0]
     return re.search(re.escape(begin) + r"(?!\w)", source("lib/live/api.js")) is not None
 

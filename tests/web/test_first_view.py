@@ -32,7 +32,7 @@ MAX_REQUESTS = 12
 
 
 def list_imports(module: Path) -> set[Path]:
-    """A module and everything that it imports, at once or through others."""
+    """A module and everything that it imports, directly or through others."""
     needed: set[Path] = set()
     waiting = [module]
     while waiting:
@@ -166,7 +166,7 @@ def test_a_reload_asks_for_no_file_again_and_is_soon_there(
     assert "/api/start" in over_the_line
 
 
-#: Sums in the page how far things move that nobody has touched.
+#: Sums in the page how far untouched elements move.
 SHIFTS = """
 window.shifted = 0;
 const add = (entries) => {

@@ -18,7 +18,7 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     twin.get(f"/sim.cgi?onewire={BOILER}&onewire={GARDEN}")
     page = open_page("", allow=REFUSALS)
     base = f"http://{HOST}:{twin.port}"
-    # A twin without passwords keeps nobody from Status, which offers the first run.
+    # A twin without passwords opens Status, which offers the first run.
     page.get_by_role("link", name="Start the first run").click()
     page.get_by_label("Name of the controller").fill("Greenhouse")
     page.get_by_label("Time zone").fill("Europe/Nowhere")
@@ -55,7 +55,7 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     expect(page.locator(".found code")).to_have_text([GARDEN, BOILER])
     page.get_by_role("button", name="Save and continue").click()
 
-    # Held in a hand, a sensor tells which one it is.
+    # A sensor held in a hand is recognised by its rise.
     def measure(readings: str) -> None:
         page.request.post(f"{base}/sim.cgi?{readings}", headers={"Origin": base})
 
@@ -66,7 +66,7 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     page.get_by_label(f"Name of the sensor {BOILER}").fill("Bench")
     page.get_by_role("button", name="Save and continue").click()
 
-    # Left here, it goes on from here: the address without a page leads back.
+    # Left here, it continues here: the address without a page leads back.
     expect(page.get_by_role("heading", name="A first rule")).to_be_visible()
     page.get_by_role("link", name="Continue later").click()
     expect(page.get_by_role("link", name="Continue the first run")).to_be_visible()
@@ -99,7 +99,7 @@ def test_a_skipped_step_is_called_skipped_and_can_be_done_after_all(
     page.get_by_role("button", name="Do it now: Name and place").click()
     page.get_by_label("Name of the controller").fill("Greenhouse")
     page.get_by_role("button", name="Save and continue").click()
-    # It goes on where it was; what is done is called so, also in another browser.
+    # It continues where it was; finished steps are marked, also in another browser.
     expect(page.get_by_role("heading", name="Name the sensors")).to_be_visible()
     for _ in range(2):
         expect(steps.locator("small")).to_have_text(

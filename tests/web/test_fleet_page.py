@@ -32,7 +32,7 @@ VERSIONS = (
 )
 
 
-#: What a dry run tells of a setting.
+#: What a dry run shows of a setting.
 VARIABLE_NAMED = "Zmienna 2 · Nazwa: “” → “Frost”"
 #: What a node says of its database, which nodes have as `database`, and what a page makes of it.
 AWAY = (
@@ -92,7 +92,7 @@ def choose(page: Page, *names: str) -> None:
 
 
 def result(page: Page, name: str) -> Locator:
-    """Find the line that tells what became, or would become, of a controller."""
+    """Find the result line of a controller."""
     return page.locator(f".results [data-names~={name}]")
 
 
@@ -161,7 +161,7 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         page.get_by_label("Date and time").fill("2026-01-05T05:00:00")
         page.locator("[data-do=go]").click()
         expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 05:00")
-        # Whether there was something to come to is told.
+        # The page says whether anything was due.
         page.locator("[data-do=step]").click()
         expect(page.locator(".time [role=status]")).to_have_text(
             "Nothing is due; time has not moved."
@@ -218,7 +218,7 @@ def test_controllers_of_three_versions_are_listed_by_health_and_commanded(
         expect(row(page, "pump").locator(".f a")).to_have_attribute(
             "href", f"http://pump.localhost:{site.origin.rpartition(':')[2]}/#/messages?open=email"
         )
-        # A dry run tells for each what would be or why not; the button counts those that would.
+        # A dry run shows each outcome; the button counts those that would succeed.
         choose(page, "boiler", "garden", "pump")
         page.locator(".bulk select").first.select_option("command")
         page.locator(".bulk .words").fill("stm.cgi?eventname=1Frost")
@@ -267,7 +267,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
         expect(page.locator("tbody tr")).to_have_count(1)
         page.get_by_role("searchbox").fill("")
         expect(page.locator("tbody tr")).to_have_count(3)
-        # The field says what the address says, also when somebody goes back.
+        # The field follows the address, also on the way back.
         page.goto(f"{site.origin}/#/?search=boiler")
         expect(page.get_by_role("searchbox")).to_have_value("boiler")
         expect(page.locator("tbody tr")).to_have_count(1)
@@ -322,7 +322,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
         page.locator(".bulk [data-do=sure]").click()
         expect(page.locator(".bulk option[value=restore]")).to_have_count(0)
         assert list(site.loop_node.node.registry.snapshots) == []
-        # Tags, and a name, show at once.
+        # Tags, and a name, show immediately.
         page.locator(".bulk select").first.select_option("tag")
         page.locator(".bulk .words").fill("night")
         do(page, "tag")
@@ -333,7 +333,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
         page.locator(".bulk .words").fill("pump-house")
         do(page, "rename")
         expect(row(page, "pump-house")).to_be_visible()
-        # An address of its own, which is told where it cannot be.
+        # An address of its own; a refusal is shown.
         choose(page, "garden")
         page.locator(".bulk select").first.select_option("place")
         expect(page.locator(".bulk [data-do=place]")).to_be_disabled()
@@ -420,7 +420,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         page.reload()
         expect(row(page, "pump").locator(".tenant")).to_have_text("of zulu")
         expect(page.locator("[data-do=add]")).to_be_visible()
-        # Controllers are given to a tenant, and taken back; also all of them at once.
+        # Controllers are assigned to a tenant, and unassigned; also all together.
         choose(page, "pump")
         page.locator(".bulk select").first.select_option("give")
         page.locator(".bulk select").nth(1).select_option("acme")
@@ -435,15 +435,15 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         do(page, "give")
         row(page, "pump").locator(".tenant a").click()
         expect(page.locator("tbody tr")).to_have_count(1)
-        # Who changed what, of all and of one account; a tenant is told of its own alone.
+        # Who changed what, of all and of one account; a tenant sees only its own.
         site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluPump&name=pump"))
         page.locator(".views a").nth(2).click()
         changes = page.locator(".changes li")
         expect(changes.first).to_contain_text("Output 0 · Name: “” → “ZuluPump”")
         expect(changes.first.locator("a")).to_have_attribute("href", re.compile("//pump\\."))
-        # Why it happened is told as everywhere, by word, glyph and colour.
+        # The cause is shown as everywhere, by word, glyph and colour.
         expect(changes.first.locator(".cause-hand svg")).to_be_visible()
-        # Also what is changed while somebody looks.
+        # Also changes made while the page is open.
         site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluMill&name=pump"))
         expect(changes.first).to_contain_text("“ZuluPump” → “ZuluMill”")
         # Those of the tenant that was looked for, until all are.

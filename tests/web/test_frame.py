@@ -154,7 +154,7 @@ def test_tab_icon_shows_the_state(twin: ServedTwin, open_page: OpenPage) -> None
     shows("fault")
     page.context.set_offline(True)
     shows("lost")
-    # What was repaired meanwhile is no longer told.
+    # What was repaired since then is no longer shown.
     for target in (*GAVE_UP.repaired, *OUTPUT_OFF.repaired):
         twin.get(target)
     page.context.set_offline(False)
@@ -210,7 +210,7 @@ def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
     expect(page.locator("main[aria-busy=false]")).to_be_visible()
     reads: list[str] = []
     page.on("request", lambda request: reads.append(request.url))
-    # Of 360 s; a busy machine takes some of them by itself.
+    # Of 360 s; a busy machine uses some of them.
     page.clock.run_for(300_000)
     assert [url for url in reads if url.endswith("/api/state")] == []
     with page.expect_response("**/api/state"):
@@ -223,7 +223,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     page.get_by_role("switch", name="Output 1", exact=True).click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
-    # A finding of a page that nobody may open is no part of why.
+    # A finding of a forbidden page is no part of why.
     as_admin = f"http://{HOST}:{twin.port}/inpa.cgi?event=0*103*1*1*0*0*28*0*0*0*0*0&eventon=0*1"
     requests.get(as_admin, auth=ADMIN, timeout=PATIENCE_S).raise_for_status()
     expect(page.locator(".finding-count").first).to_be_visible()
@@ -234,7 +234,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
 
 @pytest.mark.thorough
 def test_the_day_has_twenty_four_hours(twin: ServedTwin, open_page: OpenPage) -> None:
-    # English alone has other ones by itself; logic/words.test.js looks at all languages.
+    # English has other separators; logic/words.test.js looks at all languages.
     twin.get("/sim.cgi?advance=75600")
     twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
     twin.set_readings(INPD3=0)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 
 
 def with_modem(twin: ServedTwin) -> ModemStatus:
-    """What a modem would tell, without one."""
+    """What a modem would report, without one."""
     status = ModemStatus()
     twin.twin.controller.reports["modem"] = status.shown
     twin.twin.controller.modem_report = status.shown_in_full

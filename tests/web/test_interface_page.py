@@ -31,7 +31,7 @@ def test_an_address_without_a_page_opens_the_homepage(open_page: OpenPage) -> No
         page.evaluate("location.hash = ''")
         expect(page.locator(f"main[data-page={opened}]")).to_be_visible()
         page.evaluate("location.hash = '#/interface'")
-    # The same for somebody who comes anew.
+    # The same in a fresh browser.
     page.goto(f"{address}health")
     page.goto(address)
     expect(page.locator(f"main[data-page={opened}]")).to_be_visible()

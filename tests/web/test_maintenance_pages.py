@@ -80,7 +80,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
         twin.get("/stm.cgi?oname=1Other&em4=")
         restoring.get_by_label("Backup file").set_input_files(file)
         if passphrase:
-            # What would be lost is named before, and somebody has to decide.
+            # Losses are named before, and have to be confirmed.
             expect(restoring).to_contain_text("encrypted with a passphrase: E-mail · Password.")
             expect(button).to_be_disabled()
             without = restoring.get_by_role("switch", name="Restore without these passwords")

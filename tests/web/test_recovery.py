@@ -1,4 +1,4 @@
-"""What is missing while a page loads or stands open comes by itself; nothing old passes for new."""
+"""A page recovers what is missing while it loads or is open; old values never pass for new."""
 
 import re
 from base64 import b64encode
@@ -40,7 +40,7 @@ def comes_in_time(part: Locator) -> None:
 
 
 def comes_as_time_passes(twin: ServedTwin, part: Locator) -> None:
-    """Time is virtual: as long as nothing happens, nobody says that the controller is there, and
+    """Time is virtual: as long as nothing happens, the controller sends nothing, and
     a page may hear of it before it misses anything."""
     with within(AGAIN_S):
         eventually(lambda: twin.get("/sim.cgi?advance=1").ok and part.is_visible(), True)
@@ -65,7 +65,7 @@ def test_a_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
     # What was fetched ahead for the lost script is not used, of which a browser may complain.
     page = open_page("rules", allow=rf"{FAILURES}|was preloaded using link preload", language="fr")
     told = page.locator(".unstarted")
-    # As long as there is a page, nothing of it is seen, and nobody waits for it.
+    # As long as there is a page, nothing of it is seen or awaited.
     expect(told).to_be_hidden()
     page.route("**/app.js", lambda route: route.abort("connectionfailed"), times=1)
     with page.expect_event("requestfailed", partial(is_for, "/app.js")):
@@ -130,7 +130,7 @@ def test_an_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) ->
 
 
 def interrupt(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
-    """While nobody listens, DS1 is 50 for some minutes."""
+    """Without a stream, DS1 is 50 for some minutes."""
     page.context.set_offline(True)
     expect(page.locator(".connection[data-kind=lost]")).to_be_visible()
     for value in (50.0, 20.0):

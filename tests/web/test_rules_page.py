@@ -202,7 +202,7 @@ def test_problems_refusals_and_foreign_changes_are_shown_beside_the_fields(
     twin.get("/sim.cgi?advance=60")
     page = open_page("rules?edit=1", allow=f"{REFUSALS}|{LOSSES}")
     form = editor(page)
-    # Its picture goes on showing what was tried while something else is typed.
+    # Its picture keeps showing the trial while something else is typed.
     expect(form.locator(".trial .course path")).to_have_count(2)
     reference = form.get_by_label("Reference value")
     save = form.get_by_role("button", name="Save", exact=True)
@@ -226,7 +226,7 @@ def test_problems_refusals_and_foreign_changes_are_shown_beside_the_fields(
     expect(note.locator("dd")).to_have_text(
         [re.compile("^Thermometer 1 is at least 21.5 °C"), re.compile("is at least 20 °C")]
     )
-    # What the sentence leaves out is told by its setting.
+    # What the sentence leaves out is shown by its setting.
     set_rules(twin, HEATING.replace("2150*50", "2150*100"))
     expect(note.locator("dd")).to_have_text([re.compile(": 0.5$"), re.compile(": 1$")])
     expect(reference).to_have_value("23")
@@ -400,7 +400,7 @@ def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenP
     page = open_page("rules")
     form = editor(page)
     name = form.get_by_label("Name", exact=True)
-    # Somebody else adds a rule while one is being made.
+    # Another user adds a rule while one is being written.
     page.get_by_role("button", name="New rule").click()
     page.locator(".templates").get_by_role("button", name="Empty rule").click()
     name.fill("Own")
@@ -411,7 +411,7 @@ def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenP
     expect(form).to_have_count(0)
     assert read_names(twin) == ["Heating", "Door", "Other", "Own"]
 
-    # Somebody else deletes the one before it.
+    # Another user deletes the one before it.
     page.locator("#rule-2").click()
     name.fill("Gate")
     twin.get("/inpa.cgi?eventdel=0")
@@ -421,7 +421,7 @@ def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenP
     expect(form).to_have_count(0)
     assert read_names(twin) == ["Gate", "Other", "Own"]
 
-    # Somebody else changes another blank of it: what is seen is saved.
+    # Another user changes another field of it: what is seen is saved.
     page.locator("#rule-1").click()
     name.fill("Door")
     twin.get(f"/inpa.cgi?{DOOR.replace('event=1*100*0*1', 'event=0*100*0*0')}")
@@ -431,7 +431,7 @@ def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenP
     first = twin.settings()["rules"][0]
     assert (first["name"], first["reference"]) == ("Door", 1)
 
-    # Somebody else deletes it.
+    # Another user deletes it.
     page.locator("#rule-3").click()
     name.fill("Mine")
     twin.get("/inpa.cgi?eventdel=2")

@@ -217,7 +217,7 @@ def test_foreign_change_is_shown_with_both_values(twin: ServedTwin, open_page: O
             "At 07:00, on weekdays: set Output 0 on.",
         ]
     )
-    # What the sentence leaves out is told by its setting.
+    # What the sentence leaves out is shown by its setting.
     set_schedule(twin, MORNING.replace("*31*1", "*31*0"))
     expect(note.locator("dd").first).to_contain_text(": on")
     expect(note.locator("dd").last).to_contain_text(": off")
@@ -350,7 +350,7 @@ def test_a_question_is_about_the_entry_that_it_was_asked_for(
     asked = page.get_by_text("The entry will be lost.")
     card(page, "Morning").get_by_role("button", name="Delete").click()
     expect(asked).to_be_visible()
-    # Somebody else changes something that does not concern it, then the entry itself.
+    # Another user changes something that does not concern it, then the entry itself.
     twin.get("/stm.cgi?oname=0Pump")
     expect(card(page, "Morning").locator(".sentence")).to_contain_text("Pump")
     expect(asked).to_be_visible()

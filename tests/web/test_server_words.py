@@ -1,6 +1,6 @@
 """Sentences of the server that pages show: each is found in `words/server.json`, translated.
 
-A page finds a sentence by its text: places hold what differs. So a sentence that is written anew
+A page finds a sentence by its text: places hold what differs. So a new sentence
 needs its entry here, in all languages. Whatever ends as a sentence does, anywhere in the parts
 whose sentences can come to a page, is taken for one: who writes one for others says so in
 `ELSEWHERE`.
@@ -72,7 +72,7 @@ OF_COMMANDS = (
 #: What is allowed: names of the protocols are the same in every language.
 SPOKEN = re.compile(r"[a-z]{4}")
 WITHOUT_WORDS = re.compile(r"/x-www-form|COMMAND|^UTF-8|^\{?&|^add=TAG")
-#: Where a trouble or a reason is kept before somebody shows it: by a name, or as an argument.
+#: Where a trouble or a reason is kept before it is shown: by a name, or as an argument.
 KEPT_AS = ("reason", "problem", "complaint")
 KEPT_BY = {"note": 1, "left_behind": 2, "_give_up": 0, "_require_virtual_time": 0, "end": 0}
 #: Functions that make sentences of troubles.
@@ -146,7 +146,7 @@ PARTS = (
 )
 #: Where sentences in these parts come to others, or to pages in another way.
 ELSEWHERE = (
-    # The pages tell these by their kind, in words of their own (`findings`, `journal`, `rules`).
+    # The pages show these by their kind, in words of their own (`findings`, `journal`, `rules`).
     *("controller/findings.py", "engine/findings.py", "engine/facts.py"),
     *("engine/rule_advice.py", "engine/rule_explanation.py", "engine/rule_report.py"),
     # A catalogue, whose texts are tested as fragments.
@@ -226,7 +226,7 @@ def _text(node: ast.AST) -> str | None:
 
 
 def _walk(path: Path) -> Iterator[tuple[ast.AST, bool]]:
-    """Give every node of a file, and whether its text can be told.
+    """Give every node of a file, and whether its text can reach a page.
 
     Docstrings, logs, descriptions and parts of texts are not.
     """
@@ -362,7 +362,7 @@ def _words_of(field: Field) -> Iterator[str]:
 
 
 def controller_keys() -> set[str]:
-    """Return what a fleet file may say of a controller, as mistakes in it tell."""
+    """Return what mistakes in a fleet file say about a controller."""
     return {describe_type(one.type) for one in msgspec.structs.fields(ControllerTable)}
 
 
@@ -414,7 +414,7 @@ def test_every_sentence_is_translated_or_for_another_place() -> None:
 
 def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
     source = tmp_path / "new.py"
-    source.write_text('def told(place):\n    return f"{place} speaks another language."\n')
+    source.write_text('def name(place):\n    return f"{place} speaks another language."\n')
     assert _texts_in.__wrapped__(source).sentences == ["7 speaks another language."]
     source.write_text('"""Say nothing."""\nlog.info("This is for the log alone.")\n')
     assert _texts_in.__wrapped__(source).sentences == []

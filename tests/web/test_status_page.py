@@ -56,7 +56,7 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     twin.get("/stm.cgi?outblock=1")
     expect(out0).to_contain_text("locked")
     out0.dispatch_event("click")
-    # Whoever presses it is told who locked it, and when.
+    # A press shows who locked it, and when.
     expect(post(page, "OUT0").get_by_role("alert")).to_have_text(
         re.compile(r"^locked by 127\.0\.0\.1, \d\d:\d\d: only rules, schedule and watchdog")
     )
@@ -299,7 +299,7 @@ def test_what_status_says_of_its_readings_is_what_stands_below(
     tiles = page.locator(".tile")
     expect(tile(page, "DS1")).to_be_visible()
     expect(page.locator(".glance small")).to_contain_text(f"{tiles.count()} readings watched")
-    # Nobody knows what an input was an hour ago if the controller has just started.
+    # The state of an input an hour ago is unknown if the controller has just started.
     expect(tile(page, "INPD1").locator(".tendency")).to_have_text("since 00:00")
     twin.get("/sim.cgi?INPD1=1&advance=7200")
     page.reload()

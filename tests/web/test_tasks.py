@@ -22,7 +22,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 SENSOR = "28:FF:64:1E:8C:16:03:5A"
 #: Rule 1: OUT0 is on while DS1 is at least 18 °C.
 RULE = "/inpa.cgi?event=0*10*0*1800*200*0*0*0*0*0*0*0*1*0*0*0&eventon=0*1"
-#: Nobody answers at this port.
+#: Nothing listens on this port.
 NO_SERVER = "/stm.cgi?em1=127.0.0.1&em2=1&em5=keeper@example.org&em6=frame@example.org"
 #: Kept over the sign-in page, which is another document.
 COUNT = """addEventListener('click', ({ detail }) => {
@@ -31,7 +31,7 @@ COUNT = """addEventListener('click', ({ detail }) => {
 
 
 class Person:
-    """Somebody with a mouse, and the clicks that a task has taken so far."""
+    """A user with a mouse, and the clicks that a task has taken so far."""
 
     def __init__(self, page: Page, twin: ServedTwin, folder: Path) -> None:
         self.page, self.twin, self.folder = page, twin, folder

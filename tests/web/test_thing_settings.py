@@ -48,7 +48,7 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
     expect(drawer.get_by_text("Scan finished")).to_be_visible()
     sensors = card(page, "I²C sensors")
     expect(sensors.get_by_role("combobox")).to_have_value("BME280")
-    # Of sensors that nobody uses only the titles are shown, until one is named.
+    # Of unused sensors only the titles are shown, until one is named.
     extra, name = card(page, "Additional sensor 2"), "Name of reading 1"
     expect(extra.get_by_label(name)).to_be_hidden()
     extra.locator("summary").first.click()
@@ -173,7 +173,7 @@ def test_a_modbus_module_is_connected_read_and_written(
 
     slot = drawer_of(page, "SLOT1")
     expect(slot.locator("dl.values").first).to_have_text("frequency 49.98 Hz")
-    # Two modules of a kind have one name: the drawer tells which it is, and who uses it.
+    # Two modules of a kind have one name: the drawer shows which it is, and its uses.
     expect(slot.locator(".about dd")).to_have_text("Modbus slot 1")
     expect(slot.locator(".uses")).to_contain_text("Frequency")
     expect(slot.locator(".attention")).to_have_text(
@@ -214,13 +214,13 @@ def test_a_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: 
     expect(form_of(page, "SLOT1").get_by_label("Connected module")).to_be_visible()
 
 
-#: Waits until the page was told of a finding: by a stream of its own, which is told at once, too.
-TOLD_OF = """(id) => new Promise((told) => {
+#: Waits until the page has received a finding: over a stream of its own, which gets it, too.
+TOLD_OF = """(id) => new Promise((resolve) => {
   const stream = new EventSource("/api/stream");
   const look = ({ data }) => {
     if (!data.includes(id)) return;
     stream.close();
-    requestAnimationFrame(() => requestAnimationFrame(told));
+    requestAnimationFrame(() => requestAnimationFrame(resolve));
   };
   stream.addEventListener("state", look);
   stream.addEventListener("change", look);
@@ -264,7 +264,7 @@ def test_the_settings_of_a_drawer_come_when_nothing_above_them_moves_them(
     twin.set_readings(DS3=21.5)
     twin.get("/sim.cgi?advance=3600")
     page = open_page("things", fresh=True)
-    # They do not wait for ever: time stands still meanwhile.
+    # They do not wait for ever: time stands still.
     page.clock.install()
     page.clock.pause_at(page.evaluate("Date.now() + 1000"))
     held: list[Route] = []

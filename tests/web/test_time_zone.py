@@ -136,7 +136,7 @@ def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page:
     page = open_page("status", zone="Asia/Kolkata", viewport=PHONE)
     expect(note(page)).to_contain_text("Times are in UTC (now 00:00)")
     expect(note(page)).to_contain_text("your time is 5 h 30 min ahead.")
-    # Nobody has chosen it: whoever may is led there.
+    # It was not chosen: an administrator gets a link.
     note(page).get_by_role("link", name="Choose the time zone").click()
     expect(find_card(page, "Time zone")).to_be_visible()
     twin.get(WARSAW)

@@ -1,4 +1,4 @@
-"""The timeline in a real browser: causes at a press, by keys, by address, and time that goes on."""
+"""The timeline in a real browser: causes at a press, by keys, by address, and advancing time."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect

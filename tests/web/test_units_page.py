@@ -44,7 +44,7 @@ class Site(NamedTuple):
 LOGIN = UnitLogin("admin", "a long password")
 
 
-#: How the name that the file wants is told.
+#: How the name in the file is shown.
 DRIFT = "1. kimenet · Név: semmi, nem “Pump”"
 COMPARED = r"1\. kimenet · Név\s+semmi\s+“Pump”"
 PLANNED = "1. kimenet · Név: “” → “Pump”"
