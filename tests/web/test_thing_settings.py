@@ -180,8 +180,8 @@ def test_a_modbus_module_is_connected_read_and_written(
         "Refused: registers 0-7, function 4, exception 2 (illegal data address)"
     )
     slot.get_by_text("Statistics").click()
-    told = slot.locator("details .values dd")
-    expect(told).to_have_text(["12", "2", "1", "2: 7, 4: 1", "31 ms / –"])
+    values = slot.locator("details .values dd")
+    expect(values).to_have_text(["12", "2", "1", "2: 7, 4: 1", "31 ms / –"])
 
     night = drawer_of(page, "WRITE2")
     night.get_by_label("Name", exact=True).fill("Night")

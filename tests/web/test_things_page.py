@@ -54,7 +54,7 @@ def test_output_is_named_in_three_clicks_and_foreign_changes_are_shown(
     expect(drawer(page).get_by_role("alert")).to_contain_text("Write 10 s, 5 min or 1 h 25 min")
     lasts.fill("5 min")
     twin.get("/outs.cgi?ortime=2600")
-    expect(drawer(page)).to_contain_text("was “never”, is “10 min” now")
+    expect(drawer(page)).to_contain_text("was “never”, now “10 min”")
     page.go_back()
     expect(page.get_by_role("dialog").filter(has_text="unsaved")).to_be_visible()
     page.get_by_role("button", name="Stay").click()
