@@ -89,7 +89,7 @@ export class Changes {
       >
         ${refusalView(this.#refusal.value)}
         ${this.#silent.value
-          ? html`<p class="told" role="status">
+          ? html`<p class="notice" role="status">
               ${icon("attention", "s")} ${t("changes_missing", { nodes: this.#silent.value })}
             </p>`
           : nothing}
@@ -227,11 +227,11 @@ const isAlike = (one, other) =>
   one.who === other.who &&
   one.lines.join("\n") === other.lines.join("\n");
 
-/** @param {ChangeGroup} told */
+/** @param {ChangeGroup} group */
 const textOf = ({ cause, who, lines, changes }) =>
   [causeName(cause), who, ...lines, ...changes.map(({ name }) => name)].join(" ").toLowerCase();
 
-/** @param {ChangeGroup} told @param {number} now */
+/** @param {ChangeGroup} group @param {number} now */
 function row({ time, cause, who, lines, changes }, now) {
   const [first] = changes;
   const left = changes.length - NAMED;

@@ -6,7 +6,7 @@ const BASE = "/api/fleet";
 
 // Whom it concerns: names, or all that are looked for.
 /** @param {FleetChoice} choice @returns {Params} */
-export const toParams = ({ names, wanted }) =>
+const toParams = ({ names, wanted }) =>
   names ? { name: names.join(",") } : omitEmpty({ ...wanted, order: "" });
 
 // A node removes and assigns only named controllers: "all" is not accepted.

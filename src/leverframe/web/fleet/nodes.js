@@ -44,7 +44,7 @@ export class Nodes {
   view(cluster, time) {
     return html`<section class="card list" aria-label=${t("nodes")}>
         ${cluster.free
-          ? html`<p class="told">
+          ? html`<p class="notice">
               ${icon("attention", "s")} ${t("free_controllers", { count: cluster.free })}
             </p>`
           : nothing}

@@ -42,7 +42,7 @@ export function comparison(all) {
     ${resultList(rows, "compared")}`;
 }
 
-/** @typedef {"tried" | "done" | "compared"} How what is told was found */
+/** @typedef {"tried" | "done" | "compared"} How the results were found */
 
 // What is the same for several is said once.
 /** @param {BulkReport["results"]} all @param {How} how */

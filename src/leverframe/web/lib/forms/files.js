@@ -65,7 +65,7 @@ export function download(name, content, type) {
 
 // Tables as text: cells separated by comma, semicolon or tab, in double quotes where needed.
 //
-// A spreadsheet would run a text that begins like a formula, whoever has chosen it as a name. Such
+// A spreadsheet would run a text that begins like a formula, such as a name. Such
 // a text is written with an apostrophe in front, which spreadsheets take for the sign of a text,
 // and read without it.
 

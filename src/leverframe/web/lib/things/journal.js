@@ -256,7 +256,7 @@ function ofFault(context, text) {
   });
 }
 
-/** @param {Context} context @param {EntryGroup} told */
+/** @param {Context} context @param {EntryGroup} group */
 function ofSettings(context, { entry, changes, leftOut }) {
   const [version] = changes.filter(({ path }) => path === "profile.sw");
   if (version) return t("settings_version", { new: String(version.new), old: String(version.old) });

@@ -22,7 +22,7 @@ import { outputOf } from "./sentence.js";
 /**
  * @typedef {object} Past
  * @property {string} source
- * @property {Condition} condition  as it was tried: what is typed meanwhile may be no number
+ * @property {Condition} condition  as it was tried: the typed text may be no number now
  * @property {number | null} pulse  how long its pulse was to last; null where its action is none
  * @property {Api.RuleTrial} trial
  * @property {HistoryReply} history

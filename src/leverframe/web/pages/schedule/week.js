@@ -20,7 +20,7 @@ import { WEEKDAYS } from "./entry.js";
  * @property {number} lane
  */
 /**
- * A part of a span that lies in one day; `tail` has begun the day before, `nose` goes on.
+ * A part of a span that lies in one day; `tail` began the day before, `nose` continues.
  * @typedef {{ piece: Piece, from: number, to: number, tail: boolean, nose: boolean }} Part
  */
 

@@ -206,7 +206,7 @@ const times = ({ begin, end }) =>
 
 // "Daylight: 07:00 to 20:00, on weekdays"
 /** @param {Piece} piece */
-export function pieceText({ name, begin, end, days }) {
+function pieceText({ name, begin, end, days }) {
   const values = { name: name || t("unnamed"), from: timeText(begin), days: daysText({ days }) };
   return end === null ? t("week_moment", values) : t("week_span", { ...values, to: timeText(end) });
 }

@@ -257,7 +257,7 @@ function causeText({ kind, detail = "", account = "", name = "", number = 0, sec
  * @typedef {object} SheetParts
  * @property {number} aimed The row that the keys move on.
  * @property {Template} foot
- * @property {Template} pick What is told of the chosen bar.
+ * @property {Template} pick The text about the chosen bar.
  * @property {(event: KeyboardEvent) => void} press
  * @property {(event: PointerEvent) => void} drag
  * @property {(event: PointerEvent) => void} begin
