@@ -110,7 +110,7 @@ def test_a_phone_has_its_ways_at_the_bottom(open_page: OpenPage) -> None:
 def leave_with_a_change(page: Page) -> None:
     page.get_by_label("Name").first.fill("Lamp")
     page.locator("nav.groups").get_by_role("link", name="Status").click()
-    expect(page.get_by_role("dialog")).to_contain_text("unsaved")
+    expect(page.get_by_role("dialog")).to_contain_text("Unsaved changes")
 
 
 def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(

@@ -134,7 +134,7 @@ def heat_by_a_new_sensor_but_not_at_night(user: Person) -> None:
     user.go("Things", "Sensors: Add")
     user.page.get_by_role("button", name="Scan the 1-Wire bus").click()
     user.page.get_by_role("button", name="Assign").click()
-    expect(user.page.locator(".found li", has_text=SENSOR)).to_contain_text("is ")
+    expect(user.page.locator(".found li", has_text=SENSOR)).to_contain_text("assigned to ")
     user.page.keyboard.press("Escape")
     user.go("Rules")
     user.page.get_by_role("button", name="New rule").click()
