@@ -195,7 +195,7 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     snapshots = card(page, "Snapshots")
     snapshots.get_by_label("Name of the snapshot").fill("a/b")
     snapshots.get_by_role("button", name="Take").click()
-    expect(snapshots.get_by_role("alert")).to_contain_text("1 to 40 characters")
+    expect(snapshots.get_by_role("alert")).to_contain_text("1 to 40 letters")
     snapshots.get_by_label("Name of the snapshot").fill("before")
     snapshots.get_by_role("button", name="Take").click()
     expect(snapshots.locator(".wired")).to_contain_text("before")

@@ -230,6 +230,8 @@ test("a setting that came or went, an upload and a version are shown as such", (
   const figures = (changes, uploads = {}) => ({ figures: { changes, left_out: 0, uploads } });
   assert.match(say(entry("settings", figures([{ path: "rules.0.name", new: '"a"' }]))), /“a”/);
   assert.match(say(entry("settings", figures([{ path: "rules.0.name", old: 1 }]))), /removed/);
+  const added = ["name", "source"].map((field) => ({ path: `rules.0.${field}`, new: '"a"' }));
+  assert.match(say(entry("settings", figures(added))), /^(?!.*2 settings).* added/);
   assert.match(say(entry("settings", figures([], { site: true }))), /Web site uploaded/);
   assert.match(say(entry("settings", figures([], { site: false }))), /Web site removed/);
   const version = figures([{ path: "profile.sw", old: '"1.7"', new: '"1.8"' }]);

@@ -272,8 +272,9 @@ function ofSettings(context, { entry, changes, leftOut }) {
   const owners = new Set(changes.map(({ path }) => ownerOf(path)));
   const [owner] = owners;
   if (owners.size !== 1 || !owner) return t("what_settings", { count });
-  const text = t("settings_of", { count, which: WHICH });
   const label = thingOfSetting(changes[0].path);
+  const isNew = label && count > 1 && changes.every((one) => "new" in one && !("old" in one));
+  const text = t(isNew ? "settings_added" : "settings_of", { count, which: WHICH });
   const link = label
     ? linkOf(context, label)
     : { name: t(`page_${owner}`), address: address(owner) };
