@@ -337,7 +337,7 @@ class App {
     );
     giveFocusBack();
     showFavicon(this.#context);
-    this.#page.value?.drawn?.();
+    this.#page.value?.onDrawn?.();
     this.#drawer.value?.onDrawn();
     this.#search.onDrawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));

@@ -42,7 +42,7 @@ interface Page {
   // What stands beside the title.
   tools?(): Template;
   // What can be done only when the page is there: to measure it, to scroll.
-  drawn?(): void;
+  onDrawn?(): void;
   close?(): void;
 }
 
