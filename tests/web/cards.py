@@ -11,7 +11,7 @@ def card(page: Page, heading: str) -> Locator:
     return page.locator("form.card").filter(has=page.get_by_role("heading", name=begins))
 
 
-def titled(page: Page, heading: str) -> Locator:
+def find_card(page: Page, heading: str) -> Locator:
     """The card with just this heading, be it a form or not."""
     return page.locator(".card").filter(has=page.get_by_role("heading", name=heading, exact=True))
 

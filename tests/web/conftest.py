@@ -72,7 +72,7 @@ Serve = Callable[..., ServedTwin]
 
 
 def within_a_second(read: Callable[[], object], wanted: object) -> None:
-    """Wait for what a page shows. `expect` would look too seldom to tell how long it took."""
+    """Wait for what a page shows. `expect` would look too seldom to measure the time."""
     with within(1.0):
         eventually(read, wanted)
 
@@ -118,7 +118,7 @@ class Tabs:
         return context.new_page()
 
     @contextmanager
-    def lent(self, look: Look, origin: str) -> Iterator[Page]:
+    def lend(self, look: Look, origin: str) -> Iterator[Page]:
         """A tab that nothing else in the test has; it knows nothing but what it has cached."""
         idle = self._idle[look]
         page = idle.pop() if idle else self.open(look)
@@ -194,15 +194,15 @@ class Watch:
     allow: str
     complaints: list[str] = field(default_factory=list)
 
-    def failed(self, error: Error) -> None:
+    def on_error(self, error: Error) -> None:
         self.complain(f"error: {error}")
 
-    def told(self, message: ConsoleMessage) -> None:
+    def on_console(self, message: ConsoleMessage) -> None:
         # Chromium's advice to authors of forms is no complaint.
         if message.type != "verbose":
             self.complain(f"console: {message.text}")
 
-    def requested(self, request: Request) -> None:
+    def on_request(self, request: Request) -> None:
         if not request.url.startswith((f"{self.origin}/", "data:", "blob:")):
             self.complaints.append(f"request elsewhere: {request.url}")
 
@@ -212,9 +212,13 @@ class Watch:
 
 
 @contextmanager
-def watched(page: Page, origin: str, allow: str) -> Iterator[Watch]:
+def watch_page(page: Page, origin: str, allow: str) -> Iterator[Watch]:
     watch = Watch(origin, allow)
-    listeners = {"pageerror": watch.failed, "console": watch.told, "request": watch.requested}
+    listeners = {
+        "pageerror": watch.on_error,
+        "console": watch.on_console,
+        "request": watch.on_request,
+    }
     for event, listener in listeners.items():
         page.on(event, listener)
     yield watch
@@ -244,9 +248,9 @@ def open_page(request: pytest.FixtureRequest, tabs: Tabs, serve: Serve) -> Itera
             twin = of or request.getfixturevalue("twin")
             look = Look(language, viewport, theme, touch, zone)
             origin = f"http://{HOST}:{twin.port}"
-            page = opened.enter_context(tabs.fresh(look) if fresh else tabs.lent(look, origin))
+            page = opened.enter_context(tabs.fresh(look) if fresh else tabs.lend(look, origin))
             page.set_default_timeout(PATIENCE_MS)
-            watches.append(opened.enter_context(watched(page, origin, allow)))
+            watches.append(opened.enter_context(watch_page(page, origin, allow)))
             page.goto(f"{origin}/#/{route}", wait_until="commit")
             assert page.evaluate(OPENED, PATIENCE_MS), f"the page {route} did not open"
             return page

@@ -1,4 +1,4 @@
-"""What everybody chooses in this browser, by the menu of the frame."""
+"""What every user chooses in this browser, by the menu of the frame."""
 
 from playwright.sync_api import Page, expect
 

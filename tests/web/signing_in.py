@@ -16,7 +16,7 @@ def ask_for_passwords(twin: ServedTwin) -> None:
 
 
 def ready_to_sign_in(page: Page) -> None:
-    """Wait for the cursor: Chromium complains where somebody types before it has set it."""
+    """Wait for the cursor: Chromium complains about typing before it has set it."""
     expect(page.locator("[autofocus]")).to_be_focused()
 
 
@@ -30,7 +30,7 @@ def sign_in_as(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
 
 
 def sign_in_as_user(page: Page, twin: ServedTwin) -> None:
-    """Let the controller ask for passwords, and open the page anew as somebody signed in."""
+    """Let the controller ask for passwords, and open the page again signed in."""
     route = page.url
     page.goto("about:blank")
     ask_for_passwords(twin)

@@ -12,7 +12,7 @@ from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.routes.admission import TrustedNetworks
 from leverframe.servers.routes.router import Reach
 from tests.clients.served_twin import HOST, ServedTwin
-from tests.web.cards import titled
+from tests.web.cards import find_card
 from tests.web.conftest import PHONE, REFUSALS, OpenPage, Serve
 from tests.web.signing_in import ready_to_sign_in
 from tests.web.test_pages import AXE, grave_violations
@@ -25,8 +25,7 @@ GUEST = ("guest", "a guest's secret")
 
 
 def protect(twin: ServedTwin, *open_pages: Page) -> None:
-    """Ask for a password from now on; open pages are left first, or they would leave by themselves
-    at some moment."""
+    """Require a password from now on; open pages are left first, or they would leave later."""
     for page in open_pages:
         page.goto("about:blank")
     texts = [quote(b64encode(text.encode()).decode()) for text in (*ADMIN, *USER)]
@@ -42,7 +41,7 @@ def sign_in(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
     form.get_by_role("button", name="Sign in").click()
 
 
-def usable_by_everybody(page: Page) -> bool:
+def is_accessible(page: Page) -> bool:
     page.evaluate(AXE)
     assert grave_violations(page, []) == []
     return not page.evaluate("document.documentElement.scrollWidth > innerWidth")
@@ -52,7 +51,7 @@ def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("accounts", allow=REFUSALS)
-    form = titled(page, "Sign-in")
+    form = find_card(page, "Sign-in")
     form.get_by_label("Ask for user name and password").check()
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_role("alert")).to_contain_text("The administrator has no password yet")
@@ -61,13 +60,13 @@ def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
     page.wait_for_url("**/signin#/system**")
     sign_in(page, twin, ("admin", "wrong"))
     expect(page.get_by_role("alert")).to_be_visible()
-    assert usable_by_everybody(page)
-    # Whoever signs in at a fresh controller without a page in mind begins with the first run.
+    assert is_accessible(page)
+    # Signing in at a fresh controller without a page opens the first run.
     sign_in(page, twin, ADMIN)
     expect(page.locator("main[data-page=firstrun]")).to_be_visible()
 
 
-def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
+def test_wrong_password_is_reported_in_the_browsers_language(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status", language="pl", allow=REFUSALS)
@@ -86,14 +85,12 @@ def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
 
 
 @pytest.mark.thorough
-def test_the_sign_in_page_can_be_used_by_everybody_in_the_dark(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_sign_in_page_is_accessible_in_dark_theme(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", theme="dark", viewport=PHONE, allow=REFUSALS)
     protect(twin, page)
     sign_in(page, twin, ("admin", "wrong"))
     expect(page.get_by_role("alert")).to_be_visible()
-    assert usable_by_everybody(page)
+    assert is_accessible(page)
 
 
 @pytest.mark.thorough
@@ -102,7 +99,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
 ) -> None:
     twin.get("/eeprom.cgi?bit3=1")
     page = open_page("accounts", allow=REFUSALS)
-    users = titled(page, "Control users")
+    users = find_card(page, "Control users")
     for name in ("one", GUEST[0]):
         users.get_by_role("button", name="Add a user").click()
         users.get_by_label("Name").last.fill(name)
@@ -132,7 +129,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
     # The user account can be limited to looking.
     sign_in(page, twin, USER)
     lever = page.get_by_role("switch", name="Output 0", exact=True)
-    expect(page.locator(".only-look")).to_have_text("this account may only look")
+    expect(page.locator(".only-look")).to_have_text("this account is read-only")
     lever.click(force=True)
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
     assert twin.twin.controller.engine.machine.values["OUT0"] == 0
@@ -148,16 +145,16 @@ def test_a_changed_password_ends_every_session_of_the_account(
         sign_in(page, twin, USER)
         expect(page.locator("main[data-page=status]")).to_be_visible()
     first.goto(f"http://{HOST}:{twin.port}/#/accounts")
-    own = titled(first, "Your account")
-    own.get_by_label("Present password").fill("wrong")
+    own = find_card(first, "Your account")
+    own.get_by_label("Current password").fill("wrong")
     own.get_by_label("New password", exact=True).fill("another long secret")
-    own.get_by_label("New password once more").fill("another long secret!")
+    own.get_by_label("Repeat the new password").fill("another long secret!")
     own.get_by_role("button", name="Change the password").click()
-    expect(own.get_by_role("alert")).to_have_text("The new passwords are not the same.")
-    own.get_by_label("New password once more").fill("another long secret")
+    expect(own.get_by_role("alert")).to_have_text("The new passwords do not match.")
+    own.get_by_label("Repeat the new password").fill("another long secret")
     own.get_by_role("button", name="Change the password").click()
-    expect(own.get_by_role("alert")).to_have_text("The present password is wrong.")
-    own.get_by_label("Present password").fill(USER[1])
+    expect(own.get_by_role("alert")).to_have_text("The current password is wrong.")
+    own.get_by_label("Current password").fill(USER[1])
     own.get_by_role("button", name="Change the password").click()
     for page in (first, second):
         page.wait_for_url("**/signin**")

@@ -28,12 +28,12 @@ def test_search_finds_the_certificate_with_all_that_it_takes_to_replace_it(
         for text in (*report["names"], report["fingerprint"], *report["files"]):
             expect(card).to_contain_text(text)
         expect(card).to_contain_text(str(datetime.fromtimestamp(report["ends"], UTC).year))
-        expect(card).to_contain_text("remove both files")
+        expect(card).to_contain_text("delete both files")
         page.context.close()
 
 
 @pytest.mark.thorough
-def test_nobody_is_told_of_a_certificate_without_https(open_page: OpenPage) -> None:
+def test_certificate_is_hidden_without_https(open_page: OpenPage) -> None:
     page: Page = open_page("system?open=certificate")
     expect(page.locator("[data-part=accounts]")).to_be_visible()
     expect(page.locator("[data-part=certificate]")).to_have_count(0)

@@ -21,7 +21,7 @@ DAY_OF_SECONDS = (Path(__file__).parents[2] / "bench/day_of_seconds.js").read_te
 MAX_MS = 1000
 
 
-def live_through(twin: ServedTwin) -> None:
+def simulate_hour(twin: ServedTwin) -> None:
     """DS1 for an hour, away in the middle of it; OUT2 on at its end."""
     twin.set_readings(DS1=20.0)
     twin.get("/sim.cgi?advance=1200")
@@ -56,10 +56,10 @@ def drag(page: Page, part: tuple[float, float], key: str = "") -> None:
         page.keyboard.up(key)
 
 
-def test_a_chart_leaves_gaps_goes_on_by_itself_and_is_zoomed_by_a_drag(
+def test_chart_shows_gaps_follows_time_and_zooms_by_drag(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    live_through(twin)
+    simulate_hour(twin)
     page = open_page("charts?labels=DS1&range=1h")
     expect(plot(page)).to_be_visible()
     now = twin.state()["time"]
@@ -102,7 +102,7 @@ def test_a_chart_leaves_gaps_goes_on_by_itself_and_is_zoomed_by_a_drag(
 
 
 def test_a_chart_loses_nothing_of_what_is_heard(twin: ServedTwin, open_page: OpenPage) -> None:
-    live_through(twin)
+    simulate_hour(twin)
     page = open_page("charts?labels=DS1&range=1h")
     last = page.locator(".courses tbody td").last
     clock = page.locator(".connection time")
@@ -118,11 +118,11 @@ def test_a_chart_loses_nothing_of_what_is_heard(twin: ServedTwin, open_page: Ope
     before = clock.inner_text()
     held: list[tuple[Route, APIResponse]] = []
 
-    def change_meanwhile(route: Route) -> None:
+    def change_before_answer(route: Route) -> None:
         held.append((route, route.fetch()))
         twin.get("/sim.cgi?advance=60&DS1=35.5")
 
-    page.route("**/api/history?*", change_meanwhile, times=1)
+    page.route("**/api/history?*", change_before_answer, times=1)
     page.get_by_role("button", name="24 h").click()
     expect(clock).not_to_have_text(before)
     [(route, answer)] = held
@@ -140,9 +140,9 @@ def test_labels_and_range_are_chosen_kept_by_the_address_and_had_as_a_table(
     expect(page.get_by_text("Recorded since")).to_be_visible()
     for name in ("Board temperature", "Supply voltage"):
         page.get_by_label(name).uncheck()
-    expect(page.get_by_text("Choose what is to be drawn.")).to_be_visible()
+    expect(page.get_by_text("Choose what to draw.")).to_be_visible()
 
-    live_through(twin)
+    simulate_hour(twin)
     page.evaluate("location.hash = '#/charts?labels=DS1&range=1h'")
     # Open at the side of a wide screen.
     page.get_by_label("Output 2", exact=True).check()
@@ -170,7 +170,7 @@ def test_yesterday_stands_behind_and_the_same_time_is_on_the_timeline(
 ) -> None:
     twin.set_readings(DS1=18.0)
     twin.get("/sim.cgi?advance=86400")
-    live_through(twin)
+    simulate_hour(twin)
     page = open_page("charts?labels=DS1,OUT2&range=1h")
     page.get_by_role("button", name="Yesterday").click()
     before = page.locator(".courses").first
@@ -199,7 +199,7 @@ def on_plot(page: Page, *shares: float) -> list[Point]:
     return [(box["x"] + box["width"] * share, box["y"] + box["height"] / 2) for share in shares]
 
 
-def shown_span(page: Page) -> tuple[float, float]:
+def read_span(page: Page) -> tuple[float, float]:
     expect(page.get_by_role("button", name="Back to now")).to_be_visible()
     shown = parameters(page)
     return float(shown["from"][0]), float(shown["to"][0])
@@ -209,7 +209,7 @@ def shown_span(page: Page) -> tuple[float, float]:
 def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    live_through(twin)
+    simulate_hour(twin)
     page = open_page("charts?labels=DS1,VCC,OUT2&range=1h", viewport=PHONE, touch=True)
     now = twin.state()["time"]
     [(x, y)] = on_plot(page, 0.5)
@@ -221,10 +221,10 @@ def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
     # Two fingers stretch the time, and two taps return.
     far_left, left, right, far_right = on_plot(page, 0.25, 0.375, 0.625, 0.75)
     drag_fingers(page, (left, far_left), (right, far_right))
-    assert shown_span(page) == pytest.approx((now - 2700, now - 900), abs=60)
+    assert read_span(page) == pytest.approx((now - 2700, now - 900), abs=60)
     drag_fingers(page, (far_left, left), (far_right, right))
     page.wait_for_function(f"!location.hash.includes('from={now - 2700:.0f}')")
-    assert shown_span(page) == pytest.approx((now - 3600, now), abs=60)
+    assert read_span(page) == pytest.approx((now - 3600, now), abs=60)
     for _ in range(2):
         page.touchscreen.tap(*left)
     expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
@@ -232,11 +232,11 @@ def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
     # One finger moves it, and never past now.
     left, right = on_plot(page, 0.25, 0.75)
     drag_fingers(page, (left, right))
-    assert shown_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
+    assert read_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
     drag_fingers(page, (right, left))
     drag_fingers(page, (right, left))
     page.wait_for_function(f"location.hash.includes('to={now:.0f}')")
-    assert shown_span(page) == pytest.approx((now - 3600, now), abs=60)
+    assert read_span(page) == pytest.approx((now - 3600, now), abs=60)
 
     # For those without a mouse there are buttons, too.
     page.get_by_role("button", name="Back to now").click()
@@ -259,7 +259,7 @@ def test_fingers_move_and_stretch_the_time_and_still_scroll_the_page(
     twin.set_readings(DS1=33.5)
     expect(page.locator(".courses").first).to_contain_text("33.5")
     console.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    assert shown_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
+    assert read_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
 
 
 def milliseconds_to_draw(page: Page) -> float:
@@ -269,7 +269,7 @@ def milliseconds_to_draw(page: Page) -> float:
 
 
 @pytest.mark.thorough
-def test_a_day_of_seconds_is_drawn_at_once(
+def test_day_of_seconds_is_drawn_immediately(
     open_page: OpenPage, record_property: Callable[[str, object], None]
 ) -> None:
     page = open_page("charts?labels=VCC")

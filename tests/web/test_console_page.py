@@ -12,7 +12,7 @@ from tests.web.conftest import REFUSALS, OpenPage
 
 pytestmark = pytest.mark.needs_program("chromium")
 
-#: Opens everything that is listed, one after the other, and tells the line and the shown request.
+#: Opens everything that is listed, one after the other, and returns the line and the shown request.
 OPEN_ALL = """
 async () => {
   const shown = [];
@@ -33,7 +33,7 @@ async () => {
 """
 
 
-def opened(page: Page, line: str) -> Locator:
+def open_command(page: Page, line: str) -> Locator:
     """The command whose printed form is this."""
     listed = page.locator("details").filter(has=page.get_by_text(line, exact=True))
     listed.locator("summary").first.click()
@@ -41,7 +41,7 @@ def opened(page: Page, line: str) -> Locator:
     return listed
 
 
-def expected(row: dict[str, Any], origin: str) -> str | None:
+def expected_curl(row: dict[str, Any], origin: str) -> str | None:
     """What curl has to show for the example of a row; nothing before a file is chosen."""
     if row["body"] and row["body"]["kind"] == "upload":
         return None
@@ -69,23 +69,23 @@ def test_every_command_is_drawn_with_its_example_and_files_and_the_api_are_read(
         fields = (row["body"] or {}).get("fields", row["fields"])
         assert one["fields"] >= len(fields), row["line"]
         request = one["request"] and unquote(one["request"])
-        assert request == expected(row, origin), row["line"]
+        assert request == expected_curl(row, origin), row["line"]
     # What follows is read, and no command.
     assert {"GET /api/state", "GET /json/all.json"} <= {one["line"] for one in shown[len(rows) :]}
 
-    state = opened(page, "GET /api/state")
+    state = open_command(page, "GET /api/state")
     state.get_by_role("button", name="Send").click()
     expect(state.locator(".reply pre")).to_contain_text('"DS1": 21.5')
-    history = opened(page, "GET /api/history")
+    history = open_command(page, "GET /api/history")
     history.get_by_label("labels").fill("DS1")
     expect(history.locator(".request pre")).to_contain_text("/api/history?labels=DS1")
     history.get_by_role("button", name="Send").click()
     expect(history.locator(".reply pre")).to_contain_text('"series"')
-    file = opened(page, "GET /xml/ix.xml")
+    file = open_command(page, "GET /xml/ix.xml")
     file.get_by_role("button", name="Send").click()
     expect(file.locator(".reply")).to_contain_text("text/xml")
     expect(file.locator(".reply pre")).to_contain_text("<ds1>215</ds1>")
-    stream = opened(page, "GET /api/stream")
+    stream = open_command(page, "GET /api/stream")
     stream.get_by_role("button", name="Send").click()
     expect(stream.locator(".reply pre")).to_contain_text("event: state")
 
@@ -97,7 +97,7 @@ def test_commands_are_found_changed_sent_and_answered_or_refused(
     page = open_page("console", allow=f"{REFUSALS}|ERR_|503")
     search = page.get_by_label("Search commands and paths")
     search.fill("oname")
-    command = opened(page, "GET /stm.cgi?oname=<A><B>")
+    command = open_command(page, "GET /stm.cgi?oname=<A><B>")
     expect(command.get_by_text("for the administrator")).to_be_visible()
     command.get_by_label(re.compile(r"\(A\)")).fill("2")
     command.get_by_label(re.compile(r"\(B\)")).fill("Żaluzja *")
@@ -112,13 +112,13 @@ def test_commands_are_found_changed_sent_and_answered_or_refused(
 
     # A refusal is shown with its words, and what is out of range is not sent.
     search.fill("eventon")
-    command = opened(page, "GET /inpa.cgi?eventon=<A>*<B>")
+    command = open_command(page, "GET /inpa.cgi?eventon=<A>*<B>")
     command.get_by_role("button", name="Send").click()
     expect(command.locator(".reply strong")).to_have_text("409")
     expect(command.locator(".reply pre")).to_contain_text('"detail"')
     expect(command.get_by_role("status")).not_to_be_empty()
     search.fill("pwmd")
-    command = opened(page, "GET /stm.cgi?pwmd=<A><B>")
+    command = open_command(page, "GET /stm.cgi?pwmd=<A><B>")
     command.get_by_label(re.compile(r"\(B\)")).fill("101")
     expect(command.get_by_role("alert")).to_contain_text("0 to 100")
     expect(command.get_by_role("button", name="Send")).to_have_count(0)
@@ -133,7 +133,7 @@ def test_lists_and_files_are_sent_what_is_dangerous_by_a_second_press_and_a_sear
     search = page.get_by_label("Search commands and paths")
     # A list is sent with as many entries as wanted.
     search.fill("sched_save")
-    command = opened(page, "POST /post.cgi?sched_save")
+    command = open_command(page, "POST /post.cgi?sched_save")
     command.get_by_role("button", name="Add").click()
     second = command.get_by_role("group", name="Entry 2")
     second.get_by_label(re.compile(r"\(A\)")).fill("1")
@@ -143,7 +143,7 @@ def test_lists_and_files_are_sent_what_is_dangerous_by_a_second_press_and_a_sear
     assert [entry["name"] for entry in twin.settings()["schedule"][:2]] == ["Morning", "Evening"]
 
     search.fill("pictureupload")
-    command = opened(page, "POST /post.cgi?pictureupload")
+    command = open_command(page, "POST /post.cgi?pictureupload")
     picture: FilePayload = {
         "name": "plan.png",
         "mimeType": "image/png",
@@ -156,7 +156,7 @@ def test_lists_and_files_are_sent_what_is_dangerous_by_a_second_press_and_a_sear
 
     # A dangerous command needs a second press.
     search.fill("eeprom_reset")
-    command = opened(page, "GET /stm.cgi?eeprom_reset=1")
+    command = open_command(page, "GET /stm.cgi?eeprom_reset=1")
     command.get_by_role("button", name="Send").click()
     expect(command.get_by_text("Press again to send it.")).to_be_visible()
     assert twin.settings()["outputs"][1]["name"] == "Pump"

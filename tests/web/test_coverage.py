@@ -50,7 +50,7 @@ def source(folder: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-def spoken_of() -> set[str]:
+def names_in_pages() -> set[str]:
     pages = source("pages/**/*.js") + source("settings/**/*.js")
     return {*NAMED.findall(pages), *SHAPED.findall(pages)}
 
@@ -63,14 +63,14 @@ def names_of(line: str) -> set[str]:
 
 
 def is_addressed(line: str) -> bool:
-    """Uploads and the like are no forms: the one module that knows addresses has them."""
+    """Uploads are no forms: the one module that knows addresses has them."""
     begin = re.split(r"[=<]", line.split(" ")[1])[0]
     return re.search(re.escape(begin) + r"(?!\w)", source("lib/live/api.js")) is not None
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=" ".join)
 def test_every_command_of_the_version_has_a_field_on_a_page(version: tuple[str, str]) -> None:
-    known = spoken_of()
+    known = names_in_pages()
     missing = [
         row["line"]
         for row in command_table(Profile(*version))

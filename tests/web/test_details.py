@@ -41,7 +41,7 @@ def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPa
 
 
 @pytest.mark.thorough
-def test_paper_shows_what_is_told_and_nothing_to_press(open_page: OpenPage) -> None:
+def test_print_shows_content_without_buttons(open_page: OpenPage) -> None:
     page = open_page("system", theme="dark")
     expect(page.get_by_role("navigation").first).to_be_visible()
     page.emulate_media(media="print")

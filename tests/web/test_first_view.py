@@ -31,8 +31,8 @@ MAX_BYTES_OF_LEVERS = 110_000
 MAX_REQUESTS = 12
 
 
-def needed_by(module: Path) -> set[Path]:
-    """A module and everything that it imports, at once or through others."""
+def list_imports(module: Path) -> set[Path]:
+    """A module and everything that it imports, directly or through others."""
     needed: set[Path] = set()
     waiting = [module]
     while waiting:
@@ -44,7 +44,7 @@ def needed_by(module: Path) -> set[Path]:
     return needed
 
 
-def asked_for(page: Page, only: str = "name") -> list[str]:
+def list_requests(page: Page, only: str = "name") -> list[str]:
     """Paths of all that a page has asked for besides itself, without the version of files."""
     names: list[str] = page.evaluate(
         f"performance.getEntriesByType('resource').filter((one) => one.{only})"
@@ -53,8 +53,8 @@ def asked_for(page: Page, only: str = "name") -> list[str]:
     return [VERSION.sub("/web/", name) for name in names]
 
 
-def test_the_browser_is_told_at_once_of_all_modules_of_the_first_view() -> None:
-    needed = needed_by(WEB / "app.js") | needed_by(WEB / "pages/status.js")
+def test_first_view_preloads_all_its_modules() -> None:
+    needed = list_imports(WEB / "app.js") | list_imports(WEB / "pages/status.js")
     preloaded = PRELOADED.findall((WEB / "index.html").read_text(encoding="utf-8"))
     assert {*preloaded, "app.js"} == {str(path.relative_to(WEB.resolve())) for path in needed}
 
@@ -77,7 +77,7 @@ def test_all_that_status_fetches_is_small_and_it_takes_presses(open_page: OpenPa
     expect(page.locator(".journal li").first).to_contain_text("Wyjście 0")
     expect(page.locator(".tile .course[d^=M]").first).to_be_attached()
     assert 60_000 < sum(transferred) < MAX_BYTES
-    assert {"/api/commands", "/web/words/server.json"} & set(asked_for(page)) == set()
+    assert {"/api/commands", "/web/words/server.json"} & set(list_requests(page)) == set()
 
 
 class Gate:
@@ -110,7 +110,7 @@ def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None
     page.reload()
     expect(page.get_by_role("switch").first).to_be_visible()
     expect(page.get_by_role("heading", name="Readings")).to_have_count(0)
-    assert len(asked_for(page)) <= MAX_REQUESTS
+    assert len(list_requests(page)) <= MAX_REQUESTS
     fetched = "performance.getEntriesByType('resource').map((one) => one.encodedBodySize)"
     assert 20_000 < sum(page.evaluate(fetched)) < MAX_BYTES_OF_LEVERS
     gate.open()
@@ -120,7 +120,7 @@ def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None
 @pytest.mark.thorough
 @pytest.mark.needs_program("chromium")
 def test_what_is_asked_for_ahead_is_asked_for_once(open_page: OpenPage) -> None:
-    asked = asked_for(open_page("status"))
+    asked = list_requests(open_page("status"))
     ahead = AHEAD.findall((WEB / "index.html").read_text(encoding="utf-8"))
     assert {path: asked.count(path) for path in ahead} == dict.fromkeys(ahead, 1)
 
@@ -151,7 +151,7 @@ def test_a_reload_asks_for_no_file_again_and_is_soon_there(
 ) -> None:
     page = open_page("status", fresh=True)
     expect(page.get_by_role("heading", name="Readings")).to_be_visible()
-    kept = {path for path in asked_for(page) if path.startswith("/web/")}
+    kept = {path for path in list_requests(page) if path.startswith("/web/")}
     page.add_init_script(WATCH)
     console = page.context.new_cdp_session(page)
     console.send("Network.enable")
@@ -161,12 +161,12 @@ def test_a_reload_asks_for_no_file_again_and_is_soon_there(
     page.reload(wait_until="commit")
     expect(page.get_by_role("heading", name="Readings")).to_be_visible()
     assert page.evaluate("window.leverAt") - 1000 * (delay_s() - before_s) < within_ms
-    over_the_line = set(asked_for(page, "transferSize > 0"))
+    over_the_line = set(list_requests(page, "transferSize > 0"))
     assert kept & over_the_line == set()
     assert "/api/start" in over_the_line
 
 
-#: Sums in the page how far things move that nobody has touched.
+#: Sums in the page how far untouched elements move.
 SHIFTS = """
 window.shifted = 0;
 const add = (entries) => {

@@ -18,32 +18,32 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     twin.get(f"/sim.cgi?onewire={BOILER}&onewire={GARDEN}")
     page = open_page("", allow=REFUSALS)
     base = f"http://{HOST}:{twin.port}"
-    # A twin without passwords keeps nobody from Status, which offers the first run.
-    page.get_by_role("link", name="Begin the first run").click()
+    # A twin without passwords opens Status, which offers the first run.
+    page.get_by_role("link", name="Start the first run").click()
     page.get_by_label("Name of the controller").fill("Greenhouse")
     page.get_by_label("Time zone").fill("Europe/Nowhere")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(page.get_by_role("alert")).to_contain_text("is not a time zone of this machine")
     page.get_by_label("Time zone").fill("Europe/Prague")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
 
     expect(page.get_by_label("New password")).to_be_visible()
     for typed, reason in (
         ("short", "5"),
         ("administrator", "lists of common passwords"),
-        ("greenhouse 12", "a name that everybody can see"),
+        ("greenhouse 12", "a name that is visible to everyone"),
     ):
         page.get_by_label("New password").fill(typed)
-        page.get_by_role("button", name="Save and go on").click()
+        page.get_by_role("button", name="Save and continue").click()
         expect(page.get_by_role("alert")).to_contain_text(reason)
     page.get_by_label("New password").fill(GOOD)
-    page.get_by_label("The same again").fill("three wet tomatos")
-    page.get_by_label("Show what is typed").check()
-    page.get_by_role("button", name="Save and go on").click()
-    expect(page.get_by_role("alert")).to_have_text("This is not the same as above.")
+    page.get_by_label("Repeat the password").fill("three wet tomatos")
+    page.get_by_label("Show the password").check()
+    page.get_by_role("button", name="Save and continue").click()
+    expect(page.get_by_role("alert")).to_have_text("The passwords do not match.")
     assert twin.settings()["access"]["required"] is False
-    page.get_by_label("The same again").fill(GOOD)
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_label("Repeat the password").fill(GOOD)
+    page.get_by_role("button", name="Save and continue").click()
 
     # The new password is asked for, and the way leads back here.
     expect(page.get_by_role("heading", name="Greenhouse")).to_be_visible()
@@ -53,9 +53,9 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Scan the buses").click()
     expect(page.locator(".found code")).to_have_text([GARDEN, BOILER])
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
 
-    # Held in a hand, a sensor tells which one it is.
+    # A sensor held in a hand is recognised by its rise.
     def measure(readings: str) -> None:
         page.request.post(f"{base}/sim.cgi?{readings}", headers={"Origin": base})
 
@@ -64,12 +64,12 @@ def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
     expect(page.locator("[data-label=DS2]")).to_contain_text("rising now")
     expect(page.locator("[data-label=DS1]")).to_contain_text("steady")
     page.get_by_label(f"Name of the sensor {BOILER}").fill("Bench")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
 
-    # Left here, it goes on from here: the address without a page leads back.
+    # Left here, it continues here: the address without a page leads back.
     expect(page.get_by_role("heading", name="A first rule")).to_be_visible()
-    page.get_by_role("link", name="Go on later").click()
-    expect(page.get_by_role("link", name="Go on with the first run")).to_be_visible()
+    page.get_by_role("link", name="Continue later").click()
+    expect(page.get_by_role("link", name="Continue the first run")).to_be_visible()
     page.goto(f"{base}/")
     page.get_by_label("Reading", exact=True).select_option("Bench")
     page.get_by_label("On at").fill("17,5")
@@ -94,13 +94,13 @@ def test_a_skipped_step_is_called_skipped_and_can_be_done_after_all(
     steps = page.locator(".steps li")
     for _ in range(3):
         page.get_by_role("button", name="Skip this step").click()
-    expect(page.get_by_role("heading", name="Give the sensors names")).to_be_visible()
+    expect(page.get_by_role("heading", name="Name the sensors")).to_be_visible()
     expect(steps.nth(0)).to_contain_text("skipped")
     page.get_by_role("button", name="Do it now: Name and place").click()
     page.get_by_label("Name of the controller").fill("Greenhouse")
-    page.get_by_role("button", name="Save and go on").click()
-    # It goes on where it was; what is done is called so, also in another browser.
-    expect(page.get_by_role("heading", name="Give the sensors names")).to_be_visible()
+    page.get_by_role("button", name="Save and continue").click()
+    # It continues where it was; finished steps are marked, also in another browser.
+    expect(page.get_by_role("heading", name="Name the sensors")).to_be_visible()
     for _ in range(2):
         expect(steps.locator("small")).to_have_text(
             ["done", "skipped", "skipped", "now", "to come"]
@@ -123,7 +123,7 @@ def test_who_signs_in_at_a_fresh_controller_is_led_there_unless_an_address_says_
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_label("Name of the controller")).to_be_visible()
     page.goto(f"http://{HOST}:{twin.port}/#/status")
-    expect(page.get_by_role("link", name="Begin the first run")).to_be_visible()
+    expect(page.get_by_role("link", name="Start the first run")).to_be_visible()
     page.goto(f"http://{HOST}:{twin.port}/#/firstrun")
     page.get_by_role("button", name="Do not show the first run again").click()
     expect(page.locator("main[data-page=status][aria-busy=false]")).to_be_visible()

@@ -21,7 +21,7 @@ from tests.fleet.still_nodes import StillNodes
 from tests.fleet.tenant_fleet import TenantFleet
 from tests.ports import free_port
 
-from .conftest import DESKTOP, PATIENCE_MS, PHONE, REFUSALS, Look, Tabs, watched
+from .conftest import DESKTOP, PATIENCE_MS, PHONE, REFUSALS, Look, Tabs, watch_page
 from .test_pages import AXE, grave_violations
 
 #: Name, hardware, software, tags.
@@ -32,7 +32,7 @@ VERSIONS = (
 )
 
 
-#: What a dry run tells of a setting.
+#: What a dry run shows of a setting.
 VARIABLE_NAMED = "Zmienna 2 · Nazwa: “” → “Frost”"
 #: What a node says of its database, which nodes have as `database`, and what a page makes of it.
 AWAY = (
@@ -92,7 +92,7 @@ def choose(page: Page, *names: str) -> None:
 
 
 def result(page: Page, name: str) -> Locator:
-    """Find the line that tells what became, or would become, of a controller."""
+    """Find the result line of a controller."""
     return page.locator(f".results [data-names~={name}]")
 
 
@@ -137,10 +137,10 @@ def test_a_node_that_is_starting_says_so_until_it_has_all_controllers(
     with tabs.fresh(Look("en", DESKTOP, "light", False)) as page:
         page.goto(site.origin)
         note = page.locator("main > [role=status]")
-        expect(note).to_have_text("The node is starting: 0 of 3 controllers run.")
+        expect(note).to_have_text("The node is starting: 0 of 3 controllers are running.")
         expect(page.locator(".list .empty")).to_have_text("The first controllers are starting.")
         site.ask(come())
-        expect(note).to_have_text("The node is starting: 1 of 3 controllers run.")
+        expect(note).to_have_text("The node is starting: 1 of 3 controllers are running.")
         expect(row(page, "boiler")).to_be_visible()
         site.ask(node.end_start())
         expect(note).to_have_count(0)
@@ -155,25 +155,23 @@ def test_times_of_all_are_those_of_the_node(tabs: Tabs, serve_fleet: Callable[..
         expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 01:00")
         expect(page.locator(".connection time")).to_have_text("01:00")
         expect(page.locator(".note.zone")).to_have_text(
-            "Times are those of Europe/Warsaw (now 01:00); your time is 6 h behind."
+            "Times are in Europe/Warsaw (now 01:00); your time is 6 h behind."
         )
         # What is typed has always been a time of the node.
-        page.get_by_label("To which moment").fill("2026-01-05T05:00:00")
+        page.get_by_label("Date and time").fill("2026-01-05T05:00:00")
         page.locator("[data-do=go]").click()
         expect(page.locator(".common-time b")).to_contain_text("Jan 5, 2026, 05:00")
-        # Whether there was something to come to is told.
+        # The page says whether anything was due.
         page.locator("[data-do=step]").click()
         expect(page.locator(".time [role=status]")).to_have_text(
-            "Nothing was due; time stands where it stood."
+            "Nothing is due; time has not moved."
         )
         site.ask(site.loop_node.post("send", name="pump", command="outs.cgi?ortime=07&out0=1"))
         page.locator("[data-do=step]").click()
-        expect(page.locator(".time [role=status]")).to_contain_text("Controllers concerned: 1 of 3")
+        expect(page.locator(".time [role=status]")).to_contain_text("Controllers affected: 1 of 3")
 
 
-def test_the_operator_starts_again_what_did_not_start(
-    tabs: Tabs, serve_fleet: Callable[..., Site]
-) -> None:
+def test_operator_retries_failed_controllers(tabs: Tabs, serve_fleet: Callable[..., Site]) -> None:
     site, port = serve_fleet(), free_port()
     three(site)
     node = site.loop_node.node
@@ -187,12 +185,12 @@ def test_the_operator_starts_again_what_did_not_start(
             page.goto(site.origin)
             expect(page.locator(".problem")).to_contain_text(f"pump failed to start: port {port}")
             page.locator("[data-do=start-again]").click()
-            expect(told).to_have_text("Started: 0. Still not started: 1.")
+            expect(told).to_have_text("Started: 0. Failed again: 1.")
         # It was open until now.
         node.options = replace(node.options, must_sign_in=True)
         page.locator("[data-do=start-again]").click()
-        expect(told).to_contain_text("Started: 1. Still not started: 0.")
-        expect(told).to_contain_text(re.compile(r"shown this once:\s+pump: \w+-\w+-\w+-\w+"))
+        expect(told).to_contain_text("Started: 1. Failed again: 0.")
+        expect(told).to_contain_text(re.compile(r"shown only once:\s+pump: \w+-\w+-\w+-\w+"))
         expect(row(page, "pump")).to_have_attribute("data-health", "fine")
         expect(page.locator(".problem")).to_have_count(0)
         expect(page.locator("[data-do=start-again]")).to_have_count(0)
@@ -206,7 +204,7 @@ def test_controllers_of_three_versions_are_listed_by_health_and_commanded(
     site.loop_node.node.troubles["database"] = AWAY
     # Where there is least room, and where every sentence has to be translated.
     look = Look("pl", PHONE, "light", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # What is wrong with the node is a sentence in the reader's language.
@@ -220,7 +218,7 @@ def test_controllers_of_three_versions_are_listed_by_health_and_commanded(
         expect(row(page, "pump").locator(".f a")).to_have_attribute(
             "href", f"http://pump.localhost:{site.origin.rpartition(':')[2]}/#/messages?open=email"
         )
-        # A dry run tells for each what would be or why not; the button counts those that would.
+        # A dry run shows each outcome; the button counts those that would succeed.
         choose(page, "boiler", "garden", "pump")
         page.locator(".bulk select").first.select_option("command")
         page.locator(".bulk .words").fill("stm.cgi?eventname=1Frost")
@@ -261,7 +259,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
     site.ask(site.loop_node.post("send", name="garden", command="outs.cgi?out0=1"))
     site.loop_node.member("pump").controller.troubles["email"] = "The server refuses it."
     look = Look("pl", PHONE, "light", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # Searched by finding, filtered by health; the address keeps it.
@@ -269,7 +267,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
         expect(page.locator("tbody tr")).to_have_count(1)
         page.get_by_role("searchbox").fill("")
         expect(page.locator("tbody tr")).to_have_count(3)
-        # The field says what the address says, also when somebody goes back.
+        # The field follows the address, also on the way back.
         page.goto(f"{site.origin}/#/?search=boiler")
         expect(page.get_by_role("searchbox")).to_have_value("boiler")
         expect(page.locator("tbody tr")).to_have_count(1)
@@ -324,7 +322,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
         page.locator(".bulk [data-do=sure]").click()
         expect(page.locator(".bulk option[value=restore]")).to_have_count(0)
         assert list(site.loop_node.node.registry.snapshots) == []
-        # Tags, and a name, show at once.
+        # Tags, and a name, show immediately.
         page.locator(".bulk select").first.select_option("tag")
         page.locator(".bulk .words").fill("night")
         do(page, "tag")
@@ -335,7 +333,7 @@ def test_controllers_are_found_compared_gone_back_tagged_renamed_placed_copied_a
         page.locator(".bulk .words").fill("pump-house")
         do(page, "rename")
         expect(row(page, "pump-house")).to_be_visible()
-        # An address of its own, which is told where it cannot be.
+        # An address of its own; a refusal is shown.
         choose(page, "garden")
         page.locator(".bulk select").first.select_option("place")
         expect(page.locator(".bulk [data-do=place]")).to_be_disabled()
@@ -403,7 +401,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
     site.ask(fleet.add_tenant("zulu", "pump"))
     site.ask(fleet.add_tenant("acme", "boiler"))
     look = Look("en", DESKTOP, "light", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(PATIENCE_MS)
         page.set_extra_http_headers({"Authorization": fleet.basic("acme-guest")})
         page.goto(site.origin)
@@ -422,7 +420,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         page.reload()
         expect(row(page, "pump").locator(".tenant")).to_have_text("of zulu")
         expect(page.locator("[data-do=add]")).to_be_visible()
-        # Controllers are given to a tenant, and taken back; also all of them at once.
+        # Controllers are assigned to a tenant, and unassigned; also all together.
         choose(page, "pump")
         page.locator(".bulk select").first.select_option("give")
         page.locator(".bulk select").nth(1).select_option("acme")
@@ -437,15 +435,15 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         do(page, "give")
         row(page, "pump").locator(".tenant a").click()
         expect(page.locator("tbody tr")).to_have_count(1)
-        # Who changed what, of all and of one account; a tenant is told of its own alone.
+        # Who changed what, of all and of one account; a tenant sees only its own.
         site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluPump&name=pump"))
         page.locator(".views a").nth(2).click()
         changes = page.locator(".changes li")
         expect(changes.first).to_contain_text("Output 0 · Name: “” → “ZuluPump”")
         expect(changes.first.locator("a")).to_have_attribute("href", re.compile("//pump\\."))
-        # Why it happened is told as everywhere, by word, glyph and colour.
+        # The cause is shown as everywhere, by word, glyph and colour.
         expect(changes.first.locator(".cause-hand svg")).to_be_visible()
-        # Also what is changed while somebody looks.
+        # Also changes made while the page is open.
         site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluMill&name=pump"))
         expect(changes.first).to_contain_text("“ZuluPump” → “ZuluMill”")
         # Those of the tenant that was looked for, until all are.
@@ -504,7 +502,7 @@ def test_a_roll_out_is_planned_stops_and_goes_back_and_a_node_is_emptied(
     others = StillNodes(site.loop_node.node)
     # Where there is least room, for words that are long.
     look = Look("hu", PHONE, "dark", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, REFUSALS) as watch:
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
         # One machine has roll-outs, and nothing to say of nodes.
@@ -586,7 +584,7 @@ def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_swit
     site.ask(site.loop_node.post("add", name="gh-{n}", count=1000, tags="green"))
     with (
         tabs.fresh(Look("en", DESKTOP, "dark", False)) as page,
-        watched(page, site.origin, "") as watch,
+        watch_page(page, site.origin, "") as watch,
     ):
         page.set_default_timeout(PATIENCE_MS)
         page.goto(site.origin)
@@ -603,7 +601,7 @@ def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_swit
         expect(page.locator("tbody tr")).to_have_count(50)
         page.get_by_role("link", name="Next").click()
         expect(page.locator(".paging")).to_contain_text("51 to 100 of 1000")
-        page.get_by_label("All in view").check()
+        page.get_by_label("All on this page").check()
         page.locator("[data-do=all]").click()
         do(page, "try")
         expect(page.locator("[data-do=send]")).to_have_text("Send to 1000")

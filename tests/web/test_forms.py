@@ -66,7 +66,7 @@ def test_a_secret_that_a_changed_command_carries_is_asked_for_again(
     expect(password).to_have_value("")
     card.get_by_label("mqtt B").fill("other.example")
     card.get_by_role("button", name="Save").click()
-    expect(card.get_by_role("alert")).to_contain_text("Type this again")
+    expect(card.get_by_role("alert")).to_contain_text("Enter this again")
     expect(password).to_be_focused()
     password.fill("other secret")
     save(card)
@@ -85,7 +85,7 @@ def test_a_list_grows_and_shrinks_within_its_limits(twin: ServedTwin, open_page:
     card.get_by_role("button", name="Add").click()
     card.get_by_role("textbox").nth(1).fill("12")
     card.get_by_role("button", name="Save").click()
-    expect(card.get_by_role("alert")).to_contain_text("Not the right form")
+    expect(card.get_by_role("alert")).to_contain_text("Wrong format")
     card.get_by_role("button", name="Remove").nth(1).click()
     save(card)
     assert twin.settings()["gsm"]["sms"][0]["numbers"] == ["+48123456789"]

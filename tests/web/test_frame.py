@@ -35,7 +35,7 @@ def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage
 
 
 @pytest.mark.thorough
-def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_account_and_at_once(
+def test_controller_language_applies_to_every_account_until_one_is_chosen(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?lang=3")
@@ -49,7 +49,7 @@ def test_the_language_of_the_controller_holds_until_one_is_chosen_for_every_acco
 
 
 @pytest.mark.thorough
-def test_the_menu_tells_who_is_signed_in(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_menu_shows_the_signed_in_account(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     menu = page.locator("details.own")
     page.get_by_label("This browser").click()
@@ -110,7 +110,7 @@ def test_a_phone_has_its_ways_at_the_bottom(open_page: OpenPage) -> None:
 def leave_with_a_change(page: Page) -> None:
     page.get_by_label("Name").first.fill("Lamp")
     page.locator("nav.groups").get_by_role("link", name="Status").click()
-    expect(page.get_by_role("dialog")).to_contain_text("unsaved")
+    expect(page.get_by_role("dialog")).to_contain_text("Unsaved changes")
 
 
 def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
@@ -130,13 +130,13 @@ def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
 
     page.go_back()
     leave_with_a_change(page)
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
     assert twin.settings()["name"] == "Lamp"
 
 
 @pytest.mark.thorough
-def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_tab_icon_shows_the_state(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", allow=LOSSES)
     icon = page.locator("head link[rel=icon]")
     pictures: set[str | None] = set()
@@ -154,7 +154,7 @@ def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPa
     shows("fault")
     page.context.set_offline(True)
     shows("lost")
-    # What was repaired meanwhile is no longer told.
+    # What was repaired since then is no longer shown.
     for target in (*GAVE_UP.repaired, *OUTPUT_OFF.repaired):
         twin.get(target)
     page.context.set_offline(False)
@@ -164,9 +164,7 @@ def test_the_icon_of_the_tab_tells_the_state(twin: ServedTwin, open_page: OpenPa
 
 
 @pytest.mark.thorough
-def test_the_icon_of_the_tab_tells_the_state_where_there_is_no_stream(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_tab_icon_shows_the_state_without_a_stream(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", allow=LOSSES, fresh=True)
     icon = page.locator("head link[rel=icon]")
     page.route("**/api/stream", lambda route: route.abort())
@@ -180,7 +178,7 @@ def test_the_icon_of_the_tab_tells_the_state_where_there_is_no_stream(
     expect(icon).to_have_attribute("data-state", "attention")
 
 
-def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_lost_connection_is_shown_and_restored(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("system", allow=LOSSES)
     page.get_by_label("Name").first.fill("Lamp")
     page.context.set_offline(True)
@@ -212,7 +210,7 @@ def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
     expect(page.locator("main[aria-busy=false]")).to_be_visible()
     reads: list[str] = []
     page.on("request", lambda request: reads.append(request.url))
-    # Of 360 s; a busy machine takes some of them by itself.
+    # Of 360 s; a busy machine uses some of them.
     page.clock.run_for(300_000)
     assert [url for url in reads if url.endswith("/api/state")] == []
     with page.expect_response("**/api/state"):
@@ -225,7 +223,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     page.get_by_role("switch", name="Output 1", exact=True).click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
-    # A finding of a page that nobody may open is no part of why.
+    # A finding of a forbidden page is no part of why.
     as_admin = f"http://{HOST}:{twin.port}/inpa.cgi?event=0*103*1*1*0*0*28*0*0*0*0*0&eventon=0*1"
     requests.get(as_admin, auth=ADMIN, timeout=PATIENCE_S).raise_for_status()
     expect(page.locator(".finding-count").first).to_be_visible()
@@ -236,7 +234,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
 
 @pytest.mark.thorough
 def test_the_day_has_twenty_four_hours(twin: ServedTwin, open_page: OpenPage) -> None:
-    # English alone has other ones by itself; logic/words.test.js looks at all languages.
+    # English has other separators; logic/words.test.js looks at all languages.
     twin.get("/sim.cgi?advance=75600")
     twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
     twin.set_readings(INPD3=0)

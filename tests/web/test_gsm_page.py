@@ -12,7 +12,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 
 
 def with_modem(twin: ServedTwin) -> ModemStatus:
-    """What a modem would tell, without one."""
+    """What a modem would report, without one."""
     status = ModemStatus()
     twin.twin.controller.reports["modem"] = status.shown
     twin.twin.controller.modem_report = status.full_report
@@ -59,7 +59,7 @@ def test_recipients_and_texts_with_reading_codes_are_saved_and_secrets_never_sho
     card.get_by_role("button", name="Save").click()
     expect(card.get_by_role("alert")).to_contain_text("3 to 20 digits, optionally after a plus")
     card.get_by_label("Recipient 1").fill("+48123456789")
-    text = card.get_by_label("SMS2: the rule begins to act")
+    text = card.get_by_label("SMS2: the rule starts to act")
     text.fill("Outside ")
     page.get_by_label("Stands for").select_option(label="Temperature")
     page.get_by_role("button", name="Insert").click()

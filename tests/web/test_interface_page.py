@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.cards import titled
+from tests.web.cards import find_card
 from tests.web.conftest import REFUSALS, OpenPage, Serve
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -26,12 +26,12 @@ def test_an_address_without_a_page_opens_the_homepage(open_page: OpenPage) -> No
     address = page.url.partition("#")[0]
     for chosen, opened in HOMEPAGES.items():
         page.get_by_label("First page").select_option(chosen)
-        titled(page, "Pages").get_by_role("button", name="Save").click()
-        expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
+        find_card(page, "Pages").get_by_role("button", name="Save").click()
+        expect(find_card(page, "Pages").get_by_role("status")).to_have_text("Saved")
         page.evaluate("location.hash = ''")
         expect(page.locator(f"main[data-page={opened}]")).to_be_visible()
         page.evaluate("location.hash = '#/interface'")
-    # The same for somebody who comes anew.
+    # The same in a fresh browser.
     page.goto(f"{address}health")
     page.goto(address)
     expect(page.locator(f"main[data-page={opened}]")).to_be_visible()
@@ -45,19 +45,19 @@ def test_the_older_homepage_is_chosen_where_the_version_has_it(
     page = open_page("interface", of=old)
     expect(page.get_by_label("Show only names")).to_have_count(0)
     page.get_by_label("First page").select_option("Status for user")
-    titled(page, "Pages").get_by_role("button", name="Save").click()
-    expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
+    find_card(page, "Pages").get_by_role("button", name="Save").click()
+    expect(find_card(page, "Pages").get_by_role("status")).to_have_text("Saved")
     settings = old.settings()
     assert (settings["ui"]["homepage"], settings["variables"]["bits"][2]) == ("Status for user", 1)
     page = open_page("accounts", of=old)
-    expect(page.get_by_label("Sign the administrator in by itself")).to_be_visible()
+    expect(page.get_by_label("Sign the administrator in automatically")).to_be_visible()
 
 
-def test_the_time_zone_is_set_and_one_that_nobody_knows_refused_in_words(
+def test_time_zone_is_set_and_an_unknown_one_is_rejected(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("interface", allow=REFUSALS)
-    card = titled(page, "Time zone")
+    card = find_card(page, "Time zone")
     card.get_by_role("textbox").fill("Europe/Nowhere")
     card.get_by_role("button", name="Save").click()
     expect(card.get_by_role("alert")).to_contain_text("is not a time zone of this machine")
@@ -71,12 +71,12 @@ def test_the_time_zone_is_set_and_one_that_nobody_knows_refused_in_words(
 def test_name_and_clock_are_set_and_shown(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("interface")
     page.get_by_label("Name of the controller").fill("Boiler room")
-    titled(page, "Pages").get_by_role("button", name="Save").click()
-    expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
+    find_card(page, "Pages").get_by_role("button", name="Save").click()
+    expect(find_card(page, "Pages").get_by_role("status")).to_have_text("Saved")
     expect(page.locator(".brand")).to_have_text("Boiler room")
     assert twin.get("/json/network.json").json()["sname"] == "Boiler room"
 
-    clock = titled(page, "Clock")
+    clock = find_card(page, "Clock")
     clock.get_by_label("Another time").fill("2026-03-01T12:30:00")
     clock.get_by_role("button", name="Set to that time").click()
     expect(clock.get_by_role("status").last).to_have_text("The clock was set.")

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from leverframe.uploads.site_archive import pack_site
 from tests.clients.served_twin import HOST, ServedTwin, eventually
-from tests.web.cards import titled
+from tests.web.cards import find_card
 from tests.web.conftest import REFUSALS, OpenPage, Serve
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -24,7 +24,7 @@ def device_name(page: Page) -> str:
 
 def confirm(page: Page, heading: str, button: str) -> None:
     """Press, type the name of the controller, press again."""
-    place = titled(page, heading)
+    place = find_card(page, heading)
     place.get_by_role("button", name=button).click()
     second = place.get_by_role("button", name=button)
     expect(second).to_be_disabled()
@@ -33,15 +33,15 @@ def confirm(page: Page, heading: str, button: str) -> None:
 
 
 def download(page: Page, file: Path, passphrase: str) -> None:
-    card = titled(page, "Backup")
+    card = find_card(page, "Backup")
     card.get_by_label("Passphrase", exact=True).fill(passphrase)
     if passphrase:
         # Asked twice: a mistyped one would seal the passwords for ever.
         button = card.get_by_role("button", name="Download the backup")
-        card.get_by_label("Passphrase again").fill("mistyped")
-        expect(card.get_by_text("The two passphrases differ.")).to_be_visible()
+        card.get_by_label("Repeat the passphrase").fill("mistyped")
+        expect(card.get_by_text("The two passphrases do not match.")).to_be_visible()
         expect(button).to_be_disabled()
-        card.get_by_label("Passphrase again").fill(passphrase)
+        card.get_by_label("Repeat the passphrase").fill(passphrase)
         expect(button).to_be_enabled()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the backup").click()
@@ -60,7 +60,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
     assert twin.state()["restart"] == 1
 
     # A file that is no backup changes nothing.
-    restoring = titled(page, "Restore")
+    restoring = find_card(page, "Restore")
     restoring.get_by_label("Backup file").set_input_files(
         {"name": "x.bin", "mimeType": "application/octet-stream", "buffer": b"no backup"}
     )
@@ -80,8 +80,8 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
         twin.get("/stm.cgi?oname=1Other&em4=")
         restoring.get_by_label("Backup file").set_input_files(file)
         if passphrase:
-            # What would be lost is named before, and somebody has to decide.
-            expect(restoring).to_contain_text("sealed with a passphrase: E-mail · Password.")
+            # Losses are named before, and have to be confirmed.
+            expect(restoring).to_contain_text("encrypted with a passphrase: E-mail · Password.")
             expect(button).to_be_disabled()
             without = restoring.get_by_role("switch", name="Restore without these passwords")
             without.check()
@@ -99,7 +99,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
         assert twin.settings()["email"]["password"] == secret
         page.reload()
 
-    reset = titled(page, "Factory settings")
+    reset = find_card(page, "Factory settings")
     reset.get_by_role("button", name="Reset to factory settings").click()
     expect(reset.get_by_text("energy counters are lost")).to_be_visible()
     reset.get_by_label("to confirm").fill("something else")
@@ -107,7 +107,7 @@ def test_backups_are_downloaded_and_restored_and_a_reset_needs_the_name_typed(
     reset.get_by_role("button", name="Cancel").click()
     assert twin.settings()["outputs"][1]["name"] == "Pump"
     confirm(page, "Factory settings", "Reset to factory settings")
-    expect(reset.get_by_role("status")).to_have_text("The factory settings are in force.")
+    expect(reset.get_by_role("status")).to_have_text("The factory settings were restored.")
     assert twin.settings()["outputs"][1]["name"] == ""
 
 
@@ -119,11 +119,11 @@ def test_what_could_not_be_carried_over_is_listed(
     twin.get("/stm.cgi?diffname=3Attic")
     backup = twin.get("/dev_settings.bin").content
     page = open_page("backup", of=old)
-    titled(page, "Restore").get_by_label("Backup file").set_input_files(
+    find_card(page, "Restore").get_by_label("Backup file").set_input_files(
         {"name": "new.bin", "mimeType": "application/octet-stream", "buffer": backup}
     )
     confirm(page, "Restore", "Restore this backup")
-    report = titled(page, "Not carried over")
+    report = find_card(page, "Not carried over")
     expect(report.get_by_role("row").nth(1)).to_be_visible()
     listed = old.get("/api/restore-report").json()
     expect(report.get_by_role("row")).to_have_count(len(listed) + 1)
@@ -141,7 +141,7 @@ def test_the_bootloader_counts_down_and_the_page_comes_back(
     twin.get("/sim.cgi?advance=20")
     expect(page.get_by_role("timer")).to_contain_text("The bootloader waits 40 s for an image.")
     twin.get("/sim.cgi?advance=41")
-    expect(page.get_by_text("SW 1.75 has started again; no other image was taken.")).to_be_visible()
+    expect(page.get_by_text("SW 1.75 has restarted; no other image was installed.")).to_be_visible()
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
 
 
@@ -156,15 +156,13 @@ def test_an_uploaded_site_answers_and_the_built_in_pages_stay(
     )
     page.get_by_role("button", name="Use this site").click()
     page.get_by_role("button", name="Use this site").click()
-    expect(page.get_by_text("The site is in place.")).to_be_visible()
+    expect(page.get_by_text("The site is installed.")).to_be_visible()
     assert "My own page" in twin.get("/").text
     page.get_by_role("link", name=f"{HOST}:{twin.port}/?safe").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
 
-def test_the_journal_follows_tells_in_names_and_is_filtered(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_journal_follows_shows_names_and_is_filtered(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("log")
     entries = page.locator(".journal li")
     expect(entries).to_have_count(1)

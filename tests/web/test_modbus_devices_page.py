@@ -99,8 +99,8 @@ def test_a_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
     page = open_page("modbus_devices")
     give(page, "0,Flow,°C,4,70000,int16,none,1", name="bad.csv")
     said = page.get_by_role("alert")
-    expect(said).to_contain_text("bad.csv was not taken; nothing changed")
-    expect(said).to_contain_text("Line 2, column “register”: “70000” cannot be taken.")
+    expect(said).to_contain_text("bad.csv was not imported; nothing changed")
+    expect(said).to_contain_text("Line 2, column “register”: invalid value “70000”.")
     expect(table(page).get_by_role("button", name="Save")).to_be_disabled()
     give(page, "0;Flow;°C;4;1000;int16;none;1", header=HEADER.replace(",", ";"))
     expect(table(page).get_by_label("Name, reading 0")).to_have_value("Flow")
@@ -109,7 +109,7 @@ def test_a_table_is_imported_exported_and_changes_nothing_before_it_is_saved(
     expect(table(page).get_by_label("Name, reading 0")).to_have_value("")
 
     give(page, '7,"Flow, ""hot""",°C,4,1000,int32,byte and word,10', "29,Last,,3,5,float,none,1")
-    expect(page.get_by_text("pump.csv is in the table now.")).to_be_visible()
+    expect(page.get_by_text("pump.csv was imported into the table.")).to_be_visible()
     table(page).get_by_role("button", name="Save").click()
     expect(table(page).get_by_text("Saved")).to_be_visible()
     with page.expect_download() as download:

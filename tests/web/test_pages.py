@@ -36,7 +36,7 @@ async (route) => {
 """
 
 
-#: Goes to every page and tells what is wrong there; from outside it takes half as long again.
+#: Goes to every page and returns its problems; from outside it takes half as long again.
 LOOK = f"""
 async (routes) => {{
   const go = {GO.strip()};
@@ -51,7 +51,7 @@ async (routes) => {{
 """
 
 
-#: Goes to every page and tells what the style sheets of other pages change there: they stay in
+#: Goes to every page and returns what the style sheets of other pages change there: they stay in
 #: force once their page was seen.
 FOREIGN_STYLES = f"""
 async () => {{
@@ -90,7 +90,7 @@ async () => {{
 
 
 #: Chooses languages one after the other where a page stands open, as its menu lets people do, and
-#: tells what is wrong then: to open the page in each of them takes ten times as long.
+#: returns the problems: to open the page in each of them takes ten times as long.
 SPEAK = """
 async (languages) => {
   const main = document.querySelector("main");
@@ -105,7 +105,7 @@ async (languages) => {
     choice().value = language;
     choice().dispatchEvent(new Event("change"));
     await frame();
-    if (document.documentElement.lang !== language) found.push(`${language} is not told`);
+    if (document.documentElement.lang !== language) found.push(`${language} is not announced`);
     if (main.textContent === before) found.push(`${language} is not spoken`);
     if (!main.querySelector("h1").textContent) found.push(`${language} has no title`);
     if (document.documentElement.scrollWidth > innerWidth) found.push(`${language} is too wide`);
@@ -173,7 +173,7 @@ def live_in(twin: ServedTwin) -> None:
 
 #: Pages that look otherwise in a controller that was lived in.
 LIVELY = ("status", "timeline", "rules", "schedule", "panel", "pid", "firstrun")
-#: Everything is looked at once; a theme and a width change no more than colours and places.
+#: Everything is checked one time; a theme and a width change no more than colours and places.
 OF_THEME_AND_WIDTH = ["color-contrast", "target-size", "scrollable-region-focusable"]
 # In parts: on a busy machine all of them together may take longer than one test may.
 PARTS = 3
@@ -182,7 +182,7 @@ IN_PARTS = pytest.mark.parametrize("part", range(PARTS))
 
 @pytest.mark.thorough
 @IN_PARTS
-def test_every_page_can_be_used_by_everybody(open_page: OpenPage, part: int) -> None:
+def test_every_page_is_accessible(open_page: OpenPage, part: int) -> None:
     page = open_page()
     page.evaluate(AXE)
     grave = {}
@@ -218,7 +218,7 @@ def test_every_page_can_be_used_in_the_dark_and_in_every_language_on_a_phone(
         pytest.param("dark", PHONE, OF_THEME_AND_WIDTH, (), id="dark phone"),
     ],
 )
-def test_what_stands_over_and_beside_the_pages_can_be_used_by_everybody(
+def test_dialogs_and_menus_are_accessible(
     twin: ServedTwin,
     open_page: OpenPage,
     theme: Theme,

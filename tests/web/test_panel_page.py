@@ -48,11 +48,11 @@ def place(twin: ServedTwin, index: int, left: int, top: int) -> None:
     twin.get(f"/stm.cgi?postop=0*{joined['top']}&posleft=0*{joined['left']}")
 
 
-def placed(page: Page, label: str) -> Locator:
+def find_element(page: Page, label: str) -> Locator:
     return page.locator(f".placed[data-element='{label}']")
 
 
-def stored(twin: ServedTwin, index: int) -> tuple[Any, Any]:
+def read_place(twin: ServedTwin, index: int) -> tuple[Any, Any]:
     layout = twin.settings()["layout"]
     return layout["left"][index], layout["top"][index]
 
@@ -85,10 +85,10 @@ def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
     upload(page)
     drag(page, page.locator(".tray [data-element=OUT0]"), (200, 100))
     drag(page, page.locator(".tray [data-element=DS1]"), (600, 300))
-    drag(page, placed(page, "OUT0"), (300, 160))
+    drag(page, find_element(page, "OUT0"), (300, 160))
     # Nothing on the way is selected, and no drag leads out of the picture.
     assert page.evaluate("getSelection().toString()") == ""
-    drag(page, placed(page, "OUT0"), (795, 395))
+    drag(page, find_element(page, "OUT0"), (795, 395))
     inside = page.evaluate(
         "() => { const [stage, one] = ['.stage', '.placed[data-element=OUT0]'].map((found) => "
         "document.querySelector(found).getBoundingClientRect()); "
@@ -98,13 +98,13 @@ def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
     page.get_by_role("button", name="Undo").click()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
-    assert stored(twin, OUT0) == (304, 160)
-    assert stored(twin, DS1) == (600, 304)
+    assert read_place(twin, OUT0) == (304, 160)
+    assert read_place(twin, DS1) == (600, 304)
 
     page.reload()
-    expect(placed(page, "DS1")).to_contain_text("61.4")
-    expect(page.get_by_text("this account may only look")).to_have_count(0)
-    lever = placed(page, "OUT0").get_by_role("switch")
+    expect(find_element(page, "DS1")).to_contain_text("61.4")
+    expect(page.get_by_text("this account is read-only")).to_have_count(0)
+    lever = find_element(page, "OUT0").get_by_role("switch")
     lever.click()
     expect(lever).to_have_attribute("aria-checked", "true")
     eventually(lambda: twin.state()["OUT0"], 1)
@@ -112,7 +112,7 @@ def test_a_picture_is_uploaded_and_elements_are_dragged_onto_it_and_stored(
     # A read-only account sees why it cannot switch.
     twin.get("/eeprom.cgi?bit3=1")
     sign_in_as_user(page, twin)
-    expect(page.get_by_text("this account may only look")).to_have_count(1)
+    expect(page.get_by_text("this account is read-only")).to_have_count(1)
     expect(lever).to_be_disabled()
     lever.dispatch_event("click")
     expect(page.get_by_role("button", name="Arrange")).to_have_count(0)
@@ -128,13 +128,13 @@ def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: 
     # An unsaved arrangement is not left by accident.
     page.get_by_role("link", name="Charts").click()
     page.get_by_role("button", name="Stay").click()
-    out0 = placed(page, "OUT0")
+    out0 = find_element(page, "OUT0")
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Shift+ArrowLeft"):
         out0.press(key)
     expect(out0).to_have_attribute("aria-label", "Output 0: 66 from the left, 68 from the top")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
-    assert stored(twin, OUT0) == (66, 68)
+    assert read_place(twin, OUT0) == (66, 68)
 
     page.get_by_role("button", name="Arrange").click()
     out0.press("Delete")
@@ -148,12 +148,12 @@ def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: 
     expect(out0).to_have_count(0)
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
-    assert stored(twin, OUT0) == (0, 0)
+    assert read_place(twin, OUT0) == (0, 0)
 
     # The focus goes with an element that changes its place.
     page.get_by_role("button", name="Arrange").click()
     page.locator(".tray [data-element=OUT3]").press("Enter")
-    expect(placed(page, "OUT3")).to_be_focused()
+    expect(find_element(page, "OUT3")).to_be_focused()
     page.keyboard.press("Delete")
     expect(page.locator(".tray [data-element=OUT3]")).to_be_focused()
 
@@ -173,24 +173,27 @@ def test_fingers_place_elements_and_take_them_off(twin: ServedTwin, open_page: O
 
     for label in ("OUT4", "OUT5"):
         page.locator(f".tray [data-element={label}]").tap()
-        expect(placed(page, label)).to_be_in_viewport()
-    upper, lower = placed(page, "OUT4").bounding_box(), placed(page, "OUT5").bounding_box()
+        expect(find_element(page, label)).to_be_in_viewport()
+    upper, lower = (
+        find_element(page, "OUT4").bounding_box(),
+        find_element(page, "OUT5").bounding_box(),
+    )
     assert upper
     assert lower
     assert upper["y"] + upper["height"] <= lower["y"]
     below = middle(page.get_by_role("heading", name="Not on the picture"))
-    drag_fingers(page, (middle(placed(page, "OUT5")), below))
-    expect(placed(page, "OUT5")).to_have_count(0)
+    drag_fingers(page, (middle(find_element(page, "OUT5")), below))
+    expect(find_element(page, "OUT5")).to_have_count(0)
     drag_fingers(page, (middle(page.locator(".tray [data-element=OUT0]")), middle(stage)))
-    expect(placed(page, "OUT0")).to_be_visible()
+    expect(find_element(page, "OUT0")).to_be_visible()
 
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
-    left, top = stored(twin, OUT0)
+    left, top = read_place(twin, OUT0)
     assert 0.2 < left / PICTURE[0] < 0.6
     assert 0.2 < top / PICTURE[1] < 0.6
-    assert stored(twin, 4) != (0, 0)
-    assert stored(twin, 5) == (0, 0)
+    assert read_place(twin, 4) != (0, 0)
+    assert read_place(twin, 5) == (0, 0)
 
     # Elements keep their place on the picture of a phone, and the levers are below it once more.
     place(twin, OUT0, 400, 200)
@@ -208,4 +211,4 @@ def test_an_older_version_has_fewer_places(serve: Serve, open_page: OpenPage) ->
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
     assert len(old.settings()["layout"]["top"]) == 43
-    assert stored(old, 5) != (0, 0)
+    assert read_place(old, 5) != (0, 0)

@@ -47,14 +47,14 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
 
 
 @pytest.mark.thorough
-def test_the_step_response_is_told_in_the_unit_of_the_input(open_page: OpenPage) -> None:
+def test_step_response_uses_the_unit_of_the_input(open_page: OpenPage) -> None:
     page = open_page("pid")
     setting, step = card(page, "Setting"), page.locator(".step")
     setting.get_by_label("Input").select_option("DS1")
-    expect(step).to_contain_text("goes up by 1 °C")
+    expect(step).to_contain_text("target step of 1 °C")
     expect(step.get_by_label("Full duty changes the input by, °C")).to_be_visible()
     setting.get_by_label("Input").select_option("VCC")
-    expect(step).to_contain_text("goes up by 1 V")
+    expect(step).to_contain_text("target step of 1 V")
     expect(step.get_by_label("Full duty changes the input by, V")).to_be_visible()
 
 
@@ -72,7 +72,7 @@ def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPag
     expect(now).to_contain_text("P 10.0 + I 0.0 + D 0.0")
     twin.set_readings(DS1=None)
     twin.get("/sim.cgi?advance=1")
-    expect(now.get_by_text("The input is silent, so the duty stays as it is.")).to_be_visible()
+    expect(now.get_by_text("The input has no value, so the duty is held.")).to_be_visible()
 
 
 REFUSED = {
@@ -81,7 +81,7 @@ REFUSED = {
 }
 
 
-def test_a_refused_gain_is_told_in_the_names_of_the_form(
+def test_refused_gain_is_reported_in_the_names_of_the_form(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?pname=1Heater")
@@ -99,7 +99,7 @@ def test_a_refused_gain_is_told_in_the_names_of_the_form(
 
 
 @pytest.mark.thorough
-def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_trend_is_drawn_and_continues(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
     page = open_page("pid")
@@ -115,12 +115,12 @@ def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) 
 
 @pytest.mark.thorough
 def test_the_inputs_are_those_of_the_version(serve: Serve, open_page: OpenPage) -> None:
-    def offered(*version: str) -> set[str | None]:
+    def list_inputs(*version: str) -> set[str | None]:
         setting = card(open_page("pid", of=serve(*version)), "Setting")
         options = setting.get_by_label("Input").locator("option")
         expect(options).not_to_have_count(0)
         return {option.get_attribute("value") for option in options.all()}
 
-    assert "POWER6" in offered()
-    assert offered("3.5", "1.36") & {"POWER4", "POWER6"} == {"POWER4"}
-    assert "POWER1" not in offered("3.0", "1.58a")
+    assert "POWER6" in list_inputs()
+    assert list_inputs("3.5", "1.36") & {"POWER4", "POWER6"} == {"POWER4"}
+    assert "POWER1" not in list_inputs("3.0", "1.58a")

@@ -1,4 +1,4 @@
-"""What is missing while a page loads or stands open comes by itself; nothing old passes for new."""
+"""A page recovers what is missing while it loads or is open; old values never pass for new."""
 
 import re
 from base64 import b64encode
@@ -40,13 +40,13 @@ def comes_in_time(part: Locator) -> None:
 
 
 def comes_as_time_passes(twin: ServedTwin, part: Locator) -> None:
-    """Time is virtual: as long as nothing happens, nobody says that the controller is there, and
+    """Time is virtual: as long as nothing happens, the controller sends nothing, and
     a page may hear of it before it misses anything."""
     with within(AGAIN_S):
         eventually(lambda: twin.get("/sim.cgi?advance=1").ok and part.is_visible(), True)
 
 
-def test_whatever_is_lost_while_status_loads_comes_by_itself(
+def test_status_recovers_whatever_is_lost_while_it_loads(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status", allow=FAILURES)
@@ -65,7 +65,7 @@ def test_a_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
     # What was fetched ahead for the lost script is not used, of which a browser may complain.
     page = open_page("rules", allow=rf"{FAILURES}|was preloaded using link preload", language="fr")
     told = page.locator(".unstarted")
-    # As long as there is a page, nothing of it is seen, and nobody waits for it.
+    # As long as there is a page, nothing of it is seen or awaited.
     expect(told).to_be_hidden()
     page.route("**/app.js", lambda route: route.abort("connectionfailed"), times=1)
     with page.expect_event("requestfailed", partial(is_for, "/app.js")):
@@ -77,17 +77,17 @@ def test_a_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
     expect(told).to_be_hidden()
 
 
-def test_a_page_that_misses_something_waits_for_the_controller_before_it_starts_anew(
+def test_incomplete_page_waits_for_the_controller_before_it_reloads(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("system", allow=FAILURES)
     page.route("**/pages/console.js", lambda route: route.abort("connectionfailed"))
     page.route("**/health", lambda route: route.abort("connectionfailed"))
     page.get_by_role("link", name="API console").click()
-    expect(page.get_by_text("The page could not be fetched")).to_be_visible()
+    expect(page.get_by_text("The page did not load")).to_be_visible()
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/health")):
         twin.get("/sim.cgi?advance=1")
-    expect(page.get_by_text("The page could not be fetched")).to_be_visible()
+    expect(page.get_by_text("The page did not load")).to_be_visible()
     page.unroute_all()
     comes_as_time_passes(twin, page.locator("main[data-page=console] input").first)
 
@@ -129,8 +129,8 @@ def test_an_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) ->
     comes_in_time(page.locator(".connection[data-kind=live]"))
 
 
-def interrupted(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
-    """While nobody listens, DS1 is 50 for some minutes."""
+def interrupt(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
+    """Without a stream, DS1 is 50 for some minutes."""
     page.context.set_offline(True)
     expect(page.locator(".connection[data-kind=lost]")).to_be_visible()
     for value in (50.0, 20.0):
@@ -140,19 +140,19 @@ def interrupted(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
     comes_in_time(page.locator(".connection[data-kind=live]"))
 
 
-def test_what_happened_while_nobody_listened_is_in_charts_trends_and_small_lines(
+def test_gap_in_the_stream_is_filled_in_charts_trends_and_sparklines(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=20.0)
     page = open_page("charts?labels=DS1&range=1h", allow=FAILURES)
     expect(page.locator(".courses")).to_contain_text("20.0")
-    interrupted(page, twin)
+    interrupt(page, twin)
     expect(page.locator(".courses")).to_contain_text("50.0")
 
     twin.get("/sim.cgi?advance=7200")
     page.evaluate("location.hash = '#/status'")
     expect(page.locator("[data-label=DS1] path")).to_be_attached()
-    interrupted(page, twin)
+    interrupt(page, twin)
     page.wait_for_function("""() => {
       const line = document.querySelector("[data-label=DS1] path").getAttribute("d");
       const heights = line.match(/ [\\d.]+/g);
@@ -164,13 +164,11 @@ def test_what_happened_while_nobody_listened_is_in_charts_trends_and_small_lines
     expect(page.locator(".trend canvas")).to_be_visible()
     of_trend = re.compile(r"/api/history\?.*DS1")
     with page.expect_response(of_trend) as answered:
-        interrupted(page, twin, minutes=1)
+        interrupt(page, twin, minutes=1)
     assert 50.0 in answered.value.json()["series"]["DS1"]["values"]
 
 
-def test_a_tab_that_nobody_looks_at_leaves_its_connection_to_others(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_hidden_tab_frees_its_connection(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/stream")):
         page.evaluate(LOOK, True)
@@ -197,7 +195,7 @@ def test_an_old_answer_does_not_replace_a_newer_one(twin: ServedTwin, open_page:
     expect(lever(page, "New")).to_have_attribute("aria-checked", "true")
 
 
-def test_settings_that_change_while_status_loads_are_no_reason_to_start_anew(
+def test_settings_change_while_status_loads_causes_no_reload(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status")
@@ -216,7 +214,7 @@ def test_settings_that_change_while_status_loads_are_no_reason_to_start_anew(
     assert starts == []
 
 
-def test_another_version_starts_the_pages_anew(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_another_version_reloads_the_pages(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
 
     def answer_as_another(route: Route) -> None:

@@ -30,7 +30,7 @@ def set_rules(twin: ServedTwin, *items: str) -> None:
         twin.get(f"/inpa.cgi?{item}")
 
 
-def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
+def test_rule_row_shows_its_state_opens_closes_and_moves(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING, "rulename=0*Heating", "eventon=0*1", DOOR)
@@ -43,9 +43,9 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
     expect(heating.locator(".m")).to_have_text("met")
     expect(heating.locator(".l")).to_contain_text("Output 2 on")
     twin.get("/outs.cgi?out2=0")
-    expect(heating.locator(".m")).to_have_text("met, held")
+    expect(heating.locator(".m")).to_have_text("met, held manually")
     found = page.locator(".findings li")
-    expect(found.get_by_role("button", name="Give it back to the rule")).to_be_visible()
+    expect(found.get_by_role("button", name="Return to rule")).to_be_visible()
     # What is found stands between the tools of the page and its rules, over neither.
     boxes = [page.locator(part).bounding_box() for part in (".head", ".findings", ".rules")]
     ends = [(box["y"], box["y"] + box["height"]) for box in boxes if box]
@@ -65,7 +65,7 @@ def test_a_rule_is_a_row_that_tells_its_state_and_is_opened_closed_and_moved(
     page.emulate_media(media="print")
     expect(editor(page).locator(".acts, .trial .group").filter(visible=True)).to_have_count(0)
     page.emulate_media(media="screen")
-    editor(page).get_by_role("button", name="Give it back to the rule").click()
+    editor(page).get_by_role("button", name="Return to rule").click()
     expect(heating.locator(".m")).to_have_text("met")
     page.go_back()
     expect(editor(page)).to_have_count(0)
@@ -131,11 +131,11 @@ def test_what_others_depend_on_is_asked_about(twin: ServedTwin, open_page: OpenP
     page = open_page("rules?edit=1")
     editor(page).get_by_role("button", name="Delete").click()
     question = editor(page).get_by_role("group", name="Delete")
-    expect(question).to_contain_text("These rules depend on it or look at what it switches: Door.")
+    expect(question).to_contain_text("These rules depend on it or use what it switches: Door.")
     question.get_by_role("button", name="Cancel").click()
     editor(page).get_by_label("Reference value").fill("23")
     editor(page).get_by_role("button", name="Save", exact=True).click()
-    expect(editor(page)).to_contain_text("Save nevertheless?")
+    expect(editor(page)).to_contain_text("Save anyway?")
     editor(page).get_by_role("group", name="Save").get_by_role("button", name="Save").click()
     expect(row(page, 1)).to_contain_text("at least 23 °C")
 
@@ -183,7 +183,7 @@ def test_rules_behind_empty_places_are_listed_moved_and_joined_by_new_ones(
     page.get_by_role("button", name="New rule").click()
     page.locator(".templates").get_by_role("button", name="Empty rule").click()
     editor(page).get_by_label("Name", exact=True).fill("New")
-    editor(page).get_by_role("button", name="Save, not enabled yet").click()
+    editor(page).get_by_role("button", name="Save without enabling").click()
     expect(page.locator(".r .name")).to_have_text(["New", "Door", "Heating"])
     page.locator("#rule-6").click()
     expect(editor(page).get_by_label("Name", exact=True)).to_have_value("Heating")
@@ -194,7 +194,7 @@ def test_rules_behind_empty_places_are_listed_moved_and_joined_by_new_ones(
     assert names == ["New", None, None, "Heating", "Door"]
 
 
-def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blanks(
+def test_problems_refusals_and_foreign_changes_are_shown_beside_the_fields(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING)
@@ -202,12 +202,12 @@ def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blan
     twin.get("/sim.cgi?advance=60")
     page = open_page("rules?edit=1", allow=f"{REFUSALS}|{LOSSES}")
     form = editor(page)
-    # Its picture goes on showing what was tried while something else is typed.
+    # Its picture keeps showing the trial while something else is typed.
     expect(form.locator(".trial .course path")).to_have_count(2)
     reference = form.get_by_label("Reference value")
     save = form.get_by_role("button", name="Save", exact=True)
     reference.fill("warm")
-    form.get_by_label("Wait before it begins").fill("-1")
+    form.get_by_label("Delay before the start").fill("-1")
     save.click()
     alerts = form.get_by_role("alert")
     expect(alerts).to_have_count(2)
@@ -226,12 +226,12 @@ def test_what_is_wrong_refused_lost_or_changed_elsewhere_is_told_beside_the_blan
     expect(note.locator("dd")).to_have_text(
         [re.compile("^Thermometer 1 is at least 21.5 °C"), re.compile("is at least 20 °C")]
     )
-    # What the sentence leaves out is told by its setting.
+    # What the sentence leaves out is shown by its setting.
     set_rules(twin, HEATING.replace("2150*50", "2150*100"))
     expect(note.locator("dd")).to_have_text([re.compile(": 0.5$"), re.compile(": 1$")])
     expect(reference).to_have_value("23")
     page.get_by_role("link", name="Status").first.click()
-    expect(page.get_by_role("dialog")).to_contain_text("There are unsaved changes")
+    expect(page.get_by_role("dialog")).to_contain_text("Unsaved changes")
     page.get_by_role("button", name="Stay").click()
     save.click()
     expect(row(page, 1)).to_contain_text("at least 23 °C")
@@ -247,9 +247,7 @@ def test_only_what_the_version_has_is_offered(serve: Serve, open_page: OpenPage)
 
 
 @pytest.mark.thorough
-def test_twenty_rules_and_their_blanks_can_be_used_on_a_phone_by_everybody(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_twenty_rules_are_accessible_on_a_phone(twin: ServedTwin, open_page: OpenPage) -> None:
     set_rules(twin, *(HEATING.replace("event=0", f"event={index}") for index in range(20)))
     page = open_page("rules?edit=1", viewport=PHONE)
     expect(page.get_by_text("All 20 places for rules are used.")).to_be_visible()
@@ -264,15 +262,15 @@ def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("rules", allow=REFUSALS)
-    page.get_by_text("Try any change").first.click()
-    page.get_by_label("Commands, one in a line").fill("/outs.cgi?melt=1")
+    page.get_by_text("Try any command").first.click()
+    page.get_by_label("Commands, one per line").fill("/outs.cgi?melt=1")
     page.get_by_role("button", name="Try the commands").click()
     expect(page.locator(".trial .refusal")).to_contain_text("Line 1")
-    page.get_by_label("Commands, one in a line").fill("/outs.cgi?ortime=0600\n/outs.cgi?out0=1")
-    page.get_by_label("How far ahead").select_option("6")
+    page.get_by_label("Commands, one per line").fill("/outs.cgi?ortime=0600\n/outs.cgi?out0=1")
+    page.get_by_label("Simulated period").select_option("6")
     page.get_by_role("button", name="Try the commands").click()
     told = page.locator(".trial")
-    expect(told).to_contain_text("2 things differ")
+    expect(told).to_contain_text("2 differences")
     expect(told.locator(".log li")).to_have_count(2)
     expect(told.locator(".log")).to_contain_text("+ Output 0 off")
     expect(told).to_contain_text("switched 0 times, on for 0 s; with the commands 2 times")
@@ -338,7 +336,7 @@ def test_an_editor_that_was_left_is_no_step_back(twin: ServedTwin, open_page: Op
     is_left()
     begin().get_by_role("button", name="Cancel").click()
     is_left()
-    begin().get_by_role("button", name="Save, not enabled yet").click()
+    begin().get_by_role("button", name="Save without enabling").click()
     is_left()
     page.locator("#rule-2").click()
     editor(page).get_by_role("button", name="Delete").click()
@@ -364,7 +362,7 @@ def test_a_rule_that_is_saved_on_the_way_back_leads_there(
     set_rules(twin, HEATING)
     page = open_page("status")
     page.locator("nav.groups").get_by_role("link", name="Rules").click()
-    for answer, name in (("Leave without saving", ""), ("Save and go on", "Warm")):
+    for answer, name in (("Leave without saving", ""), ("Save and continue", "Warm")):
         page.locator("#rule-1").click()
         editor(page).get_by_label("Name", exact=True).fill("Warm")
         page.go_back()
@@ -388,34 +386,32 @@ def test_what_is_typed_in_a_rule_is_asked_about_before_it_is_copied(
     page.get_by_role("button", name="Stay").click()
     expect(name).to_have_value("Warm")
     editor(page).get_by_role("button", name="Duplicate").click()
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     expect(name).to_have_value("Warm 2")
 
 
-def stored_names(twin: ServedTwin) -> list[str]:
+def read_names(twin: ServedTwin) -> list[str]:
     return [rule["name"] for rule in twin.settings()["rules"]]
 
 
 @pytest.mark.thorough
-def test_what_others_do_to_rules_meanwhile_is_neither_lost_nor_hit(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_concurrent_changes_to_rules_are_kept(twin: ServedTwin, open_page: OpenPage) -> None:
     set_rules(twin, HEATING, "rulename=0*Heating", DOOR, "rulename=1*Door")
     page = open_page("rules")
     form = editor(page)
     name = form.get_by_label("Name", exact=True)
-    # Somebody else adds a rule while one is being made.
+    # Another user adds a rule while one is being written.
     page.get_by_role("button", name="New rule").click()
     page.locator(".templates").get_by_role("button", name="Empty rule").click()
     name.fill("Own")
     set_rules(twin, DOOR.replace("event=1", "event=2"), "rulename=2*Other")
     expect(row(page, 3)).to_contain_text("Other")
     expect(name).to_have_value("Own")
-    form.get_by_role("button", name="Save, not enabled yet").click()
+    form.get_by_role("button", name="Save without enabling").click()
     expect(form).to_have_count(0)
-    assert stored_names(twin) == ["Heating", "Door", "Other", "Own"]
+    assert read_names(twin) == ["Heating", "Door", "Other", "Own"]
 
-    # Somebody else deletes the one before it.
+    # Another user deletes the one before it.
     page.locator("#rule-2").click()
     name.fill("Gate")
     twin.get("/inpa.cgi?eventdel=0")
@@ -423,24 +419,24 @@ def test_what_others_do_to_rules_meanwhile_is_neither_lost_nor_hit(
     expect(form.locator(".foreign")).to_have_count(0)
     form.get_by_role("button", name="Save").click()
     expect(form).to_have_count(0)
-    assert stored_names(twin) == ["Gate", "Other", "Own"]
+    assert read_names(twin) == ["Gate", "Other", "Own"]
 
-    # Somebody else changes another blank of it: what is seen is saved.
+    # Another user changes another field of it: what is seen is saved.
     page.locator("#rule-1").click()
     name.fill("Door")
     twin.get(f"/inpa.cgi?{DOOR.replace('event=1*100*0*1', 'event=0*100*0*0')}")
-    expect(form.locator(".foreign")).to_contain_text("Saving here sets it to what you see")
+    expect(form.locator(".foreign")).to_contain_text("Saving overwrites it with what you see")
     form.get_by_role("button", name="Save").click()
     expect(form).to_have_count(0)
     first = twin.settings()["rules"][0]
     assert (first["name"], first["reference"]) == ("Door", 1)
 
-    # Somebody else deletes it.
+    # Another user deletes it.
     page.locator("#rule-3").click()
     name.fill("Mine")
     twin.get("/inpa.cgi?eventdel=2")
     expect(form.locator(".foreign")).to_contain_text("Saving adds it again")
     form.get_by_role("button", name="Save and enable").click()
     expect(form).to_have_count(0)
-    assert stored_names(twin) == ["Door", "Other", "Mine"]
+    assert read_names(twin) == ["Door", "Other", "Mine"]
     expect(row(page, 3)).to_contain_text("Mine")

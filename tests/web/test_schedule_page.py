@@ -30,7 +30,7 @@ def editor(page: Page) -> Locator:
     return page.locator("form.editing")
 
 
-def test_an_entry_is_told_with_its_runs_edited_switched_off_and_deleted_by_a_second_press(
+def test_entry_shows_its_runs_and_is_edited_switched_off_and_deleted(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_schedule(twin, MORNING.replace("&&", "&s4=Evening*0*0*79200*0*31*1&&"))
@@ -62,7 +62,7 @@ def test_an_entry_is_told_with_its_runs_edited_switched_off_and_deleted_by_a_sec
     expect(card(page, "Morning").locator(".sentence")).to_contain_text("Every 1 min 30 s from")
 
     entry.get_by_role("switch", name="Morning is on").click()
-    expect(entry.locator(".next")).to_have_text("Off: it does not run.")
+    expect(entry.locator(".next")).to_have_text("Off: does not run.")
     assert twin.settings()["schedule"][0]["active"] is False
     entry.get_by_role("button", name="Delete").click()
     expect(entry).to_contain_text("The entry will be lost.")
@@ -85,7 +85,7 @@ def test_a_new_entry_is_refused_without_a_day_and_saved_beside_the_others(
     for day in ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"):
         form.get_by_role("button", name=day).click()
     form.get_by_role("button", name="Save").click()
-    expect(form.get_by_role("alert").nth(0)).to_contain_text("Up to 15 letters; this has 35.")
+    expect(form.get_by_role("alert").nth(0)).to_contain_text("At most 15 characters; this has 35.")
     expect(form.get_by_role("alert").nth(1)).to_have_text("Choose at least one day.")
     assert twin.settings()["schedule"][1] is None
     form.get_by_label("Name").fill("Abend *&=")
@@ -124,7 +124,7 @@ def test_a_span_is_written_switched_and_deleted_as_one(
     form.get_by_role("button", name="off again at").click()
     form.get_by_label("Off again at").fill("6:30")
     form.get_by_role("button", name="Save").click()
-    expect(form.get_by_role("alert")).to_have_text("Write the time as 6:30 or 22:00.")
+    expect(form.get_by_role("alert")).to_have_text("Enter the time like 6:30 or 22:00.")
     form.get_by_label("Time of day").fill("22:00")
     form.get_by_role("button", name="Save").click()
     entry = card(page, "Light")
@@ -137,7 +137,7 @@ def test_a_span_is_written_switched_and_deleted_as_one(
     assert (end["time"], end["value"], end["name"]) == (23400, 0, "Light")
 
     entry.get_by_role("switch").click()
-    expect(entry.locator(".next")).to_have_text("Off: it does not run.")
+    expect(entry.locator(".next")).to_have_text("Off: does not run.")
     assert [one["active"] for one in twin.settings()["schedule"][:2]] == [False, False]
     entry.get_by_role("button", name="Edit").click()
     form.get_by_role("button", name="Do not switch it off again").click()
@@ -203,9 +203,7 @@ def test_the_week_shows_spans_that_are_dragged_by_keys_copied_and_put_back(
 
 
 @pytest.mark.thorough
-def test_what_somebody_else_changed_meanwhile_is_told_with_both_values(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_foreign_change_is_shown_with_both_values(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("schedule?view=list")
     card(page, "Morning").get_by_role("button", name="Edit").click()
@@ -219,7 +217,7 @@ def test_what_somebody_else_changed_meanwhile_is_told_with_both_values(
             "At 07:00, on weekdays: set Output 0 on.",
         ]
     )
-    # What the sentence leaves out is told by its setting.
+    # What the sentence leaves out is shown by its setting.
     set_schedule(twin, MORNING.replace("*31*1", "*31*0"))
     expect(note.locator("dd").first).to_contain_text(": on")
     expect(note.locator("dd").last).to_contain_text(": off")
@@ -308,7 +306,7 @@ def test_one_entry_is_edited_at_a_time_and_back_closes_that_one(
 
 
 @pytest.mark.thorough
-def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_entry_added_elsewhere_keeps_its_place(twin: ServedTwin, open_page: OpenPage) -> None:
     set_schedule(twin, MORNING)
     page = open_page("schedule?view=list")
     form = editor(page)
@@ -326,7 +324,7 @@ def test_what_others_add_meanwhile_keeps_its_place(twin: ServedTwin, open_page: 
 
 
 @pytest.mark.thorough
-def test_who_took_the_last_place_meanwhile_keeps_it(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_last_place_taken_elsewhere_is_kept(twin: ServedTwin, open_page: OpenPage) -> None:
     last = len(twin.settings()["schedule"]) - 1
     for place in range(last):
         twin.get(f"/inpa.cgi?schedset={place}*Other*1*1*72000*0*31*1")
@@ -352,7 +350,7 @@ def test_a_question_is_about_the_entry_that_it_was_asked_for(
     asked = page.get_by_text("The entry will be lost.")
     card(page, "Morning").get_by_role("button", name="Delete").click()
     expect(asked).to_be_visible()
-    # Somebody else changes something that does not concern it, then the entry itself.
+    # Another user changes something that does not concern it, then the entry itself.
     twin.get("/stm.cgi?oname=0Pump")
     expect(card(page, "Morning").locator(".sentence")).to_contain_text("Pump")
     expect(asked).to_be_visible()

@@ -53,7 +53,7 @@ def test_the_keyboard_alone_leads_to_things_fields_commands_and_pages(
     # What is typed before the search has come is not lost.
     page.get_by_role("button", name="Search").click()
     page.keyboard.type("qqqq")
-    expect(page.get_by_text("Nothing is called “qqqq”.")).to_be_visible()
+    expect(page.get_by_text("No results for “qqqq”.")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
 

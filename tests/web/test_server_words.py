@@ -1,6 +1,6 @@
 """Sentences of the server that pages show: each is found in `words/server.json`, translated.
 
-A page finds a sentence by its text: places hold what differs. So a sentence that is written anew
+A page finds a sentence by its text: places hold what differs. So a new sentence
 needs its entry here, in all languages. Whatever ends as a sentence does, anywhere in the parts
 whose sentences can come to a page, is taken for one: who writes one for others says so in
 `ELSEWHERE`.
@@ -72,7 +72,7 @@ OF_COMMANDS = (
 #: What is allowed: names of the protocols are the same in every language.
 SPOKEN = re.compile(r"[a-z]{4}")
 WITHOUT_WORDS = re.compile(r"/x-www-form|COMMAND|^UTF-8|^\{?&|^add=TAG")
-#: Where a trouble or a reason is kept before somebody shows it: by a name, or as an argument.
+#: Where a trouble or a reason is kept before it is shown: by a name, or as an argument.
 KEPT_AS = ("reason", "problem", "complaint")
 KEPT_BY = {"note": 1, "left_behind": 2, "_give_up": 0, "_require_virtual_time": 0, "end": 0}
 #: Functions that make sentences of troubles.
@@ -146,7 +146,7 @@ PARTS = (
 )
 #: Where sentences in these parts come to others, or to pages in another way.
 ELSEWHERE = (
-    # The pages tell these by their kind, in words of their own (`findings`, `journal`, `rules`).
+    # The pages show these by their kind, in words of their own (`findings`, `journal`, `rules`).
     *("controller/findings.py", "engine/findings.py", "engine/facts.py"),
     *("engine/rule_advice.py", "engine/rule_explanation.py", "engine/rule_report.py"),
     # A catalogue, whose texts are tested as fragments.
@@ -225,8 +225,8 @@ def _text(node: ast.AST) -> str | None:
     return "".join(map(str, pieces))
 
 
-def _walked(path: Path) -> Iterator[tuple[ast.AST, bool]]:
-    """Give every node of a file, and whether its text can be told.
+def _walk(path: Path) -> Iterator[tuple[ast.AST, bool]]:
+    """Give every node of a file, and whether its text can reach a page.
 
     Docstrings, logs, descriptions and parts of texts are not.
     """
@@ -237,7 +237,7 @@ def _walked(path: Path) -> Iterator[tuple[ast.AST, bool]]:
             case ast.Name():
                 continue
             case ast.Call():
-                can_be_told = can_be_told and _called(node) not in NOT_TOLD
+                can_be_told = can_be_told and _name_of_call(node) not in NOT_TOLD
             case ast.keyword(arg="doc" | "description"):
                 can_be_told = False
             case ast.Expr(ast.Constant()):
@@ -247,14 +247,14 @@ def _walked(path: Path) -> Iterator[tuple[ast.AST, bool]]:
         left += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
-def _called(call: ast.Call) -> str:
+def _name_of_call(call: ast.Call) -> str:
     return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
 
 def _refusal(node: ast.AST) -> str | None:
     """Find the sentence of a refusal, also of one that is returned or kept before a raise."""
     match node:
-        case ast.Call(args=[first, *_]) if _called(node) in SHOWN:
+        case ast.Call(args=[first, *_]) if _name_of_call(node) in SHOWN:
             return _text(first)
         case ast.keyword(arg="allowed"):
             text = _text(node.value)
@@ -269,8 +269,8 @@ def _notes(node: ast.AST) -> Iterator[str]:
     match node:
         case ast.Assign(targets=[ast.Name(id=name), *_]) if name in KEPT_AS:
             values = [node.value]
-        case ast.Call() if _called(node) in KEPT_BY:
-            values = node.args[KEPT_BY[_called(node)] :]
+        case ast.Call() if _name_of_call(node) in KEPT_BY:
+            values = node.args[KEPT_BY[_name_of_call(node)] :]
     for text in map(_text, values):
         if text is not None and " " in text:
             yield text
@@ -280,8 +280,8 @@ def _ends_as_sentence(text: str) -> bool:
     return bool(SENTENCE.search(text)) and len(SPOKEN.findall(text)) > 1
 
 
-def _returned(path: Path) -> Iterator[str]:
-    for node, _ in _walked(path):
+def _list_returned(path: Path) -> Iterator[str]:
+    for node, _ in _walk(path):
         if isinstance(node, ast.Return) and node.value is not None:
             text = _text(node.value)
             if text is not None:
@@ -310,9 +310,9 @@ class Told(NamedTuple):
 
 
 @functools.cache
-def _told_in(path: Path) -> Told:
+def _texts_in(path: Path) -> Told:
     told = Told([], [], [])
-    for node, can_be_told in _walked(path):
+    for node, can_be_told in _walk(path):
         told.notes.extend(_notes(node))
         if (refusal := _refusal(node)) is not None:
             told.refusals.append(refusal)
@@ -329,7 +329,7 @@ def anywhere() -> set[str]:
         for part in PARTS
         for path in _files_of(part)
         if not path.relative_to(SOURCES).as_posix().startswith(ELSEWHERE)
-        for text in _told_in(path).sentences
+        for text in _texts_in(path).sentences
         if " " in text and text not in PARTS_OF_OTHERS and not text.startswith(OF_COMMANDS)
     }
 
@@ -342,18 +342,18 @@ def fragments() -> set[str]:
         *sqlite_file.REASONS.values(),
         *(text for kind in FAULTS.values() for text in (kind.doc, kind.real)),
         *(plant.doc for plant in KINDS.values()),
-        *(text for field in _described_fields() for text in (field.doc, *_spoken_by(field))),
+        *(text for field in _list_fields() for text in (field.doc, *_words_of(field))),
     }
 
 
-def _described_fields() -> Iterator[Field]:
+def _list_fields() -> Iterator[Field]:
     for kind in FAULTS:
         yield from fields_of(kind).values()
     for plant in KINDS.values():
         yield from plant.fields.values()
 
 
-def _spoken_by(field: Field) -> Iterator[str]:
+def _words_of(field: Field) -> Iterator[str]:
     """Give the words of what a field allows; limits and labels are the same everywhere."""
     if isinstance(field.type, FreeText | RequestPath):
         yield field.type.allowed
@@ -362,7 +362,7 @@ def _spoken_by(field: Field) -> Iterator[str]:
 
 
 def controller_keys() -> set[str]:
-    """Return what a fleet file may say of a controller, as mistakes in it tell."""
+    """Return what mistakes in a fleet file say about a controller."""
     return {describe_type(one.type) for one in msgspec.structs.fields(ControllerTable)}
 
 
@@ -371,11 +371,11 @@ def sentences() -> set[str]:
     for path in SOURCES.rglob("*.py"):
         place = path.relative_to(SOURCES).as_posix()
         if not place.startswith(NOT_FOR_PAGES):
-            found.update(_told_in(path).refusals)
+            found.update(_texts_in(path).refusals)
         if place.startswith(("hardware/", "commands/", "servers/routes/")):
-            found.update(_told_in(path).notes)
+            found.update(_texts_in(path).notes)
     for place in RETURNED:
-        found.update(_returned(SOURCES / place))
+        found.update(_list_returned(SOURCES / place))
     for place in ("wire/w1_slave.py", "hardware/bus_worker.py"):
         found.update(_constants(SOURCES / place))
     return {text for text in found if not text.startswith(OF_COMMANDS)}
@@ -405,7 +405,7 @@ def test_every_sentence_of_the_server_that_pages_show_is_translated() -> None:
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 
 
-def test_whatever_reads_as_a_sentence_is_translated_or_told_elsewhere() -> None:
+def test_every_sentence_is_translated_or_for_another_place() -> None:
     known, told = patterns(), anywhere()
     assert len(told) > 150
     wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
@@ -414,10 +414,10 @@ def test_whatever_reads_as_a_sentence_is_translated_or_told_elsewhere() -> None:
 
 def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
     source = tmp_path / "new.py"
-    source.write_text('def told(place):\n    return f"{place} speaks another language."\n')
-    assert _told_in.__wrapped__(source).sentences == ["7 speaks another language."]
+    source.write_text('def name(place):\n    return f"{place} speaks another language."\n')
+    assert _texts_in.__wrapped__(source).sentences == ["7 speaks another language."]
     source.write_text('"""Say nothing."""\nlog.info("This is for the log alone.")\n')
-    assert _told_in.__wrapped__(source).sentences == []
+    assert _texts_in.__wrapped__(source).sentences == []
 
 
 def test_what_stands_in_places_of_sentences_is_translated() -> None:
@@ -427,7 +427,7 @@ def test_what_stands_in_places_of_sentences_is_translated() -> None:
     assert sorted(one for one in spoken if not any(p.fullmatch(one) for p in known)) == []
 
 
-def test_mistakes_of_a_fleet_file_which_a_node_tells_are_translated(tmp_path: Path) -> None:
+def test_fleet_file_mistakes_that_a_node_reports_are_translated(tmp_path: Path) -> None:
     file = tmp_path / "fleet.toml"
     file.write_text(MISTAKEN, encoding="utf-8")
     mistakes = [one.sentence for one in read_fleet(Sources(file, {}, {})).mistakes]
@@ -438,7 +438,7 @@ def test_mistakes_of_a_fleet_file_which_a_node_tells_are_translated(tmp_path: Pa
     assert sorted(one for one in whole if not any(p.fullmatch(one) for p in known)) == []
 
 
-def test_no_entry_is_for_a_sentence_that_nobody_makes() -> None:
+def test_no_entry_is_for_a_missing_sentence() -> None:
     text = "".join(path.read_text("utf-8") for path in SOURCES.rglob("*.py"))
     text += (SOURCES / "web" / "lib" / "live" / "api.js").read_text("utf-8")
     text += "\n".join(whole for wholes in COMPOSED.values() for whole in wholes)

@@ -93,7 +93,7 @@ def walk(page: Page, name: str, skipped: list[str]) -> tuple[list[str], dict[str
     return found["problems"], found["values"]
 
 
-def lost(page: Page, name: str, typed: dict[str, Any]) -> list[str]:
+def list_lost(page: Page, name: str, typed: dict[str, Any]) -> list[str]:
     """The fields of a page that do not show what was typed."""
     go(page, name)
     shown = page.evaluate("(ids) => shownValues(ids)", list(typed))
@@ -127,7 +127,7 @@ def test_every_field_of_every_page_is_saved_and_shown_again(
     assert all(walks[name][1] for name in drawers)
     page.reload()
     troubles = {
-        name: problems + (lost(page, name, typed) if typed else [])
+        name: problems + (list_lost(page, name, typed) if typed else [])
         for name, (problems, typed) in walks.items()
     }
     assert {name: found for name, found in troubles.items() if found} == {}

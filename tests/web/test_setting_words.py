@@ -1,4 +1,4 @@
-"""The journal tells what was set by the label of its form: every setting has one."""
+"""The journal names a setting by the label of its form: every setting has one."""
 
 import functools
 import json

@@ -9,7 +9,7 @@ from tests.web.signing_in import ADMIN, ask_for_passwords, ready_to_sign_in
 
 
 @pytest.mark.thorough
-def test_the_address_that_somebody_came_with_outlasts_a_wrong_password_and_signing_in(
+def test_requested_address_survives_a_wrong_password_and_sign_in(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("", allow=REFUSALS)

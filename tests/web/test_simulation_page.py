@@ -106,10 +106,10 @@ def test_inputs_buses_and_codes_are_at_hand(twin: ServedTwin, open_page: OpenPag
     expect(last_request(page)).to_contain_text(f"{SENSOR}=-3.5")
     eventually(lambda: twin.state()["DS1"], -3.5)
     bus.get_by_role("button", name=f"Unplug {SENSOR}").click()
-    expect(bus.get_by_text("Nothing hangs on the bus.")).to_be_visible()
+    expect(bus.get_by_text("Nothing is connected to the bus.")).to_be_visible()
     assert twin.state()["DS1"] is None
 
-    page.get_by_label("Sensor that answers").select_option("HTS221")
+    page.get_by_label("Responding sensor").select_option("HTS221")
     expect(last_request(page)).to_contain_text("i2c=HTS221")
     eventually(lambda: twin.get("/api/sim").json()["i2c"]["found"], "HTS221")
 
@@ -140,7 +140,7 @@ def test_an_sms_is_received_obeyed_and_answered_and_a_host_answers_and_falls_sil
     hosts.get_by_role("button", name="Let it answer").click()
     expect(hosts.get_by_text("router answers after 12 ms")).to_be_visible()
     assert twin.get("/api/sim").json()["hosts"] == {"router": 12}
-    hosts.get_by_role("button", name="Fall silent").click()
+    hosts.get_by_role("button", name="Stop answering").click()
     expect(hosts.get_by_text("router answers")).to_have_count(0)
 
 
@@ -151,18 +151,18 @@ def test_time_goes_forward_by_steps_to_what_is_due_and_to_a_moment(
     start = twin.state()["time"]
     page = open_page("simulation")
     time = card(page, "Time")
-    time.get_by_label("To a moment").fill("2001-01-01T00:00:00")
+    time.get_by_label("To date and time").fill("2001-01-01T00:00:00")
     time.get_by_role("button", name="Go there").click()
     expect(time.get_by_role("alert")).to_contain_text("time only goes forward")
     for button, seconds in (("+1 s", 1), ("+1 min", 61), ("+1 h", 3661)):
         time.get_by_role("button", name=button, exact=True).click()
         eventually(lambda: twin.state()["time"] - start, seconds)
         expect(time.get_by_role("button", name=button, exact=True)).to_be_enabled()
-    time.get_by_role("button", name="To what is due next").click()
+    time.get_by_role("button", name="To the next due event").click()
     expect(time.get_by_text("Nothing is due.")).to_be_visible()
     assert (twin.state()["OUT0"], twin.state()["time"]) == (0, start + 7200)
     moment = datetime.fromtimestamp(start + 90_000, UTC)
-    time.get_by_label("To a moment").fill(f"{moment:%Y-%m-%dT%H:%M:%S}")
+    time.get_by_label("To date and time").fill(f"{moment:%Y-%m-%dT%H:%M:%S}")
     time.get_by_role("button", name="Go there").click()
     expect(last_request(page)).to_contain_text("advance=82800")
     eventually(lambda: twin.state()["time"], start + 90_000)
@@ -177,11 +177,11 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     plants.get_by_role("button", name="Wire").click()
     expect(plants.get_by_role("alert")).to_contain_text("needs outside")
     plants.get_by_label("Kind").select_option("load")
-    plants.get_by_label("Reading that it gives").select_option("m1")
+    plants.get_by_label("Resulting reading").select_option("m1")
     plants.get_by_label("Reading with power").fill("5")
     plants.get_by_role("button", name="Wire").click()
     expect(plants.locator(".wired")).to_have_text(
-        "measured load · Switch: Output 0 · Reading that it gives: Modbus reading 1 · "
+        "measured load · Switch: Output 0 · Resulting reading: Modbus reading 1 · "
         "Reading with power: 5"
     )
     assert twin.state()["m1"] == 0
@@ -190,7 +190,7 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     page.get_by_role("button", name="Back to the plant").click()
     expect(knob(page, "m1").get_by_role("textbox")).to_have_value("0")
     plants.get_by_role("button", name="Remove all").click()
-    expect(plants.get_by_text("Nothing is wired.")).to_be_visible()
+    expect(plants.get_by_text("No plants.")).to_be_visible()
 
     snapshots = card(page, "Snapshots")
     snapshots.get_by_label("Name of the snapshot").fill("a/b")
@@ -200,26 +200,26 @@ def test_plants_are_wired_snapshots_taken_and_faults_set_and_what_lacks_somethin
     snapshots.get_by_role("button", name="Take").click()
     expect(snapshots.locator(".wired")).to_contain_text("before")
     twin.get("/outs.cgi?out0=1")
-    snapshots.get_by_role("button", name="Go back to before").click()
+    snapshots.get_by_role("button", name="Restore before").click()
     expect(last_request(page)).to_contain_text("/api/sim/snapshots?restore=before")
     eventually(lambda: twin.state()["OUT0"], 0)
     snapshots.get_by_role("button", name="Delete before").click()
     expect(snapshots.locator(".wired li")).to_have_count(0)
 
     faults = card(page, "Faults")
-    expect(faults.get_by_text("Nothing is broken.")).to_be_visible()
-    faults.get_by_role("button", name="Let it fail").click()
+    expect(faults.get_by_text("No faults.")).to_be_visible()
+    faults.get_by_role("button", name="Inject fault").click()
     expect(faults.get_by_role("alert")).to_contain_text("needs delay")
     faults.get_by_label("Fault", exact=True).select_option("sensor_85")
     expect(faults.get_by_text("A DS18B20 that lost its supply")).to_be_visible()
     faults.get_by_label("The reading label", exact=True).select_option("DS2")
-    faults.get_by_role("button", name="Let it fail").click()
+    faults.get_by_role("button", name="Inject fault").click()
     expect(faults.locator(".wired")).to_contain_text(
         "thermometer shows 85 °C · the reading: Thermometer 2 acted 1 time"
     )
     assert twin.state()["DS2"] == 85
     faults.get_by_role("button", name="End fault 1").click()
-    expect(faults.get_by_text("Nothing is broken.")).to_be_visible()
+    expect(faults.get_by_text("No faults.")).to_be_visible()
     assert twin.state()["DS2"] is None
 
 

@@ -89,7 +89,7 @@ def test_a_hostile_value_stays_text_wherever_a_marker_stands(value: str, page: P
     for clicked in ("handler", "template", "link"):
         page.locator(f"#{clicked}").dispatch_event("click")
     assert not page.evaluate("wasHacked")
-    assert seen_in(page) == dict.fromkeys(seen_in(page), value)
+    assert read_places(page) == dict.fromkeys(read_places(page), value)
     whole = page.evaluate("[document.links.whole.origin, document.forms[0].action]")
     assert all(url.startswith(ORIGIN) for url in whole), whole
     query = "[...new URL(document.links.query.href).searchParams].join('|')"
@@ -97,7 +97,7 @@ def test_a_hostile_value_stays_text_wherever_a_marker_stands(value: str, page: P
     assert [url for url in asked if not url.startswith(f"{ORIGIN}/")] == []
 
 
-def seen_in(page: Page) -> dict[str, str]:
+def read_places(page: Page) -> dict[str, str]:
     """What the page shows in each place, or hands to its script there."""
     seen: dict[str, str] = page.evaluate(
         """async () => {

@@ -30,7 +30,7 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status")
-    expect(page.get_by_text("Everything is as it should be.")).to_be_visible()
+    expect(page.get_by_text("Everything is OK.")).to_be_visible()
     out0, out1 = lever(page, "Output 0"), lever(page, "Output 1")
     out1.click()
     expect(out1).to_have_attribute("aria-checked", "true")
@@ -56,7 +56,7 @@ def test_levers_switch_count_down_are_locked_and_shown_inverted(
     twin.get("/stm.cgi?outblock=1")
     expect(out0).to_contain_text("locked")
     out0.dispatch_event("click")
-    # Whoever presses it is told who locked it, and when.
+    # A press shows who locked it, and when.
     expect(post(page, "OUT0").get_by_role("alert")).to_have_text(
         re.compile(r"^locked by 127\.0\.0\.1, \d\d:\d\d: only rules, schedule and watchdog")
     )
@@ -137,7 +137,7 @@ def test_what_changes_elsewhere_shows_within_a_second_and_an_absent_reading_sinc
 
     # Without a connection nothing is said to be fine.
     page.context.set_offline(True)
-    expect(page.locator(".glance")).to_contain_text("Without a connection nobody knows")
+    expect(page.locator(".glance")).to_contain_text("No connection: the current state is unknown")
     expect(page.locator(".glance .fine")).to_have_count(0)
     page.context.set_offline(False)
     expect(page.locator(".glance .fine")).to_be_visible()
@@ -214,7 +214,7 @@ def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> No
     expect(drawer).to_contain_text("21.4375")
     expect(drawer.locator(".line svg")).to_be_visible()
     expect(drawer.get_by_role("link", name="Rule 1")).to_be_visible()
-    expect(drawer.get_by_role("link", name="Make a rule from this")).to_have_attribute(
+    expect(drawer.get_by_role("link", name="Create a rule from this")).to_have_attribute(
         "href", f"#/rules?source={source}"
     )
     page.keyboard.press("Escape")
@@ -247,7 +247,7 @@ def test_thirty_readings_of_modules_find_their_place_on_a_phone(
 def test_an_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("status", of=serve("3.0", "1.58a"))
     expect(lever(page, "Output 5")).to_be_visible()
-    expect(page.get_by_text("Everything is as it should be.")).to_be_visible()
+    expect(page.get_by_text("Everything is OK.")).to_be_visible()
 
 
 @pytest.mark.thorough
@@ -263,7 +263,7 @@ def test_who_may_only_switch_sees_no_log_and_no_complaint(
     expect(page.get_by_role("button", name="Choose what is shown")).to_have_count(0)
     tile(page, "VCC").click()
     expect(page.get_by_role("dialog")).to_contain_text("On the board")
-    expect(page.get_by_role("link", name="Make a rule from this")).to_have_count(0)
+    expect(page.get_by_role("link", name="Create a rule from this")).to_have_count(0)
 
 
 #: Whether whatever is seen of a menu is its own, looked at every few pixels down its middle.
@@ -299,7 +299,7 @@ def test_what_status_says_of_its_readings_is_what_stands_below(
     tiles = page.locator(".tile")
     expect(tile(page, "DS1")).to_be_visible()
     expect(page.locator(".glance small")).to_contain_text(f"{tiles.count()} readings watched")
-    # Nobody knows what an input was an hour ago if the controller has just started.
+    # The state of an input an hour ago is unknown if the controller has just started.
     expect(tile(page, "INPD1").locator(".tendency")).to_have_text("since 00:00")
     twin.get("/sim.cgi?INPD1=1&advance=7200")
     page.reload()
@@ -309,7 +309,7 @@ def test_what_status_says_of_its_readings_is_what_stands_below(
 
 
 @pytest.mark.thorough
-def test_a_slider_tells_its_number_also_while_its_output_is_off(
+def test_slider_shows_its_number_while_its_output_is_off(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?pwmd=270")

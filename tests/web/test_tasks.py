@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from leverframe.process.services import Sending
 from tests.clients.served_twin import HOST, ServedTwin
-from tests.web.cards import card, titled
+from tests.web.cards import card, find_card
 from tests.web.conftest import REFUSALS, OpenPage, Serve
 from tests.web.test_accounts_page import ADMIN, USER, sign_in
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 SENSOR = "28:FF:64:1E:8C:16:03:5A"
 #: Rule 1: OUT0 is on while DS1 is at least 18 °C.
 RULE = "/inpa.cgi?event=0*10*0*1800*200*0*0*0*0*0*0*0*1*0*0*0&eventon=0*1"
-#: Nobody answers at this port.
+#: Nothing listens on this port.
 NO_SERVER = "/stm.cgi?em1=127.0.0.1&em2=1&em5=keeper@example.org&em6=frame@example.org"
 #: Kept over the sign-in page, which is another document.
 COUNT = """addEventListener('click', ({ detail }) => {
@@ -31,7 +31,7 @@ COUNT = """addEventListener('click', ({ detail }) => {
 
 
 class Person:
-    """Somebody with a mouse, and the clicks that a task has taken so far."""
+    """A user with a mouse, and the clicks that a task has taken so far."""
 
     def __init__(self, page: Page, twin: ServedTwin, folder: Path) -> None:
         self.page, self.twin, self.folder = page, twin, folder
@@ -66,179 +66,181 @@ def drawer(page: Page) -> Locator:
     return page.locator("dialog.drawer")
 
 
-def pulse_an_output(who: Person) -> None:
-    who.page.locator("summary[aria-label='Output 1: on for']").click()
-    who.page.get_by_role("button", name="10 s").click()
-    expect(who.page.get_by_role("switch", checked=True)).to_have_count(2)
+def pulse_an_output(user: Person) -> None:
+    user.page.locator("summary[aria-label='Output 1: on for']").click()
+    user.page.get_by_role("button", name="10 s").click()
+    expect(user.page.get_by_role("switch", checked=True)).to_have_count(2)
 
 
-def find_why_mail_cannot_leave(who: Person) -> None:
-    finding = who.page.locator(".glance .finding", has_text="E-mail")
+def find_why_mail_cannot_leave(user: Person) -> None:
+    finding = user.page.locator(".glance .finding", has_text="E-mail")
     finding.get_by_role("link").click()
-    reason = who.page.locator("main[data-page=messages] > .findings li")
+    reason = user.page.locator("main[data-page=messages] > .findings li")
     expect(reason).to_contain_text("127.0.0.1")
 
 
-def name_an_output(who: Person) -> None:
-    who.page.locator(".post[data-label=OUT2] a.name").click()
-    drawer(who.page).get_by_role("button", name="Rename").click()
-    who.page.keyboard.type("Roof fan")
-    drawer(who.page).get_by_role("button", name="Save").click()
-    expect(drawer(who.page).get_by_role("heading", name="Roof fan")).to_be_visible()
+def name_an_output(user: Person) -> None:
+    user.page.locator(".post[data-label=OUT2] a.name").click()
+    drawer(user.page).get_by_role("button", name="Rename").click()
+    user.page.keyboard.type("Roof fan")
+    drawer(user.page).get_by_role("button", name="Save").click()
+    expect(drawer(user.page).get_by_role("heading", name="Roof fan")).to_be_visible()
 
 
-def see_why_an_output_is_on(who: Person) -> None:
-    who.go("Things")
-    who.page.locator(".things .rows").get_by_role("link", name="Output 0", exact=True).click()
-    expect(drawer(who.page).locator(".chain")).to_contain_text("rule Rule 1")
+def see_why_an_output_is_on(user: Person) -> None:
+    user.go("Things")
+    user.page.locator(".things .rows").get_by_role("link", name="Output 0", exact=True).click()
+    expect(drawer(user.page).locator(".chain")).to_contain_text("rule Rule 1")
 
 
-def find_any_setting(who: Person) -> None:
-    who.page.get_by_role("button", name="Search").click()
-    expect(who.page.locator("dialog.search input")).to_be_focused()
-    who.page.keyboard.type("name of the controller")
+def find_any_setting(user: Person) -> None:
+    user.page.get_by_role("button", name="Search").click()
+    expect(user.page.locator("dialog.search input")).to_be_focused()
+    user.page.keyboard.type("name of the controller")
     # It says nothing more once it has looked through everything, and found something.
-    expect(who.page.locator("dialog.search [role=status]")).to_have_text("")
-    who.page.keyboard.press("Enter")
-    expect(who.page.get_by_label("Name of the controller")).to_be_focused()
+    expect(user.page.locator("dialog.search [role=status]")).to_have_text("")
+    user.page.keyboard.press("Enter")
+    expect(user.page.get_by_label("Name of the controller")).to_be_focused()
 
 
-def try_the_mail(who: Person) -> None:
-    who.go("Messages")
-    who.page.get_by_label("Server", exact=False).first.fill("127.0.0.2")
-    who.page.get_by_role("button", name="Save and send a test mail").click()
-    expect(who.page.locator("form.card[data-changed]")).to_have_count(0)
-    expect(titled(who.page, "Test and last mails").get_by_role("listitem")).not_to_have_count(0)
+def try_the_mail(user: Person) -> None:
+    user.go("Messages")
+    user.page.get_by_label("Server", exact=False).first.fill("127.0.0.2")
+    user.page.get_by_role("button", name="Save and send a test mail").click()
+    expect(user.page.locator("form.card[data-changed]")).to_have_count(0)
+    expect(find_card(user.page, "Test and recent mails").get_by_role("listitem")).not_to_have_count(
+        0
+    )
 
 
-def connect_to_a_broker(who: Person) -> None:
-    who.go("Messages", "MQTT")
-    who.page.get_by_label("Connect to the broker").check()
-    who.page.get_by_label("Host").fill("127.0.0.1")
-    who.page.get_by_label("Port").fill("1")
-    who.page.get_by_role("button", name="Save and try the connection").click()
-    expect(who.page.locator(".guard")).to_contain_text("not connected")
+def connect_to_a_broker(user: Person) -> None:
+    user.go("Messages", "MQTT")
+    user.page.get_by_label("Connect to the broker").check()
+    user.page.get_by_label("Host").fill("127.0.0.1")
+    user.page.get_by_label("Port").fill("1")
+    user.page.get_by_role("button", name="Save and test the connection").click()
+    expect(user.page.locator(".guard")).to_contain_text("not connected")
 
 
-def reset_a_meter(who: Person) -> None:
-    who.go("Things", "Meter 2")
-    second = drawer(who.page)
+def reset_a_meter(user: Person) -> None:
+    user.go("Things", "Meter 2")
+    second = drawer(user.page)
     second.get_by_role("button", name="Reset the counter").click()
     second.get_by_role("button", name="Reset the counter").click()
     expect(second).to_contain_text("The counter was reset.")
 
 
-def heat_by_a_new_sensor_but_not_at_night(who: Person) -> None:
-    who.go("Things", "Sensors: Add")
-    who.page.get_by_role("button", name="Scan the 1-Wire bus").click()
-    who.page.get_by_role("button", name="Assign").click()
-    expect(who.page.locator(".found li", has_text=SENSOR)).to_contain_text("is ")
-    who.page.keyboard.press("Escape")
-    who.go("Rules")
-    who.page.get_by_role("button", name="New rule").click()
-    who.page.get_by_role("button", name="Thermostat").click()
-    form = who.page.locator("form.editor")
+def heat_by_a_new_sensor_but_not_at_night(user: Person) -> None:
+    user.go("Things", "Sensors: Add")
+    user.page.get_by_role("button", name="Scan the 1-Wire bus").click()
+    user.page.get_by_role("button", name="Assign").click()
+    expect(user.page.locator(".found li", has_text=SENSOR)).to_contain_text("assigned to ")
+    user.page.keyboard.press("Escape")
+    user.go("Rules")
+    user.page.get_by_role("button", name="New rule").click()
+    user.page.get_by_role("button", name="Thermostat").click()
+    form = user.page.locator("form.editor")
     form.get_by_label("Name", exact=True).fill("Night heating")
-    who.choose(form.get_by_label("Source", exact=True), "DS1")
+    user.choose(form.get_by_label("Source", exact=True), "DS1")
     form.get_by_label("Reference value").fill("18")
     form.get_by_label("Hysteresis").fill("2")
-    who.choose(form.get_by_label("Action", exact=True), "OUT4")
+    user.choose(form.get_by_label("Action", exact=True), "OUT4")
     form.get_by_role("button", name="time of day").click()
-    who.choose(form.get_by_label("Time window", exact=True), "out")
+    user.choose(form.get_by_label("Time window", exact=True), "out")
     form.get_by_role("button", name="Save and enable").click()
-    expect(who.page.locator(".r", has_text="Night heating")).to_contain_text(
+    expect(user.page.locator(".r", has_text="Night heating")).to_contain_text(
         "it is not between 22:00 and 06:00"
     )
 
 
-def be_told_by_mail_when_the_door_opens(who: Person) -> None:
-    who.go("Rules")
-    who.page.get_by_role("button", name="New rule").click()
-    who.page.get_by_role("button", name="Door alarm").click()
-    form = who.page.locator("form.editor")
+def send_mail_when_the_door_opens(user: Person) -> None:
+    user.go("Rules")
+    user.page.get_by_role("button", name="New rule").click()
+    user.page.get_by_role("button", name="Door alarm").click()
+    form = user.page.locator("form.editor")
     form.get_by_label("Name", exact=True).fill("Door")
     form.get_by_role("button", name="Save and enable").click()
-    expect(who.page.locator(".r", has_text="Door").locator(".m")).to_have_text("met")
+    expect(user.page.locator(".r", has_text="Door").locator(".m")).to_have_text("met")
 
 
-def water_every_day(who: Person) -> None:
-    who.go("Schedule")
-    who.page.get_by_role("button", name="New entry").click()
-    form = who.page.locator("form.editing")
+def water_every_day(user: Person) -> None:
+    user.go("Schedule")
+    user.page.get_by_role("button", name="New entry").click()
+    form = user.page.locator("form.editing")
     form.get_by_label("Name").fill("Watering")
-    who.choose(form.get_by_label("Action"), "OUT5")
+    user.choose(form.get_by_label("Action"), "OUT5")
     form.get_by_label("Time of day").fill("06:30:00")
     form.get_by_role("button", name="Save").click()
     expect(
-        who.page.get_by_role("button", name="Watering: at 06:30, every day").first
+        user.page.get_by_role("button", name="Watering: at 06:30, every day").first
     ).to_be_visible()
 
 
-def take_readings_to_a_table(who: Person) -> None:
-    who.go("Charts")
-    with who.page.expect_download() as download:
-        who.page.get_by_role("link", name="Download as CSV").click()
+def take_readings_to_a_table(user: Person) -> None:
+    user.go("Charts")
+    with user.page.expect_download() as download:
+        user.page.get_by_role("link", name="Download as CSV").click()
     assert download.value.suggested_filename.endswith(".csv")
 
 
-def restore_a_backup(who: Person) -> None:
-    file = who.folder / "backup.bin"
-    file.write_bytes(who.twin.get("/dev_settings.bin").content)
-    who.go("System", "Backup and reset")
-    restoring = titled(who.page, "Restore")
-    who.choose_file(restoring.get_by_label("Backup file"), file)
+def restore_a_backup(user: Person) -> None:
+    file = user.folder / "backup.bin"
+    file.write_bytes(user.twin.get("/dev_settings.bin").content)
+    user.go("System", "Backup and reset")
+    restoring = find_card(user.page, "Restore")
+    user.choose_file(restoring.get_by_label("Backup file"), file)
     restoring.get_by_role("button", name="Restore this backup").click()
-    name = who.page.locator(".brand span").inner_text().strip()
+    name = user.page.locator(".brand span").inner_text().strip()
     restoring.get_by_label("to confirm").fill(name)
     restoring.get_by_role("button", name="Restore this backup").click()
     expect(restoring.get_by_role("status")).to_have_text("The backup was restored.")
 
 
-def let_a_visitor_only_look(who: Person) -> None:
-    who.go("System", "Accounts")
-    who.page.get_by_label("The user account may only look").check()
-    rights = titled(who.page, "Who may do what")
+def let_a_visitor_only_look(user: Person) -> None:
+    user.go("System", "Accounts")
+    user.page.get_by_label("User account is read-only").check()
+    rights = find_card(user.page, "Permissions")
     rights.get_by_role("button", name="Save").click()
     expect(rights.get_by_role("status")).to_have_text("Saved")
-    signing_in = titled(who.page, "Sign-in")
+    signing_in = find_card(user.page, "Sign-in")
     signing_in.get_by_label("Ask for user name and password").check()
     signing_in.get_by_label("Administrator’s password").fill(ADMIN[1])
     signing_in.get_by_label("Name of the user account").fill(USER[0])
     signing_in.get_by_label("Password of the user account").fill(USER[1])
     signing_in.get_by_role("button", name="Save").click()
-    who.page.wait_for_url("**/signin#/system**")
+    user.page.wait_for_url("**/signin#/system**")
 
 
-def change_the_own_password(who: Person) -> None:
-    sign_in(who.page, who.twin, ADMIN)
-    expect(who.page.locator(".connection[data-kind=live]")).to_be_visible()
-    who.at_status()
-    who.go("System", "Accounts")
-    own = titled(who.page, "Your account")
-    own.get_by_label("Present password").fill(ADMIN[1])
+def change_the_own_password(user: Person) -> None:
+    sign_in(user.page, user.twin, ADMIN)
+    expect(user.page.locator(".connection[data-kind=live]")).to_be_visible()
+    user.at_status()
+    user.go("System", "Accounts")
+    own = find_card(user.page, "Your account")
+    own.get_by_label("Current password").fill(ADMIN[1])
     own.get_by_label("New password", exact=True).fill("a garden in June")
-    own.get_by_label("New password once more").fill("a garden in June")
+    own.get_by_label("Repeat the new password").fill("a garden in June")
     own.get_by_role("button", name="Change the password").click()
-    who.page.wait_for_url("**/signin**")
+    user.page.wait_for_url("**/signin**")
 
 
-def regulate_a_simulated_room(who: Person) -> None:
-    who.go("System", "Simulated board")
-    plants = titled(who.page, "Plants")
-    who.choose(plants.get_by_label("Output that heats"), "PWM0")
+def regulate_a_simulated_room(user: Person) -> None:
+    user.go("System", "Simulated board")
+    plants = find_card(user.page, "Plants")
+    user.choose(plants.get_by_label("Heating output"), "PWM0")
     plants.get_by_label("Outside").fill("5")
-    plants.get_by_label("Degrees that full heating adds").fill("40")
+    plants.get_by_label("Temperature rise at full heating, °C").fill("40")
     plants.get_by_label("Time constant").fill("10m")
     plants.get_by_role("button", name="Wire").click()
     expect(plants.locator(".wired")).to_contain_text("PWM output 0")
-    who.go("Things", "PID regulator")
-    setting = card(who.page, "Setting")
+    user.go("Things", "PID regulator")
+    setting = card(user.page, "Setting")
     setting.get_by_label("Regulate").check()
-    who.choose(setting.get_by_label("Input"), "DS1")
+    user.choose(setting.get_by_label("Input"), "DS1")
     setting.get_by_label("Target").fill("21")
     setting.get_by_label("Kp").fill("10")
     setting.get_by_role("button", name="Save").click()
-    expect(who.page.get_by_role("switch", name="Regulator")).to_have_attribute(
+    expect(user.page.get_by_role("switch", name="Regulator")).to_have_attribute(
         "aria-checked", "true"
     )
 
@@ -254,7 +256,7 @@ TASKS: dict[Callable[[Person], None], int] = {
     connect_to_a_broker: 4,
     reset_a_meter: 4,
     heat_by_a_new_sensor_but_not_at_night: 20,
-    be_told_by_mail_when_the_door_opens: 4,
+    send_mail_when_the_door_opens: 4,
     water_every_day: 5,
     take_readings_to_a_table: 2,
     regulate_a_simulated_room: 12,
@@ -280,11 +282,11 @@ def test_each_task_takes_no_more_clicks_than_stated(
     page = open_page("status", of=twin, fresh=True, allow=REFUSALS)
     page.add_init_script(COUNT)
     page.reload()
-    who = Person(page, twin, tmp_path)
+    user = Person(page, twin, tmp_path)
     taken = {}
     for task in TASKS:
         if task is not change_the_own_password:
-            who.at_status()
-        task(who)
-        taken[task] = who.clicks
+            user.at_status()
+        task(user)
+        taken[task] = user.clicks
     assert {task.__name__: count for task, count in taken.items() if count > TASKS[task]} == {}

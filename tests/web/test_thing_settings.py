@@ -41,14 +41,14 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
     scan.click()
     drawer.get_by_label(f"Position of {BOILER}").select_option("DS3")
     drawer.get_by_role("button", name="Assign").click()
-    expect(drawer.locator(".found")).to_contain_text("is Thermometer 3")
+    expect(drawer.locator(".found")).to_contain_text("assigned to Thermometer 3")
 
     twin.get("/sim.cgi?i2c=BME280&T1=21.5&H1=54")
     drawer.get_by_role("button", name="Detect the sensor").click()
-    expect(drawer.get_by_text("Looked for a sensor")).to_be_visible()
+    expect(drawer.get_by_text("Scan finished")).to_be_visible()
     sensors = card(page, "I²C sensors")
     expect(sensors.get_by_role("combobox")).to_have_value("BME280")
-    # Of sensors that nobody uses only the titles are shown, until one is named.
+    # Of unused sensors only the titles are shown, until one is named.
     extra, name = card(page, "Additional sensor 2"), "Name of reading 1"
     expect(extra.get_by_label(name)).to_be_hidden()
     extra.locator("summary").first.click()
@@ -57,7 +57,7 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
     expect(extra.locator("details.unused")).to_have_count(0)
     expect(extra.get_by_label(name)).to_have_value("Loft")
     expect(card(page, "Additional sensor 1").get_by_label(name)).to_be_hidden()
-    sensors.get_by_label("Dust sensor SPS30").check()
+    sensors.get_by_label("Additional dust sensor SPS30").check()
     save(sensors)
     assert (twin.settings()["i2c"]["primary"], twin.settings()["i2c"]["sps30"]) == ("BME280", True)
 
@@ -75,7 +75,7 @@ def test_sensors_are_found_connected_and_freed(twin: ServedTwin, open_page: Open
     assert twin.settings()["onewire"][2]["id"] == NO_ID
 
 
-def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
+def test_drawer_changes_only_its_thing_and_shows_refusals(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?pwmp=18")
@@ -90,9 +90,9 @@ def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
 
     door = form_of(page, "INPD3")
     door.locator("details.advanced summary").click()
-    door.get_by_label("Show negated").check()
+    door.get_by_label("Show inverted").check()
     save(door)
-    expect(door).to_contain_text("shown negated; the input is open")
+    expect(door).to_contain_text("shown inverted; the input is open")
     inputs = twin.settings()["digital_inputs"]
     assert [one["negate_display"] for one in inputs] == [False, False, True, False]
 
@@ -121,15 +121,15 @@ def test_a_drawer_changes_its_own_thing_alone_and_tells_what_was_refused(
 
 
 @pytest.mark.thorough
-def test_a_watched_host_tells_what_was_seen(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_watched_host_shows_its_last_pings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
     second = form_of(page, "WDOG2")
     second.get_by_label("Watch this host").check()
     second.get_by_label("Host to ping").fill("router.example")
     second.locator("details.advanced summary").click()
-    second.get_by_label("Wait for an answer").fill("61")
+    second.get_by_label("Timeout").fill("61")
     expect(second.get_by_role("alert")).to_have_text("Out of range. Allowed: 1 s to 1 min.")
-    second.get_by_label("Wait for an answer").fill("2")
+    second.get_by_label("Timeout").fill("2")
     save(second)
     assert [one["enabled"] for one in twin.settings()["watchdog"]] == [False, True, *[False] * 4]
     twin.get("/sim.cgi?ping=router.example:12.5")
@@ -160,7 +160,7 @@ def test_a_modbus_module_is_connected_read_and_written(
         "1": SlotStatistics(12, 9, 2, 1, {"2": 7, "4": 1}, 0.0305, None)
     }
     mapped = form_of(page, "m2")
-    mapped.get_by_label("Reading that it shows").select_option("1")
+    mapped.get_by_label("Reading shown").select_option("1")
     mapped.get_by_label("Number of the reading").select_option(label="7 · frequency")
     expect(mapped.locator("option[value='3']").first).to_have_text("3 · Heat pump")
     save(mapped)
@@ -173,22 +173,22 @@ def test_a_modbus_module_is_connected_read_and_written(
 
     slot = drawer_of(page, "SLOT1")
     expect(slot.locator("dl.values").first).to_have_text("frequency 49.98 Hz")
-    # Two modules of a kind have one name: the drawer tells which it is, and who uses it.
+    # Two modules of a kind have one name: the drawer shows which it is, and its uses.
     expect(slot.locator(".about dd")).to_have_text("Modbus slot 1")
     expect(slot.locator(".uses")).to_contain_text("Frequency")
     expect(slot.locator(".attention")).to_have_text(
         "Refused: registers 0-7, function 4, exception 2 (illegal data address)"
     )
     slot.get_by_text("Statistics").click()
-    told = slot.locator("details .values dd")
-    expect(told).to_have_text(["12", "2", "1", "2: 7, 4: 1", "31 ms / –"])
+    values = slot.locator("details .values dd")
+    expect(values).to_have_text(["12", "2", "1", "2: 7, 4: 1", "31 ms / –"])
 
     night = drawer_of(page, "WRITE2")
     night.get_by_label("Name", exact=True).fill("Night")
     night.get_by_label("Module in slot").select_option(label="1 · SDM120")
     night.get_by_label("Register or coil").fill("100")
     night.get_by_label("Type").select_option("float")
-    night.get_by_label("Value when it begins").fill("18.5")
+    night.get_by_label("Value at the start").fill("18.5")
     save(night.locator("form.card"))
     night.get_by_role("button", name="Write 18.5 now").click()
     expect(night.get_by_text("Written and read back", exact=True)).to_be_visible()
@@ -206,21 +206,21 @@ def test_a_version_has_just_the_fields_of_its_commands(serve: Serve, open_page: 
     expect(page.get_by_role("heading", name="Modbus readings")).to_have_count(0)
     output = form_of(page, "OUT0")
     output.locator("details.advanced summary").click()
-    expect(output.get_by_label("On after the controller’s start")).to_be_visible()
-    expect(output.get_by_label("Return to the last state after a restart")).to_have_count(0)
+    expect(output.get_by_label("On after startup")).to_be_visible()
+    expect(output.get_by_label("Restore the last state after a restart")).to_have_count(0)
     first = form_of(page, "DIFF1")
     expect(first.get_by_label("First input")).to_be_visible()
     expect(first.get_by_label("Name")).to_have_count(0)
     expect(form_of(page, "SLOT1").get_by_label("Connected module")).to_be_visible()
 
 
-#: Waits until the page was told of a finding: by a stream of its own, which is told at once, too.
-TOLD_OF = """(id) => new Promise((told) => {
+#: Waits until the page has received a finding: over a stream of its own, which gets it, too.
+TOLD_OF = """(id) => new Promise((resolve) => {
   const stream = new EventSource("/api/stream");
   const look = ({ data }) => {
     if (!data.includes(id)) return;
     stream.close();
-    requestAnimationFrame(() => requestAnimationFrame(told));
+    requestAnimationFrame(() => requestAnimationFrame(resolve));
   };
   stream.addEventListener("state", look);
   stream.addEventListener("change", look);
@@ -264,7 +264,7 @@ def test_the_settings_of_a_drawer_come_when_nothing_above_them_moves_them(
     twin.set_readings(DS3=21.5)
     twin.get("/sim.cgi?advance=3600")
     page = open_page("things", fresh=True)
-    # They do not wait for ever: time stands still meanwhile.
+    # They do not wait for ever: time stands still.
     page.clock.install()
     page.clock.pause_at(page.evaluate("Date.now() + 1000"))
     held: list[Route] = []

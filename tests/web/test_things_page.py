@@ -17,7 +17,7 @@ RULE = "/inpa.cgi?event=0*10*0*1800*200*0*0*0*0*0*0*0*1*0*0*0&eventon=0*1"
 MAX_CLICKS_TO_NAME = 3
 
 
-def listed(page: Page, name: str) -> Locator:
+def find_row(page: Page, name: str) -> Locator:
     named = page.get_by_role("link", name=name, exact=True)
     return page.locator(".things .rows li").filter(has=named)
 
@@ -26,12 +26,12 @@ def drawer(page: Page) -> Locator:
     return page.locator("dialog.drawer")
 
 
-def test_an_output_is_named_in_three_clicks_and_the_change_of_others_is_told(
+def test_output_is_named_in_three_clicks_and_foreign_changes_are_shown(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("things", allow=REFUSALS)
     page.evaluate("window.clicks = 0; addEventListener('click', () => window.clicks++, true)")
-    listed(page, "Output 2").get_by_role("link").click()
+    find_row(page, "Output 2").get_by_role("link").click()
     drawer(page).get_by_role("button", name="Rename").click()
     name = drawer(page).get_by_label("Name", exact=True)
     expect(name).to_be_focused()
@@ -49,12 +49,12 @@ def test_an_output_is_named_in_three_clicks_and_the_change_of_others_is_told(
     assert twin.settings()["outputs"][2]["name"] == "Roof fan"
 
     expect(drawer(page).get_by_text(re.compile("^Advanced: Switch on and off"))).to_be_visible()
-    lasts = drawer(page).get_by_label("Off by itself after")
+    lasts = drawer(page).get_by_label("Switch off automatically after")
     lasts.fill("soon")
     expect(drawer(page).get_by_role("alert")).to_contain_text("Write 10 s, 5 min or 1 h 25 min")
     lasts.fill("5 min")
     twin.get("/outs.cgi?ortime=2600")
-    expect(drawer(page)).to_contain_text("was “never”, is “10 min” now")
+    expect(drawer(page)).to_contain_text("was “never”, now “10 min”")
     page.go_back()
     expect(page.get_by_role("dialog").filter(has_text="unsaved")).to_be_visible()
     page.get_by_role("button", name="Stay").click()
@@ -62,11 +62,11 @@ def test_an_output_is_named_in_three_clicks_and_the_change_of_others_is_told(
     expect(lasts).to_have_value("10 min")
     page.keyboard.press("Escape")
     expect(drawer(page)).to_have_count(0)
-    expect(listed(page, "Roof fan").get_by_role("link")).to_be_focused()
+    expect(find_row(page, "Roof fan").get_by_role("link")).to_be_focused()
 
 
 @pytest.mark.thorough
-def test_a_drawer_tells_why_an_output_is_on_who_uses_it_and_its_day(
+def test_drawer_shows_why_an_output_is_on_its_uses_and_its_day(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get(RULE)
@@ -88,14 +88,14 @@ def test_a_drawer_tells_why_an_output_is_on_who_uses_it_and_its_day(
     expect(drawer(page)).to_contain_text("Rules compare with 18 °C.")
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile("#/things$"))
-    expect(listed(page, "Pump")).to_contain_text("Rule 1")
+    expect(find_row(page, "Pump")).to_contain_text("Rule 1")
 
 
 @pytest.mark.thorough
 def test_a_pulse_takes_two_clicks_by_the_drawer_too(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("things")
-    expect(listed(page, "PWM output 2").locator(".plate")).to_have_text("P2")
-    listed(page, "Output 0").get_by_role("link").click()
+    expect(find_row(page, "PWM output 2").locator(".plate")).to_have_text("P2")
+    find_row(page, "Output 0").get_by_role("link").click()
     drawer(page).get_by_role("button", name="10 s", exact=True).click()
     expect(drawer(page).locator(".chain")).to_contain_text("Output 0 on for 10 s")
     expect(drawer(page).locator(".chain li").first).to_have_text(re.compile(r"^\s*by hand"))
@@ -110,7 +110,7 @@ def test_what_is_added_is_set_up_in_its_drawer(twin: ServedTwin, open_page: Open
     drawer(page).get_by_role("button", name="Save").click()
     expect(drawer(page).get_by_role("heading", name="router.example")).to_be_visible()
     drawer(page).get_by_role("button", name="Close").click()
-    expect(listed(page, "router.example")).to_be_visible()
+    expect(find_row(page, "router.example")).to_be_visible()
     assert twin.settings()["watchdog"][0]["host"] == "router.example"
 
 
@@ -128,7 +128,7 @@ def test_who_may_only_switch_sees_things_without_their_settings(
 
 
 @pytest.mark.thorough
-def test_values_of_things_stand_on_one_line_and_modules_are_told_apart(
+def test_values_of_things_stand_on_one_line_and_modules_are_distinct(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?modbus_sensor=01&modbus_sensor=11")
@@ -149,7 +149,7 @@ def test_values_of_things_stand_on_one_line_and_modules_are_told_apart(
 
 
 @pytest.mark.thorough
-def test_a_drawer_over_a_lost_connection_tells_so_and_what_was(
+def test_drawer_over_a_lost_connection_shows_the_last_values(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=21.5)
@@ -169,15 +169,13 @@ def test_a_refused_field_leaves_no_request_and_further_ones_stand(open_page: Ope
     drawer(page).get_by_text("As request").click()
     request = drawer(page).locator("details.request")
     expect(request.locator("pre")).to_contain_text("pwmd=1")
-    drawer(page).get_by_label("Duty that is set").fill("140")
-    expect(request.locator(".note")).to_contain_text("no request as long as a field is refused")
+    drawer(page).get_by_label("Set duty").fill("140")
+    expect(request.locator(".note")).to_contain_text("No request is shown while a field is invalid")
     expect(request.locator("pre")).to_contain_text("pwm1=1")
 
 
 @pytest.mark.thorough
-def test_who_may_only_look_is_not_told_that_a_silent_module_is_not_set_up(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_read_only_account_sees_no_module_setup(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/stm.cgi?modbus_sensor=11&modbusid=112")
     twin.get("/stm.cgi?modbusmapping=" + "*".join(["20", *["00"] * 29]))
     page = open_page("things?thing=SLOT2")

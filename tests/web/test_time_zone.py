@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin, eventually
-from tests.web.cards import titled
+from tests.web.cards import find_card
 from tests.web.conftest import PHONE, OpenPage
 from tests.web.test_rules_page import editor
 from tests.web.test_schedule_page import MORNING, card, set_schedule
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 WARSAW = "/stm.cgi?timezone=Europe%2FWarsaw"
 #: Six hours behind Warsaw: while it is Monday there, it is still Sunday here.
 FAR_AWAY = "America/New_York"
-TOLD = "Times are those of Europe/Warsaw (now 01:00); your time is 6 h behind."
+TOLD = "Times are in Europe/Warsaw (now 01:00); your time is 6 h behind."
 
 
 def note(page: Page) -> Locator:
@@ -31,7 +31,7 @@ def show(page: Page, route: str) -> None:
 
 
 @pytest.mark.thorough
-def test_schedule_and_journal_are_told_in_the_time_of_the_place(
+def test_schedule_and_journal_use_the_time_of_the_place(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get(WARSAW)
@@ -103,7 +103,7 @@ def test_until_a_time_is_that_of_the_place(twin: ServedTwin, open_page: OpenPage
 def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get(WARSAW)
     page = open_page("interface", zone=FAR_AWAY)
-    clock = titled(page, "Clock")
+    clock = find_card(page, "Clock")
     expect(clock.locator(".note.zone")).to_have_text(TOLD)
     clock.get_by_label("Another time").fill("2026-07-01T12:30:00")
     clock.get_by_role("button", name="Set to that time").click()
@@ -114,9 +114,9 @@ def test_a_typed_moment_is_one_of_the_place(twin: ServedTwin, open_page: OpenPag
     eventually(lambda: abs(twin.state()["time"] - datetime.now(UTC).timestamp()) < 60, True)
 
     show(page, "simulation")
-    time = titled(page, "Time")
+    time = find_card(page, "Time")
     later = datetime.fromtimestamp(twin.state()["time"] + 3 * 86_400, UTC)
-    time.get_by_label("To a moment").fill(f"{later:%Y}-12-31 18:00")
+    time.get_by_label("To date and time").fill(f"{later:%Y}-12-31 18:00")
     time.get_by_role("button", name="Go there").click()
     winter = datetime(later.year, 12, 31, 17, tzinfo=UTC).timestamp()
     eventually(lambda: twin.state()["time"], winter)
@@ -134,15 +134,15 @@ def test_nothing_is_said_where_the_clocks_agree(twin: ServedTwin, open_page: Ope
 
 def test_a_zone_is_followed_as_soon_as_it_is_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status", zone="Asia/Kolkata", viewport=PHONE)
-    expect(note(page)).to_contain_text("Times are those of UTC (now 00:00)")
+    expect(note(page)).to_contain_text("Times are in UTC (now 00:00)")
     expect(note(page)).to_contain_text("your time is 5 h 30 min ahead.")
-    # Nobody has chosen it: whoever may is led there.
+    # It was not chosen: an administrator gets a link.
     note(page).get_by_role("link", name="Choose the time zone").click()
-    expect(titled(page, "Time zone")).to_be_visible()
+    expect(find_card(page, "Time zone")).to_be_visible()
     twin.get(WARSAW)
     show(page, "status")
     expect(note(page)).to_have_text(
-        "Times are those of Europe/Warsaw (now 01:00); your time is 4 h 30 min ahead."
+        "Times are in Europe/Warsaw (now 01:00); your time is 4 h 30 min ahead."
     )
     twin.get("/stm.cgi?timezone=Asia%2FKolkata")
     expect(note(page)).to_have_count(0)

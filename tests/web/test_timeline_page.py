@@ -1,4 +1,4 @@
-"""The timeline in a real browser: causes at a press, by keys, by address, and time that goes on."""
+"""The timeline in a real browser: causes at a press, by keys, by address, and advancing time."""
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -19,7 +19,7 @@ HOT = Rule(source="DS1", compare=">=", reference=24, hysteresis=1, action="OUT3"
 MAIL = Rule(source="DS1", compare=">=", reference=24, action="eMail 1")
 
 
-def live_through(twin: ServedTwin) -> None:
+def simulate_day(twin: ServedTwin) -> None:
     """Too warm for half an hour: a fan and a mail; then a hand, with a return time."""
     twin.get("/stm.cgi?oname=3Roof%20fan&em8=Hot")
     for place, (rule, name) in enumerate(((HOT, "Too%20warm"), (MAIL, "Tell"))):
@@ -48,10 +48,10 @@ def place(page: Page, time: float, lane: str) -> tuple[float, float]:
     return box["x"] + box["width"] * share, row["y"] + row["height"] / 2
 
 
-def test_a_press_tells_the_whole_chain_and_the_future_can_be_lived(
+def test_press_shows_the_whole_chain_and_fast_forwards(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    live_through(twin)
+    simulate_day(twin)
     page = open_page("timeline")
     page.mouse.click(*place(page, START + HOUR + 600, "Roof fan"))
     steps = page.locator(".chain li")
@@ -98,7 +98,7 @@ def test_a_press_tells_the_whole_chain_and_the_future_can_be_lived(
 def test_on_a_phone_the_chain_stands_where_the_press_is_seen(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    live_through(twin)
+    simulate_day(twin)
     # So low that the lanes alone fill the screen.
     viewport = (PHONE[0], 560)
     page = open_page(f"timeline?at={START + HOUR + 900:.0f}", viewport=viewport, touch=True)
@@ -116,7 +116,7 @@ def test_on_a_phone_the_chain_stands_where_the_press_is_seen(
 def test_an_address_opens_at_a_moment_and_keys_do_what_a_mouse_does(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    live_through(twin)
+    simulate_day(twin)
     page = open_page(f"timeline?at={START + HOUR + 180:.0f}", viewport=PHONE, touch=True)
     expect(page.locator(".pick h2")).to_have_text("Roof fan on")
     # The picture is wider than a phone, and opens where the cursor is.

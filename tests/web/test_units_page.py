@@ -29,7 +29,7 @@ from leverframe.units.watcher import UnitWatcher, WatchedUnit
 from tests.clients.served_twin import HOST, LoopThread
 from tests.ports import free_port
 
-from .conftest import PHONE, Look, Tabs, watched
+from .conftest import PHONE, Look, Tabs, watch_page
 from .test_pages import AXE, grave_violations
 
 
@@ -44,7 +44,7 @@ class Site(NamedTuple):
 LOGIN = UnitLogin("admin", "a long password")
 
 
-#: How the name that the file wants is told.
+#: How the name in the file is shown.
 DRIFT = "1. kimenet · Név: semmi, nem “Pump”"
 COMPARED = r"1\. kimenet · Név\s+semmi\s+“Pump”"
 PLANNED = "1. kimenet · Név: “” → “Pump”"
@@ -72,11 +72,11 @@ async def accounts() -> Accounts:
 
 @asynccontextmanager
 async def serving(twin: Twin, file: Path) -> AsyncIterator[Site]:
-    def wanted(profile: Profile) -> UnitFile:
+    def load_wanted(profile: Profile) -> UnitFile:
         return load_unit_file(file, profile=profile)
 
     def compare(pulled: PulledUnit) -> list[DriftedSetting]:
-        return drift_from(wanted(pulled.profile), pulled)
+        return drift_from(load_wanted(pulled.profile), pulled)
 
     clock = SystemClock()
     units = (
@@ -84,7 +84,7 @@ async def serving(twin: Twin, file: Path) -> AsyncIterator[Site]:
         WatchedUnit("attic", f"http://{HOST}:{free_port()}"),
     )
     watcher = UnitWatcher(units, clock, paced=False)
-    changes = UnitChanges(watcher, {"cellar": wanted}, file.parent / "journals")
+    changes = UnitChanges(watcher, {"cellar": load_wanted}, file.parent / "journals")
     history = HistoryRecorder(MemoryHistory(), clock)
     web = WatchWeb(watcher, history, clock, OwnNames(), changes, await accounts())
     server = HttpServer(web.handle)
@@ -111,7 +111,7 @@ def site(loop_thread: LoopThread, tmp_path: Path) -> Iterator[Site]:
 def test_units_are_listed_looked_at_compared_and_changed(tabs: Tabs, site: Site) -> None:
     # Where there is least room, and where every sentence has to be translated.
     look = Look("hu", PHONE, "light", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, "") as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, "") as watch:
         page.set_extra_http_headers({"Authorization": LOGIN.header()})
         page.goto(site.origin)
         cellar, attic = (page.locator(f"[data-unit={name}]") for name in ("cellar", "attic"))
@@ -147,7 +147,7 @@ def test_units_are_listed_looked_at_compared_and_changed(tabs: Tabs, site: Site)
         assert watch.complaints == []
 
 
-def test_a_connection_that_is_lost_is_told_in_the_readers_language(tabs: Tabs, site: Site) -> None:
+def test_lost_connection_is_shown_in_the_readers_language(tabs: Tabs, site: Site) -> None:
     with tabs.fresh(Look("hu", PHONE, "light", False)) as page:
         page.set_extra_http_headers({"Authorization": LOGIN.header()})
         page.goto(site.origin)
@@ -162,7 +162,7 @@ def test_findings_of_a_unit_lead_to_the_page_that_repairs_them(tabs: Tabs, site:
     site.twin.controller.troubles["store"] = "The disk is full."
     with (
         tabs.fresh(Look("fr", PHONE, "light", False)) as page,
-        watched(page, site.origin, "") as watch,
+        watch_page(page, site.origin, "") as watch,
     ):
         page.set_extra_http_headers({"Authorization": LOGIN.header()})
         page.goto(site.origin)
@@ -179,13 +179,11 @@ def test_findings_of_a_unit_lead_to_the_page_that_repairs_them(tabs: Tabs, site:
 
 
 @pytest.mark.thorough
-def test_what_differs_is_told_as_people_write_it_and_everybody_can_read_it(
-    tabs: Tabs, site: Site
-) -> None:
+def test_differences_are_readable_and_accessible(tabs: Tabs, site: Site) -> None:
     httpx.get(f"{site.twin.url}/stm.cgi?oname=1Pump").raise_for_status()
     site.file.write_text(OTHERWISE)
     look = Look("hu", PHONE, "light", False)
-    with tabs.fresh(look) as page, watched(page, site.origin, "") as watch:
+    with tabs.fresh(look) as page, watch_page(page, site.origin, "") as watch:
         page.set_extra_http_headers({"Authorization": LOGIN.header()})
         page.goto(site.origin)
         cellar, under = (page.locator(f"[data-{at}=cellar]") for at in ("unit", "under"))

@@ -171,7 +171,7 @@ def test_every_part_that_can_be_in_trouble_has_its_name_in_every_language() -> N
 
 def test_every_kind_of_entry_in_the_journal_has_its_sentence() -> None:
     told = {key.removeprefix("what_") for key in words("journal") if key.startswith("what_")}
-    # A finding is told by its own sentence.
+    # A finding has its own sentence.
     assert told == set(FACTS) - {"finding"}
 
 

@@ -1,4 +1,4 @@
-"""Fingers on the screen of a page: touches as a phone sends them, also several at once."""
+"""Fingers on the screen of a page: touches as a phone sends them, also several together."""
 
 from playwright.sync_api import Page
 

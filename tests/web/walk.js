@@ -1,8 +1,8 @@
-// Run inside a page by test_setting_pages.py: try every field of every card, as somebody would.
+// Run inside a page by test_setting_pages.py: try every field of every card, as a user would.
 //
 // `walk({ texts, skipped, hidden })` types something impossible and then another valid value into
 // each field, saves each card, and answers { values, problems }: what was typed by the id of the
-// field, and what did not go as it should. `shownValues(ids)` tells what fields show.
+// field, and what did not go as it should. `shownValues(ids)` returns what fields show.
 
 const CARDS = "form.card:has(> .fields)";
 const INPUTS = "input, select, textarea";
@@ -34,7 +34,7 @@ const secondsIn = (text) => (text === NEVER ? 0 : durations.secondsOf(text));
 const isDuration = (input) => input.closest(".field[data-short]") !== null && !isNumber(input);
 const isTyped = (input) => input.type !== "checkbox" && input.tagName !== "SELECT";
 
-// The limits that are told beside a field, as they are told: [least, most], or none.
+// The limits shown beside a field, as text: [least, most], or none.
 // A dot within a number is a part of it, behind a sentence it is not.
 const LIMITS = /(-?[\d.]+|\d(?:[\d a-z]|\.(?=\d))*) to (-?[\d.]+|\d[\d. a-z]*)$/;
 const limitsOf = (input) => LIMITS.exec(hintOf(input))?.slice(1) ?? [];
@@ -42,8 +42,8 @@ const limitsOf = (input) => LIMITS.exec(hintOf(input))?.slice(1) ?? [];
 function put(input, value) {
   if (input.type === "checkbox") input.checked = value;
   else input.value = value;
-  const told = isTyped(input) ? "input" : "change";
-  input.dispatchEvent(new Event(told, { bubbles: true }));
+  const type = isTyped(input) ? "input" : "change";
+  input.dispatchEvent(new Event(type, { bubbles: true }));
 }
 
 // One after the other, as people type: { id: value }.
@@ -87,7 +87,7 @@ function anotherText(input, texts) {
 }
 
 const read = (input) => (input.type === "checkbox" ? input.checked : input.value);
-// Cards draw themselves anew, so inputs are looked up again each time.
+// Cards are drawn again, so inputs are looked up again each time.
 const inputOf = (id) => document.getElementById(id);
 
 const byId = (ids, make) => Object.fromEntries(ids.map((id) => [id, make(inputOf(id))]));
@@ -169,7 +169,7 @@ async function walkCard(card, { texts, skipped, hidden }, known, values, problem
 }
 
 globalThis.walk = async (options) => {
-  // Nobody looks on: what is not seen is neither laid out nor painted.
+  // The page is hidden: what is not seen is neither laid out nor painted.
   document.body.style.contentVisibility = "hidden";
   // Of the page itself, which has its words; by another path it would be a second one without.
   const base = document.querySelector("script[type=module]").src.replace(/[^/]+$/, "");

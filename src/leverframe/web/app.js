@@ -6,7 +6,7 @@ import { zoneNoteOf } from "./lib/format/moments.js";
 import {
   fetchWords,
   followSetting,
-  heedWords,
+  followWords,
   nameThings,
   speaking,
   startWords,
@@ -18,7 +18,7 @@ import {
   findPage,
   header,
   leaveQuestion,
-  lostBanner,
+  lossBanner,
   mayOpen,
   pageLinks,
   phoneBar,
@@ -34,7 +34,7 @@ import { Live } from "./lib/live/live.js";
 import { findingsHere, showFavicon } from "./lib/things/findings.js";
 import { causePatterns } from "./lib/things/signs.js";
 import { withNames } from "./lib/things/things.js";
-import { FIRST_RUN, HOMEPAGES, load, movedTo } from "./pages/index.js";
+import { FIRST_RUN, HOMEPAGES, load, findMoved } from "./pages/index.js";
 
 /** @import { Drawer } from "./pages/things/drawer.js" */
 
@@ -68,27 +68,27 @@ class App {
   #isRecovering = false;
   /** @type {Signal<(() => void) | null>} */
   #proceed = signal(null);
-  // How many pages have been opened: somebody may go on while one is on its way.
+  // Number of pages opened: the user may open another page while one is loading.
   #openings = 0;
   #opening = signal(true);
   // A page that is being opened is drawn when it is there, or with what else has changed.
   #mayDraw = false;
   #drawSoon = () => {};
 
-  // All that the first page needs is asked for at once, not one after the other, and drawn when it
-  // is complete: a frame without a page would cost a slow phone as much as the page itself. Only a
-  // controller that lets one wait is no reason to show nothing.
+  // Requests everything for the first page in parallel and draws when it is complete: a frame
+  // without a page would cost a slow phone as much as the page itself. Shows the frame alone only
+  // when the controller is slow.
   async start() {
     applyTheme();
     closeMenusOutside();
     nameThings((text) => withNames(this.#context, text));
-    this.#live.listen(() => this.#changed());
+    this.#live.listen(() => this.#onChange());
     this.#live.listenToSettings(() => this.#settingsChanged());
     const loaded = this.#load();
     const first = findPage(here().name || "status");
     if (first) fetchAhead(first);
     await insist(() => startWords());
-    const isThere = await Promise.race([loaded.then(() => true), passed(PATIENCE_MS)]);
+    const isThere = await Promise.race([loaded.then(() => true), wait(PATIENCE_MS)]);
     // Nothing is drawn before there are words.
     this.#drawSoon = keepDrawn(
       () => this.#draw(),
@@ -100,7 +100,7 @@ class App {
       if (this.#hasUnsaved) event.preventDefault();
     });
     this.#router.start();
-    // The stream tells what the first answer has told; it begins when that is drawn.
+    // The stream repeats what the first answer said; it starts after that is drawn.
     if (isThere) setTimeout(() => this.#live.start());
   }
 
@@ -119,13 +119,13 @@ class App {
     followSetting(this.#context.language);
   }
 
-  #changed() {
+  #onChange() {
     if (this.#live.isHeard) this.#recover();
     this.#letDraw();
   }
 
-  // What could not be fetched is asked for again by a new start. Only when the controller answers:
-  // a browser that starts anew without it has no page left that could recover.
+  // Reloads to fetch what could not be fetched, but only when the controller answers: a browser
+  // that reloads without it has no page left that could recover.
   async #recover() {
     const isWhole = this.#trouble.value !== "broken" && !this.#isIncomplete;
     if (isWhole || this.#isRecovering || this.#isInUse) return;
@@ -134,7 +134,7 @@ class App {
       () => true,
       () => false,
     );
-    // Somebody may have begun something meanwhile.
+    // The user may have started something since then.
     if (isAnswered && !this.#isInUse) location.reload();
     else this.#isRecovering = false;
   }
@@ -163,7 +163,7 @@ class App {
     const opening = ++this.#openings;
     const isLeft = () => opening !== this.#openings;
     const wanted = name || this.#homepage();
-    const moved = movedTo(wanted);
+    const moved = findMoved(wanted);
     if (moved) {
       const gone = Object.fromEntries(params);
       this.#router.redirect(address(moved.page, { ...moved.params, ...gone }));
@@ -180,7 +180,7 @@ class App {
     if (isLeft()) return;
     this.#opening.value = false;
     this.#letDraw();
-    // Unless somebody has opened a menu of the frame meanwhile, which would close.
+    // Unless a menu of the frame has been opened, which would close.
     if (!document.activeElement?.closest("details[open], dialog[open]")) {
       document.querySelector("main")?.focus({ preventScroll: true });
     }
@@ -281,8 +281,8 @@ class App {
     return wanted ?? "status";
   }
 
-  // Whoever signs in at a fresh controller is led through its first run. Where no sign-in is asked
-  // for, as of twins in tests, Status offers it and nobody is kept from a page.
+  // Signing in at a fresh controller opens its first run. Without sign-in, as for twins in tests,
+  // Status offers it and no page is blocked.
   get #isFirst() {
     const { settings, firstRunStep } = this.#context;
     return firstRunStep !== null && settings?.access.required === true;
@@ -307,7 +307,7 @@ class App {
   }
 
   #draw() {
-    heedWords();
+    followWords();
     const title = this.#entry.value ? t(`page_${this.#entry.value.name}`) : "";
     const device = this.#context.overview.deviceName;
     document.title = [title, device || "Leverframe"].filter(Boolean).join(" · ");
@@ -317,7 +317,7 @@ class App {
       html`
         ${causePatterns()}
         ${alone ? nothing : header(this.#context, this.#entry.value, skip(), this.#search.button())}
-        ${lostBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry.value)}
+        ${lossBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry.value)}
         <main
           tabindex="-1"
           aria-busy=${this.#opening.value ? "true" : "false"}
@@ -337,9 +337,9 @@ class App {
     );
     giveFocusBack();
     showFavicon(this.#context);
-    this.#page.value?.drawn?.();
-    this.#drawer.value?.drawn();
-    this.#search.drawn();
+    this.#page.value?.onDrawn?.();
+    this.#drawer.value?.onDrawn();
+    this.#search.onDrawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();
   }
@@ -383,13 +383,13 @@ async function insist(act) {
     try {
       return await act();
     } catch {
-      await passed(RETRY_MS);
+      await wait(RETRY_MS);
     }
   }
 }
 
 /** @param {number} ms */
-const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // The first that the keyboard reaches.
 const skip = () =>

@@ -1,4 +1,4 @@
-// The sign-in page: shows what is typed, and leads on to the address that somebody came with.
+// The sign-in page: shows what is typed, and returns to the requested address.
 
 const WANTED = /^#\/(\w+)/;
 

@@ -5,7 +5,7 @@
 // What is passed around.
 
 type Context = import("./lib/live/context.js").Context;
-// Of an administrator, who may read the settings: all pages but those for everybody.
+// Of an administrator, who may read the settings: all pages but those for every account.
 type AdminContext = Context & { settings: Settings };
 type Signal<T> = import("./vendor/signals-core.js").Signal<T>;
 type Live = import("./lib/live/live.js").Live;
@@ -42,7 +42,7 @@ interface Page {
   // What stands beside the title.
   tools?(): Template;
   // What can be done only when the page is there: to measure it, to scroll.
-  drawn?(): void;
+  onDrawn?(): void;
   close?(): void;
 }
 
@@ -96,7 +96,7 @@ type Key = string;
 type Values = Record<string, unknown>;
 type Named = Key | [Key, Values];
 
-// Replies. What the schema leaves open is told here.
+// Replies, where the schema leaves them open.
 
 type Labels = Api.Replies["/api/labels"];
 type LabelsByCode = Api.Replies["/api/reading-codes"];
@@ -139,7 +139,7 @@ type UnitPlan = {
   left_out: { path: string; reason: string }[];
   unseen: { path: string; fate: "kept" | "set" | "removed"; value: string; is_lost: boolean }[];
 };
-// What the page of a node with many controllers is told.
+// What the page of a node with many controllers receives.
 type FleetHealth = "fine" | "attention" | "fault" | "off" | "unknown";
 type FleetRow = {
   name: string;
@@ -175,7 +175,7 @@ type FleetNode = {
   role: "administrator" | "user";
   // Whose people look at it; null for the operator.
   tenant: string | null;
-  // The controllers that did not start and can be tried again.
+  // The controllers that failed to start and can be retried.
   can_start: string[];
   // How many controllers run; null when the node has started all of them.
   starting: { done: number; of: number } | null;
@@ -191,7 +191,7 @@ type FleetView = {
   rows: FleetRow[];
   cluster: FleetCluster | null;
   rollouts: FleetRollout[];
-  // Another number when somebody changed something.
+  // Another number after each change.
   changes: number;
 };
 type FleetPeer = {

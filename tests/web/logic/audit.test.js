@@ -34,7 +34,7 @@ async function linesOf(...changes) {
 }
 const lineOf = async (...change) => (await linesOf(change))[0];
 
-test("a setting is told by its thing, its label and values as people write them", async () => {
+test("a setting is shown by its thing, its label and values as people write them", async () => {
   assert.equal(await lineOf("outputs.0.name", "", "Pump"), "Pump · Name: “” → “Pump”");
   assert.match(await lineOf("outputs.0.return_time", 0, 600), /^Pump · .*: 0 s → 10 min$/);
   assert.match(await lineOf("schedule.0.time", 64_800, 50_460), /: 18:00 → 14:01$/);
@@ -57,7 +57,7 @@ test("a setting is told by its thing, its label and values as people write them"
   assert.match(await lineOf("outputs.0.name", "12", "13"), /“12” → “13”$/);
 });
 
-test("a text is told as the thing that it is, also where its list changed as one", async () => {
+test("a text is shown as the thing that it is, also where its list changed as one", async () => {
   const texts = ["variables.strings", ["a", "b"], ["a", "12"]];
   assert.deepEqual(await linesOf(texts), ["Text 1 · Value: “b” → “12”"]);
   words.chooseLanguage("pl");
@@ -70,12 +70,12 @@ test("what is new and has no value is left out", async () => {
   assert.match(lines[0], /: 01:00$/);
 });
 
-test("secrets are not told, nor is a change between two of them", async () => {
+test("secrets are not shown, nor is a change between two of them", async () => {
   assert.match(await lineOf("mqtt.password", "***", "***"), /^MQTT · .*: changed$/);
   assert.match(await lineOf("mqtt.password", null, "***"), /: •••$/);
 });
 
-test("what was switched or done is told in words", async () => {
+test("what was switched or done is shown in words", async () => {
   assert.equal(await lineOf("OUT0", 0, 1), "Pump: off → on");
   assert.equal(await lineOf("OUT0", 0, "on for 10 s"), "Pump: off → on for 10 s");
   assert.equal(await lineOf("PWM0.duty", 30, "as set"), "Duty of Heater: 30 % → as set");

@@ -8,8 +8,8 @@ import { Fingers } from "../../../src/leverframe/web/lib/things/figure.js";
 import { roomy } from "../../../src/leverframe/web/lib/things/charts.js";
 import {
   barsOf,
-  joined,
-  shifted,
+  join,
+  shift,
   summaryOf,
   tableOf,
 } from "../../../src/leverframe/web/lib/things/history.js";
@@ -18,7 +18,7 @@ import { View } from "../../../src/leverframe/web/pages/charts/view.js";
 import { Course } from "../../../src/leverframe/web/pages/pid/trend.js";
 import {
   LastHour,
-  drawn as sketched,
+  linePath as sketched,
   rise,
 } from "../../../src/leverframe/web/pages/status/tiles.js";
 import { controller } from "./browser.mjs";
@@ -130,7 +130,7 @@ async function courseOf(answer, labels = ["DS1"]) {
   return course;
 }
 
-test("a chart goes on with what is heard, and is read again after a whole interval", async () => {
+test("a chart continues with what is heard, and is read again after a whole interval", async () => {
   const course = await courseOf(RAW);
   assert.equal(course.extend({ time: 64, DS1: 25 }, [20, 64]), true);
   assert.deepEqual(course.history.series.DS1, { times: [20, 30, 64], values: [null, 24, 25] });
@@ -160,14 +160,14 @@ for (const [time, leap] of [
   [65, "forward"],
   [55, "back"],
 ]) {
-  test(`a chart is read again after a leap ${leap}: nobody knows what was meanwhile`, async () => {
+  test(`a chart is read again after a leap ${leap}: the gap is unknown`, async () => {
     const course = await courseOf(RAW);
     assert.equal(course.extend({ time, DS1: 25 }, [0, time]), false);
     assert.equal(course.history.series.DS1.values.at(-1), 24);
   });
 }
 
-test("a chart goes on with what it has where others were chosen and not answered", async () => {
+test("a chart continues with what it has where others were chosen and not answered", async () => {
   const course = await courseOf(RAW);
   controller.answers["/api/history"] = () => {
     throw new TypeError("Failed to fetch");
@@ -228,7 +228,7 @@ test("the last hour is a line with a gap where nothing was", async () => {
 });
 
 // A place of 100 pixels that shows the seconds 0 to 1000, and what fingers made of it.
-function touched() {
+function touchPlace() {
   const listeners = {};
   const place = {
     style: { setProperty() {} },
@@ -250,7 +250,7 @@ function touched() {
 }
 
 test("one finger moves the time under it", () => {
-  const { said, touch, fingers } = touched();
+  const { said, touch, fingers } = touchPlace();
   touch("pointerdown", 1, 50);
   touch("pointermove", 1, 53);
   assert.deepEqual(said.range, [0, 1000]);
@@ -262,7 +262,7 @@ test("one finger moves the time under it", () => {
 });
 
 test("two fingers stretch the time between them, within measure", () => {
-  const { said, touch } = touched();
+  const { said, touch } = touchPlace();
   touch("pointerdown", 1, 25);
   touch("pointerdown", 2, 75);
   touch("pointermove", 2, 100);
@@ -274,7 +274,7 @@ test("two fingers stretch the time between them, within measure", () => {
 });
 
 test("two quick taps return, two slow ones do not", () => {
-  const { said, touch } = touched();
+  const { said, touch } = touchPlace();
   for (const time of [0, 1000, 1200]) {
     touch("pointerdown", 1, 50, time);
     touch("pointerup", 1, 50, time);
@@ -283,7 +283,7 @@ test("two quick taps return, two slow ones do not", () => {
 });
 
 test("a page that is scrolled puts the time back", () => {
-  const { said, touch } = touched();
+  const { said, touch } = touchPlace();
   touch("pointerdown", 1, 50);
   touch("pointermove", 1, 70);
   touch("pointercancel", 1, 70);
@@ -291,14 +291,14 @@ test("a page that is scrolled puts the time back", () => {
 });
 
 test("what was before is drawn as if it were now, on common times", () => {
-  const raw = shifted(RAW, 100);
+  const raw = shift(RAW, 100);
   assert.deepEqual([raw.from, raw.to, raw.now], [100, 200, 160]);
   assert.deepEqual(raw.series.DS1.times, [110, 120, 130]);
   assert.deepEqual(RAW.series.DS1.times, [10, 20, 30]);
-  const reduced = shifted(REDUCED, 100);
+  const reduced = shift(REDUCED, 100);
   assert.deepEqual(reduced.times, [100, 110, 120]);
   assert.deepEqual(reduced.series.DS1, REDUCED.series.DS1);
-  const drawn = joined([[1, 3], [10, null]], [[2, 3], [20, 30]]);
+  const drawn = join([[1, 3], [10, null]], [[2, 3], [20, 30]]);
   assert.deepEqual(drawn, [[1, 2, 3], [10, undefined, null], [undefined, 20, 30]]);
 });
 

@@ -55,7 +55,7 @@ test("a field knows its setting, and an unknown one says so", () => {
 });
 
 // What a terminal has to be told for the example of a row; nothing before a file is chosen.
-function expected({ method, example, example_body: body }) {
+function expectedCommand({ method, example, example_body: body }) {
   const [verb, data] = [method === "GET" ? "" : ` -X ${method}`, body?.replaceAll("+", " ")];
   const target = decodeURIComponent(example.split(" ")[1]);
   const sent = data ? ` --data-raw '${decodeURIComponent(data)}'` : "";
@@ -75,7 +75,7 @@ for (const version of VERSIONS) {
     for (const [at, command] of commandsOf(version).all.entries()) {
       if (command.body?.kind === "upload") continue;
       const { request } = new CommandCard(context, command, "id");
-      assert.equal(decodeURIComponent(api.curl(request)), expected(rows[at]), command.line);
+      assert.equal(decodeURIComponent(api.curl(request)), expectedCommand(rows[at]), command.line);
     }
   });
 }

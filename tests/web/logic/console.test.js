@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, test } from "node:test";
 
-import { described, useDescriptions } from "../../../src/leverframe/web/lib/live/commands.js";
+import { describe, useDescriptions } from "../../../src/leverframe/web/lib/live/commands.js";
 import { chooseLanguage, usePageWords } from "../../../src/leverframe/web/lib/format/words.js";
 import { versions } from "../../../src/leverframe/web/pages/console/cards.js";
 import { fieldName } from "../../../src/leverframe/web/pages/console/fields.js";
@@ -25,11 +25,11 @@ test("every field of every command of every version has a name besides its lette
 
 test("a field is called after the setting, or after the place in the settings, that it is", () => {
   const commands = commandsOf(VERSIONS.at(-1));
-  const named = (name, letter) => fieldName(commands.get(name), letter);
-  assert.equal(named("oname", "A"), "output");
-  assert.equal(named("oname", "B"), "name");
-  assert.equal(named("event", "G"), "action");
-  assert.equal(named("passwd", "username"), "username");
+  const nameOf = (name, letter) => fieldName(commands.get(name), letter);
+  assert.equal(nameOf("oname", "A"), "output");
+  assert.equal(nameOf("oname", "B"), "name");
+  assert.equal(nameOf("event", "G"), "action");
+  assert.equal(nameOf("passwd", "username"), "username");
 });
 
 const WORDS = new URL("../../../src/leverframe/web/words/commands.json", import.meta.url);
@@ -42,7 +42,7 @@ const fieldNames = () =>
     ),
   );
 
-test("every name of a field has its word in every language, and none is kept for nobody", () => {
+test("every name of a field has its word in every language, and none is kept without use", () => {
   const known = Object.values(JSON.parse(readFileSync(WORDS, "utf8"))).map(({ en }) => en);
   const names = fieldNames();
   assert.deepEqual([...names].filter((name) => !known.includes(name)), []);
@@ -51,13 +51,13 @@ test("every name of a field has its word in every language, and none is kept for
   assert.deepEqual(left, []);
 });
 
-test("commands, fields and versions are told in the language of the pages", async () => {
+test("commands, fields and versions are shown in the language of the pages", async () => {
   await Promise.all([useDescriptions(), usePageWords("console")]);
   chooseLanguage("pl");
   try {
-    assert.equal(described("Name an output."), "Nadaje nazwę wyjściu.");
-    assert.equal(described("return time"), "czas powrotu");
-    assert.equal(described("Newer than these pages."), "Newer than these pages.");
+    assert.equal(describe("Name an output."), "Nadaje nazwę wyjściu.");
+    assert.equal(describe("return time"), "czas powrotu");
+    assert.equal(describe("Newer than these pages."), "Newer than these pages.");
     assert.equal(versions("HW 3.5+ before SW 1.57 or HW 3.9"), "HW 3.5+ przed SW 1.57 lub HW 3.9");
     assert.equal(versions("all versions"), "wszystkie wersje");
   } finally {

@@ -8,7 +8,7 @@ import "./browser.mjs";
 import {
   keepDrawn,
   observe,
-  observed,
+  observeMembers,
   ShownMap,
 } from "../../../src/leverframe/web/lib/live/drawing.js";
 import { signal } from "../../../src/leverframe/web/vendor/signals-core.js";
@@ -54,9 +54,9 @@ test("what may not be drawn yet is drawn when it may", async () => {
   assert.deepEqual(drawn, ["complete"]);
 });
 
-test("a drawing that fails is told, and drawn again with the next change", async () => {
-  const told = [];
-  globalThis.reportError = (error) => told.push(error.message);
+test("a drawing that fails is reported, and drawn again with the next change", async () => {
+  const errors = [];
+  globalThis.reportError = (error) => errors.push(error.message);
   const number = signal(0);
   keepDrawn(() => {
     if (number.value === 1) throw new Error("one");
@@ -67,7 +67,7 @@ test("a drawing that fails is told, and drawn again with the next change", async
     await soon();
   }
   delete globalThis.reportError;
-  assert.deepEqual([drawn, told], [[0, 2], ["one"]]);
+  assert.deepEqual([drawn, errors], [[0, 2], ["one"]]);
 });
 
 test("a drawing that changes what it reads holds nothing up", async () => {
@@ -90,7 +90,7 @@ test("fields, named members and maps are seen to change", async () => {
     }
   }
   const form = new Form();
-  const typed = observed({ name: "" });
+  const typed = observeMembers({ name: "" });
   const failed = new ShownMap();
   keepDrawn(() => drawn.push([form.saving, JSON.stringify(typed), failed.get("a")].join(" ")));
   const changes = [

@@ -12,9 +12,9 @@ import {
 } from "../../../src/leverframe/web/lib/format/numbers.js";
 import { Form } from "../../../src/leverframe/web/lib/forms/form.js";
 import {
-  allowed,
+  limitsText,
   problemOf,
-  typedFrom,
+  toTyped,
   valueFrom,
 } from "../../../src/leverframe/web/lib/forms/schema.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
@@ -48,10 +48,10 @@ test("the units are those of the reader's language", () => {
     words.chooseLanguage(language);
     assert.equal(durationText(5 * DAY_S), text);
   }
-  const counted = (...counts) => counts.map((count) => durationText(count * DAY_S));
-  assert.deepEqual(counted(1, 2, 5), ["1 den", "2 dny", "5 dní"]);
+  const countTexts = (...counts) => counts.map((count) => durationText(count * DAY_S));
+  assert.deepEqual(countTexts(1, 2, 5), ["1 den", "2 dny", "5 dní"]);
   words.chooseLanguage("pl");
-  assert.deepEqual(counted(1, 2, 22), ["1 dzień", "2 dni", "22 dni"]);
+  assert.deepEqual(countTexts(1, 2, 22), ["1 dzień", "2 dni", "22 dni"]);
   words.chooseLanguage("hu");
   assert.deepEqual([3690, 0.5].map(durationText), ["1 óra 1 perc 30 mp", "0,5 mp"]);
 });
@@ -82,34 +82,34 @@ test("what is no duration is none", () => {
   assert.deepEqual(wrong.filter((text) => !Number.isNaN(secondsOf(text))), []);
 });
 
-test("what is told in passing is as precise as people care to hear", () => {
-  const told = [40, 300, 320, 7200, 23_430, 90_000, 400_000].map(roughText);
+test("what is shown in passing is as precise as people care to hear", () => {
+  const texts = [40, 300, 320, 7200, 23_430, 90_000, 400_000].map(roughText);
   const spoken = ["40 s", "5 min", "5 min 20 s", "2 h", "6 h 31 min", "1 d 1 h", "4 d 15 h"];
-  assert.deepEqual(told, spoken);
+  assert.deepEqual(texts, spoken);
 });
 
 const TIME = { type: "integer", minimum: 1, maximum: 3600, "x-quantity": "duration" };
 const ENDLESS = { ...TIME, minimum: 0, maximum: 2 ** 31 - 1 };
 
 test("limits of durations are durations, and the end of a counter is no limit", () => {
-  assert.equal(allowed(TIME), "1 s to 1 h");
+  assert.equal(limitsText(TIME), "1 s to 1 h");
   assert.equal(problemOf(TIME, "2 h"), "Out of range. Allowed: 1 s to 1 h.");
-  assert.equal(problemOf(TIME, "soon"), "Not a time. Write 10 s, 5 min or 1 h 25 min.");
+  assert.equal(problemOf(TIME, "soon"), "Not a duration. Write 10 s, 5 min or 1 h 25 min.");
   assert.equal(problemOf(TIME, "0.5 s"), "Out of range. Allowed: 1 s to 1 h.");
   assert.equal(problemOf(TIME, "1.5 s"), "Allowed in steps of 1 s.");
-  assert.equal(allowed(ENDLESS), "");
-  assert.equal(problemOf(ENDLESS, "99999 d"), "More than the controller can count.");
+  assert.equal(limitsText(ENDLESS), "");
+  assert.equal(problemOf(ENDLESS, "99999 d"), "Above the largest value of the controller.");
   const from1 = { type: "integer", minimum: 1, maximum: 2 ** 31 - 1 };
-  assert.equal(allowed(from1), "");
+  assert.equal(limitsText(from1), "");
   assert.equal(problemOf(from1, "0"), "At least 1.");
   assert.equal(problemOf(from1, "many"), "Not a number.");
 });
 
 test("a setting in hundredths is typed as the number that it is", () => {
   const gain = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1, "x-per": 100 };
-  assert.equal(typedFrom(gain, 125), "1.25");
+  assert.equal(toTyped(gain, 125), "1.25");
   assert.equal(valueFrom(gain, "1,25"), 125);
-  assert.equal(valueFrom(gain, typedFrom(gain, 7)), 7);
+  assert.equal(valueFrom(gain, toTyped(gain, 7)), 7);
   assert.equal(problemOf(gain, "1.255"), "Allowed in steps of 0.01.");
 });
 

@@ -48,10 +48,10 @@ beforeEach(() => words.chooseLanguage("en"));
 
 test("a change replaces rows, and the order says which are in view", () => {
   const view = { order: ["a", "b"], rows: [row("a"), row("b")], matching: 2 };
-  const changed = withChange(view, { rows: [row("b", { sw: "1.49" })], matching: 5 });
-  assert.deepEqual(changed.rows.map(({ sw }) => sw), ["1.75", "1.49"]);
-  assert.equal(changed.matching, 5);
-  const moved = withChange(changed, { order: ["c", "b"], rows: [row("c")] });
+  const makeChange = withChange(view, { rows: [row("b", { sw: "1.49" })], matching: 5 });
+  assert.deepEqual(makeChange.rows.map(({ sw }) => sw), ["1.75", "1.49"]);
+  assert.equal(makeChange.matching, 5);
+  const moved = withChange(makeChange, { order: ["c", "b"], rows: [row("c")] });
   assert.deepEqual(moved.rows.map(({ name }) => name), ["c", "b"]);
 });
 
@@ -69,7 +69,7 @@ test("the address keeps what is looked for, and only that", () => {
   assert.equal(addressWith({}), "#/?");
 });
 
-test("a row tells its worst finding in words, with since and how many more", () => {
+test("a row shows its worst finding in words, with since and how many more", () => {
   const worst = {
     ...{ id: "", kind: "sensor_lost", severity: "attention", since: 0, text: "", label: "DS1" },
     ...{ figures: {}, page: "onewire" },
@@ -86,7 +86,7 @@ test("a row tells its worst finding in words, with since and how many more", () 
   assert.match(shown, /:81/);
 });
 
-test("the trouble of a part is told in the reader's language", async () => {
+test("the trouble of a part is shown in the reader's language", async () => {
   words.chooseLanguage("fr");
   await Promise.all([words.fetchWords("server"), words.fetchWords("parts")]);
   const figures = { part: "Storage", sentence: "The store is closed: the program is stopping." };
@@ -122,9 +122,9 @@ test("refusals come first, and effects are said in words", async () => {
   };
   await effectWords(report.results.flatMap(({ effects = [] }) => effects));
   const shown = textOf(results(report));
-  assert.match(shown, /Would do it: 4\. Would refuse: 1\. e refuses: There is none\./);
-  assert.match(shown, /a Pump: off → on; Output 0 stays on b Output 1 · Off by itself after: 0 s/);
-  assert.match(shown, /c secret d would do it/);
+  assert.match(shown, /Would succeed: 4\. Would be rejected: 1\. e rejects: There is none\./);
+  assert.match(shown, /Output 0 stays on b Output 1 · Switch off automatically after: 0 s/);
+  assert.match(shown, /c secret d would succeed/);
   // What is the same for several is said once; what is not, for so many.
   const many = Array.from({ length: 40 }, (_, at) => ({ name: `n${at}`, status: 200 }));
   const alike = textOf(results({ ...report, dry_run: false, results: many }));
@@ -154,7 +154,7 @@ test("what is chosen goes as a form, however many there are, and a template as i
   assert.deepEqual([sent[2][0], sent[2][2]], ["/api/fleet/add?name=a", "text/plain"]);
 });
 
-test("in what controllers differ from a template is told in words, the worst first", async () => {
+test("in what controllers differ from a template is shown in words, the worst first", async () => {
   const settings = Array.from({ length: 9 }, (_, at) => ({
     ...{ what: `outputs.${at}.name`, old: "Pump", new: "Fan", is_state: false },
   }));
@@ -167,9 +167,9 @@ test("in what controllers differ from a template is told in words, the worst fir
       { name: "d", status: 400, detail: "It is too old." },
     ]),
   );
-  assert.match(shown, /As the template says: 1\. Otherwise: 2\. Not to be compared: 1\. d refuses/);
-  assert.match(shown, /d refuses: It is too old\. b Output 0 · Name: “Pump”, template: “Fan”/);
-  assert.match(shown, /template: “Fan”; and 52 more a as the template says$/);
+  assert.match(shown, /Same as the template: 1\. Different: 2\. Not comparable: 1\. d rejects/);
+  assert.match(shown, /d rejects: It is too old\. b Output 0 · Name: “Pump”, template: “Fan”/);
+  assert.match(shown, /template: “Fan”; and 52 more a same as the template$/);
 });
 
 test("a controller whose settings are the template is read first", async () => {
@@ -220,11 +220,11 @@ test("only the operator gives controllers to tenants, where there are some", () 
   const tenants = { acme: 1, zulu: 0 };
   assert.doesNotMatch(bulk({}), /tenant/);
   assert.doesNotMatch(bulk({ tenants, tenant: "acme" }), /tenant/);
-  assert.match(bulk({ tenants }), /acmezuluThe operator alone Give 2/);
-  assert.match(bulk({ tenants }), /From then on the people of acme see and command them\./);
+  assert.match(bulk({ tenants }), /acmezuluOperator only Assign 2/);
+  assert.match(bulk({ tenants }), /The users of acme can then view and control them\./);
 });
 
-test("the operator gives one controller a place, and nobody else does", () => {
+test("the operator gives one controller a place, and no one else does", () => {
   const bulk = (more, count = 1) => {
     const about = { snapshots: [], role: "administrator", tenant: null, tenants: {}, ...more };
     const [choice, rows] = [{ names: ["a"] }, [row("a", { address: "127.0.0.7", port: 9007 })]];
@@ -234,11 +234,11 @@ test("the operator gives one controller a place, and nobody else does", () => {
   };
   assert.doesNotMatch(textOf(bulk({ tenant: "acme" })), /port/);
   assert.doesNotMatch(textOf(bulk({}, 2)), /port/);
-  assert.match(textOf(bulk({})), /Set address and port.*an empty field takes away/);
+  assert.match(textOf(bulk({})), /Set address and port.*an empty field removes its address/);
   assert.match(markup(bulk({})), /127\.0\.0\.7.*9007.*data-do=place\s+\?disabled=true/s);
 });
 
-test("of a place only what somebody has typed is set, and nothing takes it away", async () => {
+test("of a place only what the user has typed is set, and nothing takes it away", async () => {
   const sent = [];
   const asIs = globalThis.fetch;
   globalThis.fetch = async (target, { body }) => {
@@ -280,7 +280,7 @@ const changed = (name, time, more = {}) => ({
   },
 });
 
-test("what one did to several is told once, and other changes by themselves", async () => {
+test("what one did to several is shown once, and other changes alone", async () => {
   await Promise.all([words.fetchWords("log"), words.fetchWords("outputs")]);
   const changes = [
     changed("c", 900, { account: "", detail: "fleet file" }),
@@ -290,10 +290,10 @@ test("what one did to several is told once, and other changes by themselves", as
     changed("a", 798),
     changed("b", 100),
   ];
-  const told = words.speaking("log", () => together(changes));
-  const names = told.map((one) => one.changes.map(({ name }) => name).join());
+  const groups = words.speaking("log", () => together(changes));
+  const names = groups.map((one) => one.changes.map(({ name }) => name).join());
   assert.deepEqual(names, ["c", "a,b", "d", "a", "b"]);
-  assert.deepEqual(told[1].lines, ["Output 0 · Name: “” → “Pump”"]);
+  assert.deepEqual(groups[1].lines, ["Output 0 · Name: “” → “Pump”"]);
 });
 
 const NOON = Date.UTC(2020, 1, 1, 12) / 1000;
@@ -316,7 +316,7 @@ test("changes are read for what is looked for, and searched in the reader's word
   assert.match(textOf(view()), /a Output 0 · Name: “” → “Pump”/);
   assert.match(textOf(view()), /command · ann · 10\.0\.0\.9/);
   assert.match(textOf(view()), /and 2 more command · bo/);
-  assert.match(textOf(view()), /Every accountannbo/);
+  assert.match(textOf(view()), /All accountsannbo/);
   // By the node's clock, whatever the reader's shows.
   assert.match(textOf(view()), new RegExp(`As of ${words.clock(NOON).slice(0, 5)}`));
   assert.doesNotMatch(textOf(view({ text: "pUMP" })), / bo /);
@@ -330,7 +330,7 @@ test("changes are read for what is looked for, and searched in the reader's word
   ]);
 });
 
-test("what is new is read by itself, and nodes that do not answer are named", async () => {
+test("what is new is read automatically, and nodes that do not answer are named", async () => {
   const asIs = globalThis.fetch;
   const answers = [
     [[changed("a", 800)], { "Leverframe-Silent-Nodes": "south, west" }],
@@ -347,7 +347,7 @@ test("what is new is read by itself, and nodes that do not answer are named", as
   const shown = new Changes({ time: NOON });
   const view = () => shown.view(wanted, looked, "", 900, news);
   await whenDrawn(view, /No answer/);
-  const missing = /No answer from south, west: what was changed there is missing here\./;
+  const missing = /No answer from south, west: changes made there are missing here\./;
   assert.match(textOf(view()), missing);
   news = "2";
   await whenDrawn(view, /· bo/);
@@ -358,11 +358,11 @@ test("what is new is read by itself, and nodes that do not answer are named", as
   assert.equal(answers.length, 0);
 });
 
-test("the operator is told whose a controller is, and a tenant knows", () => {
+test("the operator sees whose a controller is, and a tenant knows", () => {
   const rows = [row("a", { tenant: "acme" }), row("b")];
-  const shown = (tenant) => textOf(list({ node: { tenant }, rows }, 2, () => false, () => {}, 10));
-  assert.match(shown(null), /of acme/);
-  assert.doesNotMatch(shown("acme"), /of acme/);
+  const rowsOf = (tenant) => textOf(list({ node: { tenant }, rows }, 2, () => false, () => {}, 10));
+  assert.match(rowsOf(null), /of acme/);
+  assert.doesNotMatch(rowsOf("acme"), /of acme/);
 });
 
 const peer = (name, more = {}) => ({
@@ -391,7 +391,7 @@ const cluster = (nodes, more = {}) => ({
 });
 const page = {};
 
-test("a node is told by what it does, and what is wrong is counted", () => {
+test("a node is shown by what it does, and what is wrong is counted", () => {
   const nodes = [
     peer("north"),
     peer("south", { capacity: 0 }),
@@ -409,26 +409,26 @@ test("a node is told by what it does, and what is wrong is counted", () => {
   assert.equal(troublesOf({ ...all, is_in_doubt: true, database: away }), 5);
 });
 
-test("nodes and the database are told in words", () => {
+test("nodes and the database are shown in words", () => {
   const all = cluster([peer("north"), peer("west", { silent_s: 4, version: "" })], { free: 3 });
   const shown = textOf(new Nodes(page).view(all, 10));
-  assert.match(shown, /Controllers that wait for a node: 3/);
-  assert.match(shown, /runs north this one 10\.0\.0\.5:8070 10 1 now 417 0\.2\.0 Empty/);
-  assert.match(shown, /is not heard west 10\.0\.0\.5:8070 10 1 4 s ago 417 – Empty/);
-  assert.match(shown, /Server PostgreSQL 15\.8 Version of the tables 6 Synchronous standby none/);
-  assert.match(shown, /Batches a second 12\.5 Last doubt never since the start/);
+  assert.match(shown, /Controllers waiting for a node: 3/);
+  assert.match(shown, /running north this one 10\.0\.0\.5:8070 10 1 now 417 0\.2\.0 Drain/);
+  assert.match(shown, /no heartbeat west 10\.0\.0\.5:8070 10 1 4 s ago 417 – Drain/);
+  assert.match(shown, /Server PostgreSQL 15\.8 Schema version 6 Synchronous standby none/);
+  assert.match(shown, /Batches a second 12\.5 Last connection loss never since startup/);
   const standby = (more) => {
     const database = { ...all.database, standby: "db2", ...more };
     return textOf(new Nodes(page).view({ ...all, is_in_doubt: true, database }, 10));
   };
-  assert.match(standby({ standbys: 1 }), /confirms what is written: 1/);
-  assert.match(standby({ standbys: 0 }), /db2 asked for, but not connected: changes wait/);
-  assert.match(standby({ standbys: null, is_reachable: false }), /cannot be reached/);
-  assert.match(standby({ standbys: null, last_doubt: 5 }), /this user may not see/);
-  assert.match(standby({}), /refuses commands\. Controllers regulate on\./);
-  assert.match(standby({}), /Last doubt now/);
+  assert.match(standby({ standbys: 1 }), /confirms writes: 1/);
+  assert.match(standby({ standbys: 0 }), /db2 required but not connected; changes wait/);
+  assert.match(standby({ standbys: null, is_reachable: false }), /unreachable/);
+  assert.match(standby({ standbys: null, last_doubt: 5 }), /the database user cannot see/);
+  assert.match(standby({}), /rejects commands\. Controllers keep regulating\./);
+  assert.match(standby({}), /Last connection loss now/);
   const drained = cluster([peer("north"), peer("south", { capacity: 0, is_drained: true })]);
-  assert.match(textOf(new Nodes(page).view(drained, 10)), /0\.2\.0 Use again/);
+  assert.match(textOf(new Nodes(page).view(drained, 10)), /0\.2\.0 Return to service/);
   const alone = cluster([peer("north"), peer("old", { is_alive: false })]);
   assert.doesNotMatch(textOf(new Nodes(page).view(alone, 10)), /Empty/);
   assert.match(textOf(new Nodes(page).view(alone, 10)), /Forget/);
@@ -446,13 +446,13 @@ const rollout = (more = {}) => ({
   ...more,
 });
 
-test("a roll-out tells its groups, thresholds and what can be done now", () => {
+test("a roll-out shows its groups, thresholds and what can be done now", () => {
   const shown = textOf(new Rollouts(page).view([rollout()], 10));
-  assert.match(shown, /stopped 2 of 5 done, failed: 2, back again: 1 ann · [\d:]+ · names/);
+  assert.match(shown, /stopped 2 of 5 done, failed: 2, rolled back: 1 ann · [\d:]+ · names/);
   assert.match(shown, /2 failed; the limit is 2\./);
   assert.match(shown, /Group 2 1 of 4 done, failed: 2/);
   assert.match(shown, /starts when 90 % of a group succeeded · stops after 2 failures · .*10 min/);
-  assert.match(shown, /Go on Retry those that failed Undo Forget Why they failed: 2/);
+  assert.match(shown, /Resume Retry failed controllers Roll back Forget Failures: 2/);
   const bars = markup(new Rollouts(page).view([rollout()], 10));
   assert.match(bars, /class=back x=0 width=1/);
   assert.match(bars, /class=failed x=1 width=2/);
@@ -462,14 +462,14 @@ test("a roll-out tells its groups, thresholds and what can be done now", () => {
   const later = Date.now() / 1000 + 59.5;
   const can = ["stop", "resume"];
   const waiting = rollout({ status: "waiting", go_on_at: later, can, failed: 0 });
-  const told = textOf(new Rollouts(page).view([waiting, rollout({ status: "running" })], 40));
-  assert.match(told, /Goes on in 1 min\./);
-  assert.doesNotMatch(told.split("under way")[0], /Forget/);
+  const text = textOf(new Rollouts(page).view([waiting, rollout({ status: "running" })], 40));
+  assert.match(text, /Continues in 1 min\./);
+  assert.doesNotMatch(text.split("running")[0], /Forget/);
   assert.equal(underWay([waiting, rollout()]), 1);
-  assert.match(textOf(new Rollouts(page).view([], 0)), /no roll-out yet/);
+  assert.match(textOf(new Rollouts(page).view([], 0)), /No roll-outs yet/);
 });
 
-test("roll-outs and dry runs are told by the time of the node, which may be virtual", async () => {
+test("roll-outs and dry runs are shown by the time of the node, which may be virtual", async () => {
   const noon = 12 * 3600;
   const planned = rollout({ at: noon, made: noon + 5000 });
   assert.match(textOf(new Rollouts(page).view([planned], noon + 60)), /ann · 12:00:00 · names/);
@@ -487,9 +487,9 @@ test("roll-outs and dry runs are told by the time of the node, which may be virt
   assert.match(textOf(bulk.view()), /12:00:00/);
 });
 
-test("a step tells whether something was due, and other moves of time do not", async () => {
+test("a step shows whether something was due, and other moves of time do not", async () => {
   const about = { virtual: true, role: "administrator", tenant: null, rate: 0, time: 0 };
-  const told = async (due, control) => {
+  const step = async (due, control) => {
     const asIs = globalThis.fetch;
     globalThis.fetch = async () => Response.json({ moved: 3, moved_s: due ? 90 : 0, due });
     const time = new GroupTime({ node: about });
@@ -501,9 +501,9 @@ test("a step tells whether something was due, and other moves of time do not", a
     return textOf(time.view());
   };
   const [ADVANCE, STEP] = [1, 5];
-  assert.match(await told(0, STEP), /Nothing was due; time stands where it stood\./);
-  assert.match(await told(2, STEP), /due after 1 min 30 s is done\. Controllers concerned: 2 of 3/);
-  assert.doesNotMatch(await told(null, ADVANCE), /due after|Nothing was due/);
+  assert.match(await step(0, STEP), /Nothing is due; time has not moved\./);
+  assert.match(await step(2, STEP), /by 1 min 30 s to the next due event\. .* affected: 2 of 3/);
+  assert.doesNotMatch(await step(null, ADVANCE), /due after|Nothing was due/);
 });
 
 const functionsOf = (template) =>
@@ -512,7 +512,7 @@ const functionsOf = (template) =>
     return one?.strings ? functionsOf(one) : [];
   });
 
-test("a snapshot that somebody has removed is no longer the one to go back to", () => {
+test("a snapshot that another user has removed is no longer the one to go back to", () => {
   const sent = [];
   const asIs = globalThis.fetch;
   globalThis.fetch = async (target, { body }) => {
@@ -545,20 +545,20 @@ test("what cannot be taken back is asked for once more, and a refusal stands the
   let count = 0;
   const confirmed = new Confirmed();
   const asked = [];
-  const shown = () =>
-    confirmed.button("south", "drain", { word: "Empty", question: "Sure?" }, async () => {
+  const viewText = () =>
+    confirmed.button("south", "drain", { word: "Drain", question: "Sure?" }, async () => {
       asked.push("drain");
       throw new Refused({ status: 409, detail: "It is the last one." });
     });
   const click = (template, at) => template.values.filter((one) => typeof one === "function")[at]();
-  const end = follow(() => (count += shown().values.length && 1));
-  click(shown(), 0);
+  const end = follow(() => (count += viewText().values.length && 1));
+  click(viewText(), 0);
   assert.deepEqual([asked.length, confirmed.isAsking("south")], [0, true]);
-  assert.match(textOf(shown()), /Sure\? Empty Cancel/);
-  click(shown(), 1);
-  assert.match(textOf(shown()), /^Empty$/);
-  click(shown(), 0);
-  await click(shown(), 0);
+  assert.match(textOf(viewText()), /Sure\? Drain Cancel/);
+  click(viewText(), 1);
+  assert.match(textOf(viewText()), /^Drain$/);
+  click(viewText(), 0);
+  await click(viewText(), 0);
   await new Promise((resolve) => setTimeout(resolve));
   assert.deepEqual(asked, ["drain"]);
   assert.match(textOf(confirmed.refusal("south")), /It is the last one\./);
@@ -567,26 +567,26 @@ test("what cannot be taken back is asked for once more, and a refusal stands the
   assert.ok(count > 3);
 });
 
-test("a connection that is lost is told in words of the page, not of the browser", async () => {
+test("a connection that is lost is shown in words of the page, not of the browser", async () => {
   const losses = ["Failed to fetch", "NetworkError when attempting to fetch resource."];
-  const told = new Set();
+  const texts = new Set();
   for (const language of ["en", "pl", "fr", "hu", "cs"]) {
     words.chooseLanguage(language);
     for (const loss of losses) {
       const confirmed = new Confirmed(() => {});
-      const button = confirmed.button("south", "drain", { word: "Empty" }, async () => {
+      const button = confirmed.button("south", "drain", { word: "Drain" }, async () => {
         throw new TypeError(loss);
       });
       button.values.find((one) => typeof one === "function")();
       await new Promise((resolve) => setTimeout(resolve));
-      told.add(textOf(confirmed.refusal("south")));
+      texts.add(textOf(confirmed.refusal("south")));
     }
   }
   words.chooseLanguage("en");
-  assert.equal(told.size, 5);
-  assert.ok([...told].every((text) => text && !/fetch|_/i.test(text)));
+  assert.equal(texts.size, 5);
+  assert.ok([...texts].every((text) => text && !/fetch|_/i.test(text)));
 });
 
-test("a mistake of the page is not told as a lost connection", () => {
+test("a mistake of the page is not shown as a lost connection", () => {
   assert.throws(() => whyNot(new TypeError("x is undefined")), /x is undefined/);
 });

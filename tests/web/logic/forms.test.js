@@ -6,7 +6,7 @@ import { beforeEach, test } from "node:test";
 import { drawField } from "../../../src/leverframe/web/lib/forms/fields.js";
 import { Form } from "../../../src/leverframe/web/lib/forms/form.js";
 import { requestsOf } from "../../../src/leverframe/web/lib/forms/bound_field.js";
-import { caseOf, typedFrom } from "../../../src/leverframe/web/lib/forms/schema.js";
+import { caseOf, toTyped } from "../../../src/leverframe/web/lib/forms/schema.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
 import { controller, facts } from "./browser.mjs";
 import { VERSIONS, commandsOf, markup, openContext, targets, textOf } from "./helpers.js";
@@ -40,15 +40,15 @@ test("only what was changed is sent, and nothing of an untouched card", async ()
   assert.deepEqual(targets(), ["/stm.cgi?oname=1Pump"]);
 });
 
-test("limits stand behind a hint, and begin anew behind a sentence", () => {
+test("limits stand behind a hint, and start again behind a sentence", () => {
   const schema = { type: "integer", minimum: 1, maximum: 60, "x-quantity": "duration" };
   const drawn = { schema, problem: null, change() {} };
-  const hinted = (hint) =>
+  const hintOf = (hint) =>
     textOf(drawField({ id: "field", typed: "5", spec: { plainLabel: "", hint } }, drawn));
-  assert.match(hinted("simulated"), /simulated · 1 s to 1 min$/);
-  assert.match(hinted("lost_advice"), /\. 1 s to 1 min$/);
+  assert.match(hintOf("simulated"), /simulated · 1 s to 1 min$/);
+  assert.match(hintOf("lost_advice"), /\. 1 s to 1 min$/);
   words.chooseLanguage("fr");
-  assert.match(hinted("lost_advice"), /\. De 1 s à 1 min$/);
+  assert.match(hintOf("lost_advice"), /\. De 1 s à 1 min$/);
   words.chooseLanguage("en");
 });
 
@@ -93,7 +93,7 @@ test("a secret that a changed command carries is asked for again", async () => {
   assert.deepEqual([password.isSecret, password.isSet, password.typed], [true, true, ""]);
   type(form, { B: "other.example" });
   assert.equal(await form.save(), false);
-  assert.match(textOf(form.view()), /Type this again/);
+  assert.match(textOf(form.view()), /Enter this again/);
   type(form, { E: "other secret" });
   assert.equal(await form.save(), true);
   assert.match(targets()[0], /^\/stm\.cgi\?mqtt=0\*other\.example\*1883\*\*other%20secret\*/);
@@ -119,7 +119,7 @@ test("a secret that another server would get is asked for, and comes along", asy
   other = true;
   form.type(form.fields[0], "other.example");
   assert.equal(await form.save(), false);
-  assert.match(textOf(form.view()), /Type this again/);
+  assert.match(textOf(form.view()), /Enter this again/);
   form.type(form.fields[1], "new");
   assert.equal(await form.save(), true);
   assert.equal(targets().at(-1), "/stm.cgi?em1=other.example&em4=new");
@@ -178,7 +178,7 @@ test("a list grows and shrinks within its limits", async () => {
   const [field] = form.fields;
   form.type(field, ["+48123456789", "12"]);
   assert.equal(await form.save(), false);
-  assert.match(textOf(form.view()), /Not the right form/);
+  assert.match(textOf(form.view()), /Wrong format/);
   form.type(field, ["+48123456789"]);
   assert.equal(await form.save(), true);
   assert.equal(targets().length, 1);
@@ -240,7 +240,7 @@ for (const version of VERSIONS) {
         const fitting = caseOf(schema, {});
         const field = {
           id: "field",
-          typed: typedFrom(fitting, undefined),
+          typed: toTyped(fitting, undefined),
           spec: { plainLabel: letter },
           isChanged: false,
           isSecret: false,

@@ -6,7 +6,7 @@ import { before, beforeEach, test } from "node:test";
 
 import {
   JournalReader,
-  folded,
+  fold,
   groupOf,
   journalList,
   journalWords,
@@ -62,7 +62,7 @@ const entry = (what, more = {}) => ({
   by: { kind: more.cause ?? "command", ...more.by },
 });
 // Signs of comparisons are no markup.
-const told = (...entries) =>
+const say = (...entries) =>
   textOf(markup(journalList(context, entries)).replaceAll("\u00a0<\u00a0", " &lt; "))
     .replaceAll("&lt;", "<")
     .replaceAll("\u00a0", " ");
@@ -72,17 +72,17 @@ const heating = (what, decided) =>
     cause: "rule",
     by: { number: 1, conditions: [{ label: "DS1", compare: "<", ...decided }] },
   });
-const changed = (path, more = {}) =>
+const change = (path, more = {}) =>
   entry("settings", {
     figures: { changes: [{ path, old: 0, new: 5 }], left_out: 0, uploads: {} },
     by: { account: "admin" },
     ...more,
   });
 
-test("a simulated fault is told in words, with the thing that it is of", async () => {
+test("a simulated fault is shown in words, with the thing that it is of", async () => {
   await words.fetchWords("simulation");
   const fault = (text) => entry("fault_begins", { cause: "fault", figures: { text } });
-  const read = (text) => told(fault(text));
+  const read = (text) => say(fault(text));
   assert.match(read("sensor_85*label:DS1"), /Bed.*thermometer shows 85 °C/);
   for (const language of LANGUAGES) {
     words.chooseLanguage(language);
@@ -94,7 +94,7 @@ test("a simulated fault is told in words, with the thing that it is of", async (
 
 test("what a fault reads stands with its unit, or as the state that it is", () => {
   const read = (which, shown, value) =>
-    told(entry("fault_reads", { which, cause: "fault", figures: { shown, value } }));
+    say(entry("fault_reads", { which, cause: "fault", figures: { shown, value } }));
   assert.match(read("DS1", "85", 1), /Bed reads 85 °C instead of 1 °C/);
   assert.match(read("DS1", "85", null), /85 °C instead of no value/);
   assert.match(read("DS1", "absent", 20.5), /no value instead of 20\.5 °C/);
@@ -108,13 +108,13 @@ test("a switching names the thing, its state and who or what did it, with the nu
     cause: "timer",
     by: { detail: "return time", seconds: 600 },
   });
-  assert.match(told(off), /Pump off return time of 10 min$/);
+  assert.match(say(off), /Pump off return time of 10 min$/);
   const on = heating("on", { value: 17.7, threshold: 18, is_met: true });
-  assert.match(told(on), /Heating on rule Greenhouse heating \(17\.7 °C < 18 °C\)$/);
+  assert.match(say(on), /Heating on rule Greenhouse heating \(17\.7 °C < 18 °C\)$/);
   const ended = heating("off", { value: 20.2, threshold: 20, is_met: false });
-  assert.match(told(ended), /Heating off rule Greenhouse heating \(20\.2 °C ≥ 20 °C\)$/);
+  assert.match(say(ended), /Heating off rule Greenhouse heating \(20\.2 °C ≥ 20 °C\)$/);
   words.chooseLanguage("pl");
-  assert.match(told(on), /Heating: wł\. reguła Greenhouse heating \(17,7 °C < 18 °C\)$/);
+  assert.match(say(on), /Heating: wł\. reguła Greenhouse heating \(17,7 °C < 18 °C\)$/);
 });
 
 test("the name leads to the drawer, the time to the timeline at that moment", () => {
@@ -134,56 +134,56 @@ test("of two conditions each has its name, and contacts are open or closed", () 
   const both = heating("on", { value: 17, threshold: 18, is_met: true });
   both.by.conditions.push({ label: "INPD1", value: 1, compare: "=", threshold: 1, is_met: true });
   both.by.conditions.push({ label: "DS2", value: null, compare: "<", threshold: 1 });
-  assert.match(told(both), /\(Bed 17 °C < 18 °C, .* (open|closed), .*no value\)$/);
+  assert.match(say(both), /\(Bed 17 °C < 18 °C, .* (open|closed), .*no value\)$/);
 });
 
-test("who asked is told by account, address or the way that it came", () => {
-  const asked = (by, detail = "") =>
-    told(entry("on", { which: "OUT0", detail, by: { ...by, detail } })).replace(/.*Pump on ?/, "");
-  assert.equal(asked({ account: "admin", source: "10.0.0.9" }), "by admin");
-  assert.equal(asked({ source: "10.0.0.9" }), "from 10.0.0.9");
-  assert.equal(asked({ source: "MQTT" }, "MQTT"), "over MQTT");
-  assert.equal(asked({ source: "+420" }, "SMS from +420"), "over SMS, from +420");
+test("who asked is named by account, address or the way that it came", () => {
+  const requesterOf = (by, detail = "") =>
+    say(entry("on", { which: "OUT0", detail, by: { ...by, detail } })).replace(/.*Pump on ?/, "");
+  assert.equal(requesterOf({ account: "admin", source: "10.0.0.9" }), "by admin");
+  assert.equal(requesterOf({ source: "10.0.0.9" }), "from 10.0.0.9");
+  assert.equal(requesterOf({ source: "MQTT" }, "MQTT"), "via MQTT");
+  assert.equal(requesterOf({ source: "+420" }, "SMS from +420"), "via SMS, from +420");
 });
 
 test("settings of one thing are folded, those of others are not", () => {
-  const three = ["return_time", "name", "remember"].map((field) => changed(`outputs.0.${field}`));
-  assert.equal(folded(three).length, 1);
-  assert.match(told(...three), /3 settings of Pump changed by admin · show/);
-  assert.match(told(changed("outputs.0.name")), /1 setting of Pump changed/);
+  const three = ["return_time", "name", "remember"].map((field) => change(`outputs.0.${field}`));
+  assert.equal(fold(three).length, 1);
+  assert.match(say(...three), /3 settings of Pump changed by admin · show/);
+  assert.match(say(change("outputs.0.name")), /1 setting of Pump changed/);
   words.chooseLanguage("cs");
-  assert.match(told(...three), /Pump: 3 nastavení změněna/);
+  assert.match(say(...three), /Pump: 3 nastavení změněna/);
   words.chooseLanguage("en");
-  assert.equal(folded([changed("outputs.0.name"), changed("outputs.1.name")]).length, 2);
-  const later = changed("outputs.0.name", { time: NOON + 600 });
-  assert.equal(folded([changed("outputs.0.name"), later]).length, 2);
+  assert.equal(fold([change("outputs.0.name"), change("outputs.1.name")]).length, 2);
+  const later = change("outputs.0.name", { time: NOON + 600 });
+  assert.equal(fold([change("outputs.0.name"), later]).length, 2);
   const figures = { changes: [{ path: "mqtt.host" }], left_out: 2 };
-  const others = changed("mqtt.host", { figures });
-  assert.match(told(others), /3 settings of MQTT changed by admin · show .* changedand 2 more/);
-  assert.equal(folded([changed("mqtt.host"), changed("mqtt.port")]).length, 1);
-  assert.equal(folded([changed("mqtt.host"), changed("snmp.enabled")]).length, 2);
+  const others = change("mqtt.host", { figures });
+  assert.match(say(others), /3 settings of MQTT changed by admin · show .* changedand 2 more/);
+  assert.equal(fold([change("mqtt.host"), change("mqtt.port")]).length, 1);
+  assert.equal(fold([change("mqtt.host"), change("snmp.enabled")]).length, 2);
   const both = { changes: [{ path: "mqtt.host" }, { path: "snmp.enabled" }], left_out: 0 };
-  assert.match(told(changed("", { figures: both })), /2 settings changed by admin/);
+  assert.match(say(change("", { figures: both })), /2 settings changed by admin/);
 });
 
-test("a contact is told by its name, and a flood of changes by their number", () => {
+test("a contact is shown by its name, and a flood of changes by their number", () => {
   const input = (what, figures = {}) => entry(what, { which: "INPD1", cause: "input", figures });
-  assert.match(told(input("opened")), /Input 1 opened$/);
+  assert.match(say(input("opened")), /Input 1 opened$/);
   const often = input("closed_often", { count: 40, seconds: 59 });
-  assert.match(told(often), /40 more times within 59 s and is closed$/);
+  assert.match(say(often), /40 more times within 59 s and is closed$/);
   assert.equal(groupOf(input("opened")), "inputs");
   assert.deepEqual(thingsOf(input("closed")), ["INPD1"]);
   words.chooseLanguage("cs");
-  assert.match(told(input("opened")), /Vstup 1: rozepnuto$/);
+  assert.match(say(input("opened")), /Vstup 1: rozepnuto$/);
 });
 
 test("a regulated output names the regulator", () => {
   const by = { detail: "PID regulator" };
   const one = entry("pid_regulates", { which: "PWM0", cause: "timer", by });
-  assert.match(told(one), /PWM output 0 is being regulated PID regulator$/);
+  assert.match(say(one), /PWM output 0 is being regulated PID regulator$/);
 });
 
-test("a setting of a list is told by its place, one that is not known by its path", async () => {
+test("a setting of a list is named by its place, one that is not known by its path", async () => {
   const readings = "modbus_devices.0.readings.3.unit";
   await settingWords(["http.1.url", "gsm.code", readings, "schedule.2.time"]);
   assert.match(settingName(context, "http.1.url"), /^HTTP requests 2 · \p{Lu}/u);
@@ -194,46 +194,48 @@ test("a setting of a list is told by its place, one that is not known by its pat
   assert.equal(settingName(context, "strange.thing"), "strange.thing");
 });
 
-test("what was set is told by its thing, its field and values as people write them", async () => {
+test("what was set is shown by its thing, its field and values as people write them", async () => {
   const set = (path, old, now) =>
-    changed(path, { figures: { changes: [{ path, old, new: now }] } });
+    change(path, { figures: { changes: [{ path, old, new: now }] } });
   const time = set("outputs.0.return_time", 0, 600);
   // Words that no other test has fetched.
-  assert.match(told(set("watchdog.0.delay", 0, 60)), /show watchdog\.0\.delay:/);
+  assert.match(say(set("watchdog.0.delay", 0, 60)), /show watchdog\.0\.delay:/);
   const paths = ["outputs.0.return_time", "mqtt.host", "pid.kp", "layout.top", "rules.0.enabled"];
   await settingWords(paths);
-  assert.match(told(time), /show Pump · Off by itself after: .* → 10 min/);
-  assert.match(told(set("outputs.0.remember", false, true)), /: off → on/);
-  assert.match(told(set("mqtt.host", '""', '"hub"')), /MQTT · .*: “” → “hub”/);
-  assert.match(told(set("pid.kp", 0, 150)), /PID regulator · .* → 1\.5/);
-  assert.match(told(set("pid.source", '"VCC"', '"DS1"')), / → Bed/);
-  assert.match(told(set("rules.0.enabled", false, true)), /Enabled: off → on/);
-  assert.match(told(set("outputs.0.strange", 1, 2)), /outputs\.0\.strange: 1 → 2/);
-  assert.match(told(set("layout.top", "[1,2", "[1,3")), /Arrange: “\[1,2” → “\[1,3”/);
+  assert.match(say(time), /show Pump · Switch off automatically after: .* → 10 min/);
+  assert.match(say(set("outputs.0.remember", false, true)), /: off → on/);
+  assert.match(say(set("mqtt.host", '""', '"hub"')), /MQTT · .*: “” → “hub”/);
+  assert.match(say(set("pid.kp", 0, 150)), /PID regulator · .* → 1\.5/);
+  assert.match(say(set("pid.source", '"VCC"', '"DS1"')), / → Bed/);
+  assert.match(say(set("rules.0.enabled", false, true)), /Enabled: off → on/);
+  assert.match(say(set("outputs.0.strange", 1, 2)), /outputs\.0\.strange: 1 → 2/);
+  assert.match(say(set("layout.top", "[1,2", "[1,3")), /Arrange: “\[1,2” → “\[1,3”/);
 });
 
-test("texts are told as the things that they are, in the language of the page", async () => {
+test("texts are shown as the things that they are, in the language of the page", async () => {
   const path = "variables.strings";
-  const set = (old, now) => changed(path, { figures: { changes: [{ path, old, new: now }] } });
+  const set = (old, now) => change(path, { figures: { changes: [{ path, old, new: now }] } });
   await settingWords([path]);
   const one = set('["",""]', '["","12"]');
-  assert.match(told(one), /1 setting of Text 1 changed by admin · show Text 1 · Value: “” → “12”$/);
+  assert.match(say(one), /1 setting of Text 1 changed by admin · show Text 1 · Value: “” → “12”$/);
   assert.deepEqual(thingsOf(one), ["STRING1"]);
   assert.match(markup(journalList(context, [one])), /thing=STRING1/);
   const both = set('["a","b"]', '["c","d"]');
-  assert.match(told(both), /2 settings changed .*Text 0 · Value: .*Text 1 · Value: “b” → “d”$/);
+  assert.match(say(both), /2 settings changed .*Text 0 · Value: .*Text 1 · Value: “b” → “d”$/);
   words.chooseLanguage("hu");
-  assert.match(told(one), /1\. szöveg.*1\. szöveg · Érték: “” → “12”$/);
+  assert.match(say(one), /1\. szöveg.*1\. szöveg · Érték: “” → “12”$/);
 });
 
-test("a setting that came or went, an upload and a version are told as such", () => {
+test("a setting that came or went, an upload and a version are shown as such", () => {
   const figures = (changes, uploads = {}) => ({ figures: { changes, left_out: 0, uploads } });
-  assert.match(told(entry("settings", figures([{ path: "rules.0.name", new: '"a"' }]))), /“a”/);
-  assert.match(told(entry("settings", figures([{ path: "rules.0.name", old: 1 }]))), /removed/);
-  assert.match(told(entry("settings", figures([], { site: true }))), /Web site uploaded/);
-  assert.match(told(entry("settings", figures([], { site: false }))), /Web site removed/);
+  assert.match(say(entry("settings", figures([{ path: "rules.0.name", new: '"a"' }]))), /“a”/);
+  assert.match(say(entry("settings", figures([{ path: "rules.0.name", old: 1 }]))), /removed/);
+  const added = ["name", "source"].map((field) => ({ path: `rules.0.${field}`, new: '"a"' }));
+  assert.match(say(entry("settings", figures(added))), /^(?!.*2 settings).* added/);
+  assert.match(say(entry("settings", figures([], { site: true }))), /Web site uploaded/);
+  assert.match(say(entry("settings", figures([], { site: false }))), /Web site removed/);
   const version = figures([{ path: "profile.sw", old: '"1.7"', new: '"1.8"' }]);
-  assert.match(told(entry("settings", version)), /Software version 1\.8, was 1\.7/);
+  assert.match(say(entry("settings", version)), /Software version 1\.8, was 1\.7/);
 });
 
 test("a sensor is silent and back, with the time between", () => {
@@ -241,14 +243,14 @@ test("a sensor is silent and back, with the time between", () => {
   const figures = { finding: "sensor_lost", figures: {}, text: "" };
   const silent = entry("finding", { ...lost, figures });
   const back = entry("finding_over", { ...lost, figures, time: NOON + 180 });
-  assert.match(told(silent, back), /Bed is back was silent for 3 min .*Bed is silent$/);
+  assert.match(say(silent, back), /Bed is back was silent for 3 min .*Bed is silent$/);
   const weak = { finding: "clock_not_set", figures: {}, text: "x" };
-  assert.match(told(entry("finding_over", { cause: "finding", figures: weak })), /Repaired: /);
+  assert.match(say(entry("finding_over", { cause: "finding", figures: weak })), /Resolved: /);
 });
 
 test("a trouble begins with the name of its part in the reader's language", async () => {
   const trouble = (part) =>
-    told(
+    say(
       entry("finding", {
         cause: "finding",
         figures: { finding: "trouble", figures: { part, sentence: "It refuses." }, text: "" },
@@ -271,11 +273,11 @@ test("messages name their channel, their target and the rule that asked", () => 
     figures: { channel: "email", target: "anna@example.org", reason: "rule 1", problem: "" },
     by: { number: 1, conditions: [] },
   });
-  assert.match(told(sent), /Mail to anna@example\.org sent rule Greenhouse heating$/);
+  assert.match(say(sent), /Mail to anna@example\.org sent rule Greenhouse heating$/);
   const reasons = { "schedule Day": /schedule Day/, "watchdog 1": /watchdog router/, test: /test/ };
   for (const [reason, pattern] of Object.entries(reasons)) {
     const figures = { channel: "http2", target: "x", reason, problem: "" };
-    assert.match(told(entry("message_sent", { cause: "outbox", figures })), pattern);
+    assert.match(say(entry("message_sent", { cause: "outbox", figures })), pattern);
   }
 });
 
@@ -283,8 +285,8 @@ test("a pulse names who asked for it", () => {
   const on = entry("pulse", { which: "OUT0", figures: { seconds: 10 }, by: { account: "eva" } });
   const by = { detail: "pulse", seconds: 10, after: on.number };
   const off = entry("off", { which: "OUT0", cause: "timer", by });
-  assert.match(told(on, off), /Pump off after 10 s, as asked by eva .*Pump on for 10 s by eva$/);
-  assert.match(told(off), /after 10 s, as asked$/);
+  assert.match(say(on, off), /off after 10 s, as requested by eva .*Pump on for 10 s by eva$/);
+  assert.match(say(off), /after 10 s, as requested$/);
 });
 
 test("every cause has its words in every language", () => {
@@ -305,7 +307,7 @@ test("every cause has its words in every language", () => {
     for (const [cause, details] of Object.entries(causes)) {
       for (const detail of details) {
         const by = { detail, number: 1 };
-        const line = told(entry("on", { which: "OUT0", cause, detail, by }));
+        const line = say(entry("on", { which: "OUT0", cause, detail, by }));
         assert.doesNotMatch(line, /undefined|NaN|\{/, `${language} ${cause}`);
         assert.match(line, /Pump.{4,}/);
       }
@@ -340,17 +342,17 @@ test("entries stand by day, the newest first", () => {
   const headings = [...html.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, text]) => text);
   assert.deepEqual(headings, ["Today", "Yesterday, Tuesday 14 May", "Monday 6 May"]);
   const past = entry("on", { which: "OUT0", time: NOON - 400 * DAY_S });
-  assert.match(told(past), /2023/);
+  assert.match(say(past), /2023/);
   assert.equal(markup(journalList(context, days, 1)).match(/<li/g)?.length, 1);
 });
 
 test("entries are grouped and belong to things", () => {
-  assert.equal(groupOf(changed("outputs.0.name")), "settings");
+  assert.equal(groupOf(change("outputs.0.name")), "settings");
   assert.equal(groupOf(entry("on", { cause: "rule" })), "rule");
   assert.equal(groupOf(entry("bench", { cause: "scenario" })), "bench");
   assert.equal(groupOf(entry("signed_in", { cause: "sign-in" })), "sign_ins");
   assert.deepEqual(thingsOf(entry("energy_set", { which: "ENERGY1" })), ["POWER1"]);
-  assert.deepEqual(thingsOf(changed("onewire.2.name")), ["DS3"]);
+  assert.deepEqual(thingsOf(change("onewire.2.name")), ["DS3"]);
   assert.equal(thingOfSetting("weather.t1_name"), "T1");
   assert.equal(thingOfSetting("mqtt.host"), "");
 });

@@ -6,7 +6,7 @@ import { beforeEach, test } from "node:test";
 import { causeOf } from "../../../src/leverframe/web/lib/things/signs.js";
 import { Lever } from "../../../src/leverframe/web/lib/things/lever.js";
 import { mover, standing } from "../../../src/leverframe/web/lib/things/lever_state.js";
-import { shown } from "../../../src/leverframe/web/lib/format/numbers.js";
+import { formatValue } from "../../../src/leverframe/web/lib/format/numbers.js";
 import { controller } from "./browser.mjs";
 import { markup, openContext } from "./helpers.js";
 
@@ -43,14 +43,14 @@ test("PWM leans in proportion and says its percentage, off it is off", () => {
 
 test("what was asked for is a ghost until the state agrees", async () => {
   const lever = new Lever(context, { label: "OUT0", name: () => "Pump", act: async () => {} });
-  const drawn = () => markup(lever.upright());
-  assert.doesNotMatch(drawn(), /asked|ghost/);
+  const draw = () => markup(lever.upright());
+  assert.doesNotMatch(draw(), /asked|ghost/);
   press(lever.upright());
-  assert.match(drawn(), /class="ghost"/);
-  assert.match(drawn(), /asked: on…/);
-  assert.match(drawn(), /aria-checked=false/);
+  assert.match(draw(), /class="ghost"/);
+  assert.match(draw(), /requested: on…/);
+  assert.match(draw(), /aria-checked=false/);
   know({ OUT0: 1 });
-  assert.doesNotMatch(drawn(), /asked|ghost/);
+  assert.doesNotMatch(draw(), /asked|ghost/);
 });
 
 test("an order that is refused falls back and says why", async () => {
@@ -76,9 +76,9 @@ test("held by hand against its rule, which is named", () => {
   know({ findings: [held], switched: { OUT0: { time: NOON, by: { kind: "command" } } } });
   assert.deepEqual(standing(context, "OUT0"), off({ beneath: "held", marks: ["held"] }));
   assert.equal(mover(context, "OUT0").name, "by hand");
-  assert.match(mover(context, "OUT0").why, /^but Watering wants it on, /);
+  assert.match(mover(context, "OUT0").why, /^although Watering requires on, /);
   held.figures.rule = 3;
-  assert.match(mover(context, "OUT0").why, /^but Rule 3 wants it on, /);
+  assert.match(mover(context, "OUT0").why, /^although Rule 3 requires on, /);
 });
 
 test("locked", () => {
@@ -87,19 +87,19 @@ test("locked", () => {
   assert.deepEqual(standing(context, "EVENT1").marks, []);
 });
 
-test("fault: its drive is told to be in trouble", () => {
+test("fault: its drive is shown to be in trouble", () => {
   know({ troubles: { OUT1: "The line cannot be had." } });
-  const told = { word: "fault", beneath: "no answer", marks: ["fault", "on"] };
-  assert.deepEqual(standing(context, "OUT1"), on(told));
+  const fault = { word: "fault", beneath: "no answer", marks: ["fault", "on"] };
+  assert.deepEqual(standing(context, "OUT1"), on(fault));
   assert.deepEqual(standing(context, "OUT0"), off());
 });
 
-test("stale: what it was and since when nobody knows", () => {
+test("stale: shows what it was and since when", () => {
   context.live.connection = "lost";
   context.live.lostSince = NOON;
-  const told = standing(context, "OUT1");
-  assert.deepEqual([told.word, told.marks], ["was on", ["stale", "on"]]);
-  assert.match(told.beneath, /12:00$/);
+  const stale = standing(context, "OUT1");
+  assert.deepEqual([stale.word, stale.marks], ["was on", ["stale", "on"]]);
+  assert.match(stale.beneath, /12:00$/);
 });
 
 test("only to look: no mark but that", () => {
@@ -108,8 +108,8 @@ test("only to look: no mark but that", () => {
 });
 
 test("power is written as people write it", () => {
-  const written = (value) => shown("POWER1", value).text;
-  assert.deepEqual([1.5, 2300, 0, 0.125, 10].map(written), ["1.5", "2300", "0", "0.125", "10"]);
+  const powerText = (value) => formatValue("POWER1", value).text;
+  assert.deepEqual([1.5, 2300, 0, 0.125, 10].map(powerText), ["1.5", "2300", "0", "0.125", "10"]);
 });
 
 // The button is the first thing of the drawn lever that listens.

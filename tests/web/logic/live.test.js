@@ -15,23 +15,23 @@ for (const [virtual, left] of [
     const live = new Live();
     live.know({ time: 0, virtual_time: virtual });
     now.mock.mockImplementation(() => 2500);
-    assert.equal(live.left(30), left);
+    assert.equal(live.remaining(30), left);
     now.mock.restore();
   });
 }
 
 test("what is followed is read again after a message, not because time passes", async () => {
   mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
-  let [tell, reads] = [null, 0];
+  let [notify, reads] = [null, 0];
   const listen = (listener) => {
-    tell = listener;
+    notify = listener;
     return () => {};
   };
   const live = { heard: 1, connection: "live", listen };
   const followed = new Followed({ live }, async () => ++reads);
   await followed.open();
   const tick = () => {
-    tell();
+    notify();
     mock.timers.tick(500);
   };
   tick();

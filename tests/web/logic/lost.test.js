@@ -41,19 +41,19 @@ function controls() {
   const parts = {
     "the lever of a frame": () => switches.upright("OUT0"),
     "the lever of a row": () => switches.lever("OUT0"),
-    "on for, on Status": shown("status", new PulseMenu(context, 0, () => "Pump")),
-    "on for, in a drawer": shown("things", new OnFor(context, "OUT0")),
-    "the slider of a PWM output": shown("status", duty),
-    "what the board senses": shown("simulation", knob),
-    "a contact": shown("simulation", new Pin(context, bench, "INPD1", () => "Door")),
+    "on for, on Status": drawPart("status", new PulseMenu(context, 0, () => "Pump")),
+    "on for, in a drawer": drawPart("things", new OnFor(context, "OUT0")),
+    "the slider of a PWM output": drawPart("status", duty),
+    "what the board senses": drawPart("simulation", knob),
+    "a contact": drawPart("simulation", new Pin(context, bench, "INPD1", () => "Door")),
   };
   return Object.entries(parts);
 }
 
-const shown = (words, part) => () => speaking(words, () => part.view());
+const drawPart = (words, part) => () => speaking(words, () => part.view());
 const isIdle = (drawn) => /disabled=("?)true\1/.test(drawn);
 
-test("all that is operated is idle and tells why, until the controller is reached again", () => {
+test("all that is operated is idle and shows why, until the controller is reached again", () => {
   for (const [what, draw] of controls()) {
     assert.equal(isIdle(markup(draw())), false, what);
     lose();
@@ -72,7 +72,7 @@ const press = (template) => {
   return inner({ preventDefault() {} });
 };
 
-test("a lever that is pressed tells why it stays and sends nothing", async () => {
+test("a lever that is pressed shows why it stays and sends nothing", async () => {
   for (const draw of [() => switches.upright("OUT0"), () => switches.lever("OUT0")]) {
     lose();
     await press(draw());
@@ -83,8 +83,8 @@ test("a lever that is pressed tells why it stays and sends nothing", async () =>
   }
 });
 
-test("'on for' does not open, tells why, and stays away from accounts that may only look", () => {
-  const draw = shown("status", new PulseMenu(context, 0, () => "Pump"));
+test("'on for' does not open, shows why, and stays away from accounts that may only look", () => {
+  const draw = drawPart("status", new PulseMenu(context, 0, () => "Pump"));
   lose();
   let isKept = false;
   const pressed = draw().values.filter((value) => typeof value === "function").at(-1);
@@ -93,5 +93,5 @@ test("'on for' does not open, tells why, and stays away from accounts that may o
   assert.match(textOf(draw()), new RegExp(REASON));
   assert.equal(switches.prohibition("OUT0"), null);
   context.overview.take({ account: { read_only: true }, status: {}, labels: {} });
-  assert.equal(switches.prohibition("OUT0"), "this account may only look");
+  assert.equal(switches.prohibition("OUT0"), "this account is read-only");
 });

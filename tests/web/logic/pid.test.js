@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { judged, stepResponse } from "../../../src/leverframe/web/pages/pid/step_card.js";
+import { judge, stepResponse } from "../../../src/leverframe/web/pages/pid/step_card.js";
 
 const PLANT = { gain: 40, lag: 600 };
 const end = (gains) => stepResponse(gains, PLANT, 1).values.at(-1);
@@ -16,11 +16,11 @@ test("with an integral part the loop gets to its target, without one it stays sh
 test("without any gain nothing moves, and it is said not to settle", () => {
   const still = stepResponse({ kp: 0, ki: 0, kd: 0 }, PLANT, 1);
   assert.ok(still.values.every((value) => Math.abs(value) < 1e-9));
-  assert.equal(judged(still, 1).settled, null);
+  assert.equal(judge(still, 1).settled, null);
 });
 
 test("a greater integral part goes further past the target, and no duty leaves its limits", () => {
-  const past = (ki) => judged(stepResponse({ kp: 1, ki, kd: 0 }, PLANT, 1), 1).overshoot;
+  const past = (ki) => judge(stepResponse({ kp: 1, ki, kd: 0 }, PLANT, 1), 1).overshoot;
   assert.ok(past(0.1) > past(0.005));
   const { duties } = stepResponse({ kp: 500, ki: 5, kd: 0 }, PLANT, 1);
   assert.ok(duties.every((duty) => duty >= 0 && duty <= 100));

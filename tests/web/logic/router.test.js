@@ -12,8 +12,8 @@ import {
   step,
 } from "../../../src/leverframe/web/lib/frame/router.js";
 import { thingAddress } from "../../../src/leverframe/web/lib/things/things.js";
-import { findPage, mayOpen, offeredGroups } from "../../../src/leverframe/web/lib/frame/frame.js";
-import { movedTo } from "../../../src/leverframe/web/pages/index.js";
+import { findPage, mayOpen, listGroups } from "../../../src/leverframe/web/lib/frame/frame.js";
+import { findMoved } from "../../../src/leverframe/web/pages/index.js";
 import { commandsOf, openContext } from "./helpers.js";
 
 let stop = () => {};
@@ -35,14 +35,14 @@ function routing(guard = { mayLeave: () => true }) {
   return { router, opened, turned };
 }
 
-const settled = () => new Promise((done) => setTimeout(done));
+const settle = () => new Promise((done) => setTimeout(done));
 const moveTo = (hash) => {
   location.hash = hash;
-  return settled();
+  return settle();
 };
 const goBack = () => {
   history.back();
-  return settled();
+  return settle();
 };
 
 test("an address names the page and its parameters", () => {
@@ -80,22 +80,22 @@ const holding = () => ({
   },
 });
 
-test("a new address opens its page, unless leaving is held until somebody goes on", async () => {
+test("a new address opens its page, unless leaving is held until the user continues", async () => {
   const guard = holding();
   const { opened } = routing(guard);
   await moveTo("#/rules");
   guard.isHeld = true;
   await moveTo("#/outputs");
-  await settled();
+  await settle();
   assert.equal(location.hash, "#/rules");
   guard.proceed();
-  await settled();
-  await settled();
+  await settle();
+  await settle();
   assert.equal(location.hash, "#/outputs");
   assert.deepEqual(opened, ["", "rules", "outputs"]);
   // Who went on was sure for once.
   await moveTo("#/status");
-  await settled();
+  await settle();
   assert.equal(location.hash, "#/outputs");
 });
 
@@ -105,11 +105,11 @@ test("who is held back on the way back finds the history as it was", async () =>
   for (const hash of ["#/status", "#/rules", "#/system"]) await moveTo(hash);
   guard.isHeld = true;
   await goBack();
-  await settled();
+  await settle();
   assert.deepEqual([location.hash, history.place], ["#/system", 3]);
   guard.proceed();
-  await settled();
-  await settled();
+  await settle();
+  await settle();
   assert.deepEqual([location.hash, history.place], ["#/rules", 2]);
   guard.isHeld = false;
   await goBack();
@@ -127,7 +127,7 @@ test("a drawer opens over its page, outlasts what the page notes, and goes with 
   note("charts", { labels: "T1" });
   assert.equal(location.hash, "#/charts?labels=T1&thing=OUT0");
   router.closeDrawer();
-  await settled();
+  await settle();
   assert.equal(history.place, 1);
   assert.deepEqual(turned.slice(0, 2), ["POWER2", "OUT0"]);
   assert.equal(here().thing, null);
@@ -141,7 +141,7 @@ test("a drawer that was opened by its address leaves the page, and the next no e
   assert.equal(location.hash, "#/status");
   await moveTo(thingAddress("DS2"));
   router.closeDrawer();
-  await settled();
+  await settle();
   assert.deepEqual([location.hash, history.place], ["#/status", 0]);
   assert.deepEqual(turned, [null, "DS2", null]);
 });
@@ -153,7 +153,7 @@ test("a drawer with changes is held, the page below is not left", async () => {
   router.closeDrawer();
   for (const hash of ["#/rules", "#/status"]) {
     await moveTo(hash);
-    await settled();
+    await settle();
   }
   assert.deepEqual(guard.asked, [false, false, true]);
   assert.equal(location.hash, "#/rules?thing=DS1");
@@ -168,7 +168,7 @@ test("an editor that is left leaves no entry behind, nor do those before it", as
   step("rules", { copy: 2 });
   const before = opened.length;
   leave("rules", {});
-  await settled();
+  await settle();
   assert.deepEqual([location.hash, history.place], ["#/rules", 2]);
   // The page shows what it shows: it is not opened again.
   assert.equal(opened.length, before);
@@ -184,7 +184,7 @@ test("an editor that another page led to gives its entry to its page", async () 
   assert.deepEqual([location.hash, history.place], ["#/rules", 2]);
   step("rules", { new: "empty" });
   leave("rules", {});
-  await settled();
+  await settle();
   assert.deepEqual([location.hash, history.place], ["#/rules", 2]);
 });
 
@@ -195,7 +195,7 @@ test("an editor is left for the page as it is shown now, past a drawer", async (
   await moveTo("#/schedule?new=1");
   const before = opened.length;
   leave("schedule", { view: "list" });
-  await settled();
+  await settle();
   assert.deepEqual([location.hash, history.place], ["#/schedule?view=list", 1]);
   assert.equal(opened.length, before);
 });
@@ -207,12 +207,12 @@ test("what was saved on the way back leads there once", async () => {
   await moveTo("#/rules?edit=1");
   guard.isHeld = true;
   await goBack();
-  await settled();
+  await settle();
   guard.isHeld = false;
   leave("rules", {});
   guard.proceed();
-  await settled();
-  await settled();
+  await settle();
+  await settle();
   assert.deepEqual([location.hash, history.place], ["#/rules", 1]);
   assert.deepEqual(opened, ["", "rules", "rules"]);
 });
@@ -230,7 +230,7 @@ test("a page that has moved takes the place of its old address", async () => {
 
 test("pages are offered by role, version and board", async () => {
   const context = await openContext();
-  const names = () => offeredGroups(context).flatMap(([, pages]) => pages.map(({ name }) => name));
+  const names = () => listGroups(context).flatMap(([, pages]) => pages.map(({ name }) => name));
   assert.ok(names().includes("modbus_devices") && names().includes("simulation"));
   context.commands = commandsOf("3.0 1.58a");
   assert.ok(!names().includes("modbus_devices"));
@@ -243,7 +243,7 @@ test("pages are offered by role, version and board", async () => {
 });
 
 test("noted addresses of pages that are gone lead to where their settings are", () => {
-  assert.deepEqual(movedTo("outputs"), { page: "things", params: { thing: "all-outputs" } });
-  assert.deepEqual(movedTo("mqtt"), { page: "messages", params: { open: "mqtt" } });
-  assert.equal(movedTo("rules"), null);
+  assert.deepEqual(findMoved("outputs"), { page: "things", params: { thing: "all-outputs" } });
+  assert.deepEqual(findMoved("mqtt"), { page: "messages", params: { open: "mqtt" } });
+  assert.equal(findMoved("rules"), null);
 });

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { compared } from "../../../src/leverframe/web/lib/things/lever_state.js";
+import { compareText } from "../../../src/leverframe/web/lib/things/lever_state.js";
 import { setText } from "../../../src/leverframe/web/lib/format/numbers.js";
 import { secondsOfDay, timeText } from "../../../src/leverframe/web/lib/format/moments.js";
-import { numberedRules } from "../../../src/leverframe/web/lib/live/tree.js";
+import { numberRules } from "../../../src/leverframe/web/lib/live/tree.js";
 import {
   LANGUAGES,
   chooseLanguage,
@@ -42,15 +42,15 @@ import { ruleFrom } from "../../../src/leverframe/web/pages/rules/what_if.js";
 import { EntryDraft, wireOf } from "../../../src/leverframe/web/pages/schedule/entry.js";
 import { daysText, entrySentence } from "../../../src/leverframe/web/pages/schedule/entry.js";
 import {
-  copied,
+  copyTo,
   dayCopied,
   entriesOf,
   groupsOf,
-  moved,
+  move,
   partsOn,
   piecesOf,
-  storedOf,
-  stretched,
+  toEntries,
+  stretch,
 } from "../../../src/leverframe/web/pages/schedule/week.js";
 import { controller } from "./browser.mjs";
 import { commandsOf, markup, openContext, textOf, whenDrawn } from "./helpers.js";
@@ -68,11 +68,11 @@ const HEATING = {
   ...{ source: "DS1", reference: 21.5, hysteresis: 0.5, action: "OUT2" },
   ...{ off_delay: 5, on_delay: 3 },
 };
-const edited = (version, rule = HEATING) => new Draft(commandsOf(version), 0, rule);
+const editRule = (version, rule = HEATING) => new Draft(commandsOf(version), 0, rule);
 
 test("the numbers of a rule stand in its blanks as the language writes them", () => {
   chooseLanguage("pl");
-  const draft = edited(NEWEST, { ...HEATING, source: "PM2.5" });
+  const draft = editRule(NEWEST, { ...HEATING, source: "PM2.5" });
   assert.deepEqual([draft.typed.reference, draft.typed.source], ["21,5", "PM2.5"]);
   const stored = draft.eventItem();
   chooseLanguage("en");
@@ -82,7 +82,7 @@ test("the numbers of a rule stand in its blanks as the language writes them", ()
 });
 
 test("an untouched rule is not changed, one typed back neither", () => {
-  const draft = edited(NEWEST);
+  const draft = editRule(NEWEST);
   assert.deepEqual([draft.isNew, draft.isChanged], [false, false]);
   draft.type("reference", "22");
   assert.equal(draft.isChanged, true);
@@ -100,7 +100,7 @@ for (const [version, sent] of [
   [OLDEST, "event=0*50*0*1*0*0*5*0*0*0*0*8"],
 ]) {
   test(`a rule of the dialect of ${version} goes round`, () => {
-    const draft = edited(version, SWITCH);
+    const draft = editRule(version, SWITCH);
     const isNewest = version === NEWEST;
     assert.equal(draft.values.length, isNewest ? 3 : 2);
     assert.equal(draft.has("O"), isNewest);
@@ -119,17 +119,17 @@ test("what other commands set goes along in the same request", () => {
   assert.deepEqual(items.slice(1), ["eventper=4*1", "eventon=4*1"]);
 });
 
-test("a value that cannot be sent is told by its letter", () => {
-  const draft = edited(NEWEST);
+test("a value that cannot be sent is reported by its letter", () => {
+  const draft = editRule(NEWEST);
   draft.type("reference", "warm");
   draft.type("on_delay", "-1");
   assert.deepEqual(draft.problems, ["D", "N"]);
   assert.match(draft.problem("D"), /^Not a number/);
-  assert.match(draft.problem("N"), /^Not a time\. Write 10 s, 5 min/);
+  assert.match(draft.problem("N"), /^Not a duration\. Write 10 s, 5 min/);
 });
 
-test("a blank that is gone keeps nobody from saving and stays as it was stored", () => {
-  const draft = edited(NEWEST);
+test("a blank that is gone does not prevent saving and stays as it was stored", () => {
+  const draft = editRule(NEWEST);
   draft.type("on_delay", "soon");
   draft.type("hysteresis", "much");
   draft.type("action", "SMS1");
@@ -140,17 +140,17 @@ test("a blank that is gone keeps nobody from saving and stays as it was stored",
 });
 
 test("a pulse lasts as long as its delay says", () => {
-  const draft = edited(NEWEST);
+  const draft = editRule(NEWEST);
   draft.type("action", "PULSE OUT1");
   draft.type("off_delay", "45");
   assert.equal(draft.eventItem().split("*")[11], "45");
 });
 
-test("waits are durations, and a wait of nothing is at once", () => {
-  const draft = edited(NEWEST, { ...HEATING, on_delay: 180, off_delay: 0 });
-  assert.deepEqual([draft.typed.on_delay, draft.typed.off_delay], ["3 min", "at once"]);
+test("waits are durations, and a wait of nothing is immediate", () => {
+  const draft = editRule(NEWEST, { ...HEATING, on_delay: 180, off_delay: 0 });
+  assert.deepEqual([draft.typed.on_delay, draft.typed.off_delay], ["3 min", "immediately"]);
   assert.equal(draft.isChanged, false);
-  draft.type("on_delay", "at once");
+  draft.type("on_delay", "immediately");
   draft.type("off_delay", "1 h 30 min");
   const fields = draft.eventItem().split("*");
   assert.deepEqual([fields[11], fields[13]], ["5400", "0"]);
@@ -159,23 +159,23 @@ test("waits are durations, and a wait of nothing is at once", () => {
 });
 
 test("a pulse that begins as a wait of nothing gets a length", () => {
-  const draft = edited(NEWEST, { ...HEATING, off_delay: 0 });
+  const draft = editRule(NEWEST, { ...HEATING, off_delay: 0 });
   draft.type("action", "PULSE OUT1");
   assert.equal(draft.eventItem().split("*")[11], "10");
 });
 
 test("a state is 0 or 1, and a value one that the action can have", () => {
-  const draft = edited(NEWEST);
+  const draft = editRule(NEWEST);
   draft.type("source", "OUT1");
   assert.equal(draft.typed.reference, "1");
-  const old = edited(OLDEST, { ...SWITCH, value: 2 });
+  const old = editRule(OLDEST, { ...SWITCH, value: 2 });
   old.type("action", "OUT3");
   assert.ok(old.values.includes(old.typed.value));
 });
 
 test("only what the version has is offered", () => {
-  const [newest, oldest] = [edited(NEWEST), edited(OLDEST)];
-  assert.ok(newest.offered("B").includes("DIFF6") && !oldest.offered("B").includes("DIFF6"));
+  const [newest, oldest] = [editRule(NEWEST), editRule(OLDEST)];
+  assert.ok(newest.choicesOf("B").includes("DIFF6") && !oldest.choicesOf("B").includes("DIFF6"));
   const screen = "OLED ON/NEXT SCREEN";
   assert.ok(newest.actions.includes(screen) && !oldest.actions.includes(screen));
   assert.equal(oldest.has("P"), false);
@@ -184,7 +184,7 @@ test("only what the version has is offered", () => {
 test("a template takes what the version has, rather with a value", () => {
   const offer = (version, state) => {
     const draft = new Draft(commandsOf(version), 0, null, EMPTY_RULE);
-    return { sources: draft.offered("B"), actions: draft.actions, state };
+    return { sources: draft.choicesOf("B"), actions: draft.actions, state };
   };
   assert.equal(ruleFrom("thermostat", offer(NEWEST, { T1: 20 })).source, "T1");
   assert.equal(ruleFrom("thermostat", offer(NEWEST, {})).source, "DS1");
@@ -209,17 +209,17 @@ test("a rule reads as a line with the names of things", () => {
   chooseLanguage("en");
 });
 
-test("an action on a thing is told by the thing's name, in every language", async () => {
+test("an action on a thing is named by the thing's name, in every language", async () => {
   const own = await openContext();
   own.overview.name = (label) => (label === "OUT0" ? "Pump $&" : "");
   const rule = (action) => ({ ...EMPTY_RULE, source: "INPD1", reference: 1, action });
-  const told = (action) => shortSentence(own, rule(action)).split(" → ")[1];
-  assert.equal(told("PULSE OUT0"), "on for a while: Pump $&");
-  assert.equal(told("AutoSwitch OUT0"), "periodic switching Pump $&");
-  assert.equal(told("RESET ENERGY1"), "reset Meter 1");
+  const actionText = (action) => shortSentence(own, rule(action)).split(" → ")[1];
+  assert.equal(actionText("PULSE OUT0"), "on for a while: Pump $&");
+  assert.equal(actionText("AutoSwitch OUT0"), "periodic switching Pump $&");
+  assert.equal(actionText("RESET ENERGY1"), "reset Meter 1");
   for (const language of Object.keys(LANGUAGES)) {
     chooseLanguage(language);
-    assert.match(told("PULSE OUT0"), / Pump \$&$/);
+    assert.match(actionText("PULSE OUT0"), / Pump \$&$/);
   }
   chooseLanguage("en");
   await usePageWords("schedule");
@@ -237,7 +237,7 @@ const uses = (rules = [], schedule = none(4)) => ({
   ...{ rules, schedule },
   event_variables: Array.from({ length: 8 }, () => ({ name: "" })),
 });
-const windowed = () => new Draft(commandsOf(NEWEST), 0, null, HEATING, uses());
+const draftWithWindow = () => new Draft(commandsOf(NEWEST), 0, null, HEATING, uses());
 
 test("a window over midnight ends on the days after, one of whole days behind the last", () => {
   assert.deepEqual(endDays(NIGHT), ["Tue", "Wed", "Thu", "Fri", "Sat"]);
@@ -250,7 +250,7 @@ test("a window over midnight ends on the days after, one of whole days behind th
 });
 
 test("a time window is made with its rule, in one request, and found again", () => {
-  const draft = windowed();
+  const draft = draftWithWindow();
   draft.type("window", "out");
   draft.type("days", WORK);
   draft.type("name", "Night & day");
@@ -273,8 +273,8 @@ test("a time window is made with its rule, in one request, and found again", () 
   // The sentence of a window says "and": joined otherwise, it is a condition like others.
   const either = { ...rule, operator: "OR" };
   assert.equal(new Draft(commandsOf(NEWEST), 0, either, either, stored).typed.window, "");
-  const told = hoursText(windowOf(stored, "EVENT8"), false);
-  assert.equal(told, "it is not between 22:00 and 06:00, on weekdays");
+  const text = hoursText(windowOf(stored, "EVENT8"), false);
+  assert.equal(text, "it is not between 22:00 and 06:00, on weekdays");
   again.type("to", "07:30");
   assert.deepEqual(again.items(false)[1], "schedset=1*22%3A00-07%3A30*17*0*27000*0*62*1");
   again.restore();
@@ -292,8 +292,8 @@ test("a time window is made with its rule, in one request, and found again", () 
   );
 });
 
-test("hours that are none, no day, or all of the week are told", () => {
-  const draft = windowed();
+test("hours that are none, no day, or all of the week are shown", () => {
+  const draft = draftWithWindow();
   draft.type("window", "in");
   assert.deepEqual(draft.problems, []);
   draft.type("from", "25:00");
@@ -337,7 +337,7 @@ test("a new rule has the first free place, and rules behind empty places are fou
   assert.deepEqual(dependentsOf(settings, 3), []);
   assert.deepEqual(watchers(settings, "EVENT3"), [3]);
   assert.deepEqual(
-    numberedRules(settings.rules).map(({ number }) => number),
+    numberRules(settings.rules).map(({ number }) => number),
     [1, 4],
   );
   const reports = [
@@ -352,7 +352,7 @@ test("a new rule has the first free place, and rules behind empty places are fou
 
 test("a condition on a state is shown and sent as the state that it asks for", () => {
   const below = { ...HEATING, source: "INPD1", compare: "<", reference: 1, hysteresis: 0 };
-  const draft = edited(NEWEST, below);
+  const draft = editRule(NEWEST, below);
   assert.deepEqual([draft.typed.compare, draft.typed.reference], [">=", "0"]);
   assert.deepEqual([draft.isChanged, draft.items(false)], [false, []]);
   draft.type("name", "Door");
@@ -365,7 +365,7 @@ test("a condition on a state is shown and sent as the state that it asks for", (
   assert.equal(level("<", 0), level(">=", 0));
   assert.notEqual(level("<", 1), level(">=", 1));
   // What was a comparison of a reading is none any more.
-  const reading = edited(NEWEST, { ...HEATING, compare: "<", reference: 1 });
+  const reading = editRule(NEWEST, { ...HEATING, compare: "<", reference: 1 });
   reading.type("source", "INPD1");
   assert.match(reading.eventItem(), /^event=0\*100\*0\*1\*/);
 });
@@ -384,7 +384,7 @@ test("only entries that a rule was saved with are its time window", () => {
 
 // --- the list and the trial ----------------------------------------------------------------------
 
-test("the state of a rule tells what keeps it from acting", () => {
+test("the state of a rule shows what keeps it from acting", () => {
   const rule = (enabled) => ({ number: 2, settings: { ...HEATING, enabled } });
   const now = { met: true, pending_action: null };
   const finding = (kind) => [{ kind, page: "rules?edit=2" }];
@@ -413,7 +413,7 @@ test("sources are grouped, with those that have a value first", () => {
   assert.match(groups[0][1][0][1], /· 20\.0/);
 });
 
-test("the two readings of a meter are told apart by words", () => {
+test("the two readings of a meter are distinguished by words", () => {
   const [[, meters]] = sourceGroups(context, ["ENERGY1", "POWER1"]);
   assert.deepEqual(
     meters.map(([label, shown]) => [label, shown.split(" · ")[0]]),
@@ -421,18 +421,18 @@ test("the two readings of a meter are told apart by words", () => {
   );
 });
 
-test("hysteresis is told in numbers, for both ways to compare", () => {
+test("hysteresis is shown in numbers, for both ways to compare", () => {
   const [reference, hysteresis] = [18, 2];
   assert.deepEqual(thresholds({ compare: "<", reference, hysteresis }), { on: 18, off: 20 });
   assert.deepEqual(thresholds({ compare: ">=", reference, hysteresis }), { on: 18, off: 16 });
 });
 
-test("a pulse is told for its own length, however long its rule is met", () => {
+test("a pulse is shown for its own length, however long its rule is met", () => {
   const pulse = { ...EMPTY_RULE, action: "PULSE OUT2", off_delay: 10 };
-  assert.equal(edited(NEWEST, pulse).pulse, 10);
+  assert.equal(editRule(NEWEST, pulse).pulse, 10);
   // One of no time would be none.
-  assert.equal(edited(NEWEST, { ...pulse, off_delay: 0 }).pulse, 1);
-  assert.equal(edited(NEWEST).pulse, null);
+  assert.equal(editRule(NEWEST, { ...pulse, off_delay: 0 }).pulse, 1);
+  assert.equal(editRule(NEWEST).pulse, null);
   const turns = [
     { time: 100, active: true },
     { time: 105, active: false },
@@ -459,7 +459,7 @@ test("the picture of a trial is drawn up to now, for a pulse with what was done"
   };
   const rule = { ...HEATING, action: "PULSE OUT2", off_delay: 10, on_delay: 0 };
   const own = await openContext();
-  const picture = new Trial(own, edited(NEWEST, rule));
+  const picture = new Trial(own, editRule(NEWEST, rule));
   await whenDrawn(() => picture.view(), /M0/);
   controller.reset();
   assert.match(markup(picture.view()), /M0\.0,[\d.]+H1000\.0/);
@@ -493,7 +493,7 @@ test("a state has the same word in a rule and in what the rule has met", () => {
       const rule = { ...EMPTY_RULE, source: label, reference: value };
       assert.match(shortSentence(context, rule), new RegExp(`is ${word}`));
       const decided = { label, value, compare: ">=", threshold: value };
-      assert.ok(compared(context, decided).endsWith(` ${word}`));
+      assert.ok(compareText(context, decided).endsWith(` ${word}`));
     }
   }
 });
@@ -502,18 +502,18 @@ test("a threshold is written as it was set, wherever it stands", () => {
   const rule = { ...EMPTY_RULE, source: "VCC", compare: ">=", reference: 0.9 };
   assert.match(shortSentence(context, rule), /Supply voltage is at least 0\.9 V/);
   const decided = { label: "VCC", value: 12, compare: ">=", threshold: 0.9 };
-  assert.match(compared(context, decided), /^Supply voltage 12\.00 .*≥ 0\.9 V$/);
+  assert.match(compareText(context, decided), /^Supply voltage 12\.00 .*≥ 0\.9 V$/);
   const figures = { reference: 0.9, low: 5.5, high: 24 };
   const advice = [{ kind: "out_of_range", rules: [1], labels: ["VCC"], figures }];
   assert.match(textOf(adviceList({ number: 1, advice }, context)), /5\.5 .* 24 .* 0\.9\.$/);
   assert.equal(setText(context, "VCC", 0.1 + 0.2), "0.3 V");
 });
 
-test("why a rule does not act is told", () => {
+test("why a rule does not act is shown", () => {
   const explanation = { obstacle: null, combined: false, pending_action: null };
-  assert.equal(reason(context, explanation, 0), "It does not act: its conditions do not hold.");
+  assert.equal(reason(context, explanation, 0), "It does not act: its conditions are not met.");
   const waiting = { ...explanation, pending_action: "activate" };
-  assert.equal(reason(context, waiting, 2.2), "It begins in 3 s.");
+  assert.equal(reason(context, waiting, 2.2), "It starts in 3 s.");
   const absent = { ...explanation, obstacle: { kind: "absent", rule: null, label: "DS1" } };
   assert.equal(reason(context, absent, 0), "It does not act: Thermometer 1 has no value.");
   assert.equal(reason(context, { ...explanation, combined: true }, 0), "");
@@ -545,13 +545,13 @@ test("a new entry or rule has nothing to save until something was chosen", () =>
   entry.type("time", "00:00");
   assert.equal(entry.isChanged, false);
 
-  const begun = (rule) => new Draft(commandsOf(NEWEST), 0, null, rule);
-  const empty = begun(EMPTY_RULE);
+  const draftOf = (rule) => new Draft(commandsOf(NEWEST), 0, null, rule);
+  const empty = draftOf(EMPTY_RULE);
   assert.equal(empty.isChanged, false);
   empty.type("source", "DS1");
   assert.equal(empty.isChanged, true);
-  assert.equal(begun(HEATING).isChanged, true, "a template or a copy is a choice");
-  const deleted = edited(NEWEST);
+  assert.equal(draftOf(HEATING).isChanged, true, "a template or a copy is a choice");
+  const deleted = editRule(NEWEST);
   deleted.keepPlace([]);
   assert.equal(deleted.isChanged, true, "what others deleted can be saved again");
 });
@@ -581,18 +581,18 @@ test("what is switched on can be switched off again, by an entry of its own", ()
     ...{ place: 4, entry: null },
   });
   draft.type("time", "22:00");
-  assert.deepEqual(storedOf(draft).map(([place]) => place), [3]);
+  assert.deepEqual(toEntries(draft).map(([place]) => place), [3]);
   draft.type("until", "6:30");
   draft.type("days", ["Fri"]);
-  const [, [place, end]] = storedOf(draft);
+  const [, [place, end]] = toEntries(draft);
   assert.deepEqual([place, end.value, end.time, end.days], [4, 0, 23_400, ["Sat"]]);
-  assert.deepEqual(groupsOf(storedOf(draft).map(([, entry]) => entry)), [[0, 1]]);
+  assert.deepEqual(groupsOf(toEntries(draft).map(([, entry]) => entry)), [[0, 1]]);
   draft.type("until", "10 pm");
   assert.deepEqual(draft.problems(), { U: "same_time" });
   draft.type("until", "");
   assert.deepEqual(draft.problems(), { U: "wrong_time" });
   draft.type("value", "0");
-  assert.deepEqual([draft.problems(), storedOf(draft).length], [{}, 1]);
+  assert.deepEqual([draft.problems(), toEntries(draft).length], [{}, 1]);
 });
 
 test("an end that is taken away is deleted, and one without a place is refused", () => {
@@ -602,7 +602,7 @@ test("an end that is taken away is deleted, and one without a place is refused",
   const draft = new EntryDraft(command, 2, begin, ending);
   assert.deepEqual([draft.typed.until, draft.isChanged], ["20:00", false]);
   draft.type("until", null);
-  assert.deepEqual(storedOf(draft)[1], [7, null]);
+  assert.deepEqual(toEntries(draft)[1], [7, null]);
   const full = new EntryDraft(command, 2, begin, { place: null, entry: null });
   full.type("until", "20:00");
   assert.deepEqual(full.problems(), { U: "no_place_for_end" });
@@ -663,10 +663,10 @@ test("two entries that belong together are a span, one alone a moment", () => {
 
 test("a piece moves and stretches in steps of five minutes, over midnight too", () => {
   const [daylight, night] = piecesOf(SCHEDULE);
-  const later = moved(daylight, 3700);
+  const later = move(daylight, 3700);
   assert.deepEqual([later.begin, later.end], [28_800, 75_600]);
-  assert.equal(moved(daylight, -90_000).begin, 0);
-  const stored = entriesOf(SCHEDULE, stretched(night, "end", 1800));
+  assert.equal(move(daylight, -90_000).begin, 0);
+  const stored = entriesOf(SCHEDULE, stretch(night, "end", 1800));
   assert.deepEqual(
     stored.map(([place, { time }]) => [place, time]),
     [
@@ -674,12 +674,12 @@ test("a piece moves and stretches in steps of five minutes, over midnight too", 
       [4, 23_400],
     ],
   );
-  assert.equal(stretched(daylight, "end", 25_200 - 72_000), daylight, "a span keeps some length");
-  const over = entriesOf(SCHEDULE, stretched(daylight, "end", 6 * 3600));
+  assert.equal(stretch(daylight, "end", 25_200 - 72_000), daylight, "a span keeps some length");
+  const over = entriesOf(SCHEDULE, stretch(daylight, "end", 6 * 3600));
   assert.deepEqual([over[1][1].time, over[1][1].days.at(-1)], [7200, "Sat"]);
 });
 
-const copiedTo = (schedule, from, to) => {
+const copyDay = (schedule, from, to) => {
   const after = [...schedule];
   for (const [place, entry] of dayCopied(schedule, from, to)) after[place] = entry;
   return after;
@@ -692,14 +692,14 @@ const lookOf = (schedule, day) =>
 
 test("a day that is copied looks like the other one and is changed apart from it", () => {
   const room = [...SCHEDULE, ...Array(8).fill(null)];
-  const after = copiedTo(room, "Mon", "Sat");
+  const after = copyDay(room, "Mon", "Sat");
   assert.deepEqual(lookOf(after, "Sat"), lookOf(room, "Mon"));
   for (const day of ALL.filter((one) => one !== "Sat")) {
     assert.deepEqual(lookOf(after, day), lookOf(room, day), day);
   }
   const own = piecesOf(after).find(({ name, days }) => name === "Daylight" && days[0] === "Sat");
   assert.deepEqual(own.days, ["Sat"]);
-  for (const [place, entry] of entriesOf(after, moved(own, 3600))) after[place] = entry;
+  for (const [place, entry] of entriesOf(after, move(own, 3600))) after[place] = entry;
   assert.notDeepEqual(lookOf(after, "Sat"), lookOf(after, "Mon"));
   assert.deepEqual(lookOf(after, "Mon"), lookOf(room, "Mon"));
 });
@@ -707,7 +707,7 @@ test("a day that is copied looks like the other one and is changed apart from it
 test("what the other day does not have goes, and a day that does not fit is not copied", () => {
   const room = [...Array(4).fill(null), weekly("Sunday", "OUT3", 1, 3600, ["Sun"])];
   room[0] = weekly("Water", "OUT1", 1, 23_400, ["Mon", "Sun"]);
-  const after = copiedTo(room, "Tue", "Sun");
+  const after = copyDay(room, "Tue", "Sun");
   assert.deepEqual([lookOf(after, "Sun"), after[4], after[0].days], [[], null, ["Mon"]]);
   assert.equal(dayCopied(SCHEDULE, "Mon", "Sat"), null, "one free place, five entries");
 });
@@ -718,13 +718,13 @@ test("whole days stay together, so that nothing ends between two of them", () =>
     weekly("Away", "OUT1", 0, 0, ["Tue"]),
     ...Array(4).fill(null),
   ];
-  const after = copiedTo(whole, "Mon", "Tue");
+  const after = copyDay(whole, "Mon", "Tue");
   assert.deepEqual([after[0].days, after[1].days, after[2]], [["Mon", "Tue"], ["Wed"], null]);
 });
 
 test("an entry is put on further days, and weekdays are never all days", () => {
   const [daylight] = piecesOf(SCHEDULE);
-  const [[, begins], [, ends]] = entriesOf(SCHEDULE, copied(daylight, ["Sat"]));
+  const [[, begins], [, ends]] = entriesOf(SCHEDULE, copyTo(daylight, ["Sat"]));
   assert.deepEqual([begins.days.at(-1), ends.days.at(-1)], ["Sat", "Sat"]);
   assert.deepEqual(
     [ALL, WORK, ["Sat", "Sun"], ["Mon"]].map((days) => daysText({ days })),

@@ -4,18 +4,18 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
 import {
-  allowed,
+  limitsText,
   caseOf,
   choices,
   problemOf,
   range,
-  typedFrom,
+  toTyped,
   valueFrom,
   wireText,
 } from "../../../src/leverframe/web/lib/forms/schema.js";
 import { limitText } from "../../../src/leverframe/web/lib/format/numbers.js";
 import * as words from "../../../src/leverframe/web/lib/format/words.js";
-import { typedFromWire } from "../../../src/leverframe/web/pages/console/fields.js";
+import { toTypedFromWire } from "../../../src/leverframe/web/pages/console/fields.js";
 import { VERSIONS, commandsOf, openContext } from "./helpers.js";
 
 before(openContext);
@@ -45,7 +45,7 @@ test("a number is typed in real units, with point or comma", () => {
 test("limits of many digits stand in groups, and can be typed so in every language", () => {
   const frequency = { type: "integer", minimum: 1, maximum: 1_000_000 };
   const fine = { type: "integer", minimum: -12_345_678, maximum: 99_999, "x-factor": 100 };
-  const hint = (schema) => allowed(schema).replaceAll("\u00a0", "_");
+  const hint = (schema) => limitsText(schema).replaceAll("\u00a0", "_");
   assert.equal(hint(frequency), "1 to 1_000_000");
   assert.equal(hint({ ...frequency, maximum: 9999 }), "1 to 9999");
   assert.equal(hint(fine), "-123_456.78 to 999.99");
@@ -54,7 +54,7 @@ test("limits of many digits stand in groups, and can be typed so in every langua
     for (const schema of [frequency, fine]) {
       const { min, max } = range(schema);
       for (const number of [min, max]) {
-        assert.ok(allowed(schema).includes(limitText(number)), language);
+        assert.ok(limitsText(schema).includes(limitText(number)), language);
         assert.equal(problemOf(schema, limitText(number)), null, language);
         assert.equal(valueFrom(schema, limitText(number)), number, language);
         assert.equal(valueFrom(schema, String(number)), number, language);
@@ -83,24 +83,24 @@ test("a number that cannot be sent is refused in words", () => {
   assert.equal(problemOf(TENTHS, "-0,1"), null);
 });
 
-test("what a machine cannot count is told without its limits", () => {
+test("what a machine cannot count is shown without its limits", () => {
   const gain = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1, "x-per": 100 };
-  assert.equal(problemOf(gain, "1e12"), "More than the controller can count.");
-  assert.equal(problemOf(gain, "-1e12"), "Less than the controller can count.");
+  assert.equal(problemOf(gain, "1e12"), "Above the largest value of the controller.");
+  assert.equal(problemOf(gain, "-1e12"), "Below the smallest value of the controller.");
   assert.equal(problemOf({ ...gain, minimum: 0 }, "-1"), "At least 0.");
 });
 
 test("a text is measured in letters and compared with its form", () => {
   assert.equal(problemOf(NAME, "Żółw🐢"), null);
-  assert.match(problemOf(NAME, "Żółwie"), /^Up to 5 letters; this has 6\.$/);
-  assert.equal(problemOf(HOST, "A"), "Not the right form. Allowed: a host name.");
+  assert.match(problemOf(NAME, "Żółwie"), /^At most 5 characters; this has 6\.$/);
+  assert.equal(problemOf(HOST, "A"), "Wrong format. Allowed: a host name.");
   assert.equal(problemOf({ ...HOST, contentEncoding: "base64" }, "A"), null);
 });
 
 test("a code is chosen by its word and sent by its number", () => {
   assert.deepEqual(choices(MODE)[1], ["PT100", "PT100"]);
   assert.equal(wireText(MODE, "PT100"), "1");
-  assert.equal(problemOf(MODE, "PT1000"), "Choose one of the list.");
+  assert.equal(problemOf(MODE, "PT1000"), "Choose an entry from the list.");
   assert.equal(problemOf(MODE, "off"), null);
 });
 
@@ -113,17 +113,17 @@ test("bits, lists and records are sent part by part", () => {
 });
 
 test("a list is refused when it is too short or one of its parts is wrong", () => {
-  assert.equal(problemOf(NUMBERS, []), allowed(NUMBERS));
-  assert.match(problemOf(NUMBERS, ["12", "x"]), /^Not the right form/);
+  assert.equal(problemOf(NUMBERS, []), limitsText(NUMBERS));
+  assert.match(problemOf(NUMBERS, ["12", "x"]), /^Wrong format/);
   assert.equal(problemOf(NUMBERS, ["12"]), null);
 });
 
 test("what is not there yet is typed as nothing, in the right form", () => {
-  assert.equal(typedFrom(TENTHS, undefined), "");
-  assert.equal(typedFrom(FLAG, undefined), false);
-  assert.deepEqual(typedFrom(BITS, undefined), [false, false, false, false]);
-  assert.deepEqual(typedFrom(NUMBERS, undefined), [""]);
-  assert.deepEqual(typedFrom(RECORD, undefined), { on: false, name: "" });
+  assert.equal(toTyped(TENTHS, undefined), "");
+  assert.equal(toTyped(FLAG, undefined), false);
+  assert.deepEqual(toTyped(BITS, undefined), [false, false, false, false]);
+  assert.deepEqual(toTyped(NUMBERS, undefined), [""]);
+  assert.deepEqual(toTyped(RECORD, undefined), { on: false, name: "" });
 });
 
 test("nothing in a text can be taken for a separator", () => {
@@ -141,18 +141,19 @@ test("a field that depends on another has the case of its value", () => {
   assert.equal(caseOf(schema, { B: "VCC" }), one);
 });
 
-test("what is allowed is told in a few words, but not the limits of a machine", () => {
-  assert.equal(allowed(TENTHS), "-55 to 125");
+test("what is allowed is shown in a few words, but not the limits of a machine", () => {
+  assert.equal(limitsText(TENTHS), "-55 to 125");
   const numbers = { type: "array", items: TENTHS, minItems: 0, maxItems: 8 };
-  assert.equal(allowed(numbers), "up to 8 entries");
-  assert.equal(allowed({ ...numbers, minItems: 2 }), "2 to 8 entries");
-  assert.equal(allowed({ type: "string", minLength: 12, maxLength: 128 }), "12 to 128 letters");
-  assert.equal(allowed({ type: "integer", minimum: 1, maximum: 2 ** 32 }), "");
-  assert.equal(allowed({ type: "integer", minimum: -(2 ** 32), maximum: 2 ** 32 }), "");
-  assert.equal(allowed({ type: "integer", minimum: -(2 ** 15), maximum: 2 ** 15 - 1 }), "");
-  assert.equal(allowed({ type: "string", maxLength: 128 }), "");
-  assert.match(allowed(HOST), /^a host name/);
-  assert.equal(allowed(MODE), "");
+  assert.equal(limitsText(numbers), "up to 8 entries");
+  assert.equal(limitsText({ ...numbers, minItems: 2 }), "2 to 8 entries");
+  const text = { type: "string", minLength: 12, maxLength: 128 };
+  assert.equal(limitsText(text), "12 to 128 characters");
+  assert.equal(limitsText({ type: "integer", minimum: 1, maximum: 2 ** 32 }), "");
+  assert.equal(limitsText({ type: "integer", minimum: -(2 ** 32), maximum: 2 ** 32 }), "");
+  assert.equal(limitsText({ type: "integer", minimum: -(2 ** 15), maximum: 2 ** 15 - 1 }), "");
+  assert.equal(limitsText({ type: "string", maxLength: 128 }), "");
+  assert.match(limitsText(HOST), /^a host name/);
+  assert.equal(limitsText(MODE), "");
 });
 
 for (const version of VERSIONS) {
@@ -163,7 +164,7 @@ for (const version of VERSIONS) {
       for (const { letter, schema, example } of command.body?.fields ?? command.fields) {
         const fitting = caseOf(schema, seen);
         const wire = command.body?.kind === "form" ? example.replaceAll("+", "%20") : example;
-        const typed = typedFromWire(fitting, wire);
+        const typed = toTypedFromWire(fitting, wire);
         seen[letter] = valueFrom(fitting, typed);
         assert.equal(problemOf(fitting, typed), null, `${command.line} ${letter}`);
         const again = wireText(fitting, seen[letter]);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { chooseLanguage } from "../../../src/leverframe/web/lib/format/words.js";
-import { folded } from "../../../src/leverframe/web/lib/format/words.js";
+import { fold } from "../../../src/leverframe/web/lib/format/words.js";
 import { allEntries, bestOf } from "../../../src/leverframe/web/pages/search/entries.js";
 import { openContext } from "./helpers.js";
 
@@ -13,7 +13,7 @@ const entry = (kind, name, beside = "") => ({
   name,
   beside,
   address: "",
-  text: folded(`${name} ${beside}`),
+  text: fold(`${name} ${beside}`),
 });
 const ENTRIES = [
   entry("command", "pulse<A>", "Switch the pump on for some seconds"),
@@ -38,7 +38,7 @@ test("accents and case are no hindrance, and nothing typed finds nothing", () =>
 test("what is looked for by other words is found where it is", async () => {
   const context = await openContext();
   context.overview.isPresent = (label) => label === "OUT0";
-  const found = (entries, typed) => bestOf(entries, typed, 3).map(({ address }) => address);
+  const findAddresses = (entries, typed) => bestOf(entries, typed, 3).map(({ address }) => address);
   const entries = await allEntries(context);
   const [host, time] = ["#/messages?open=email&find=Server", "#/things?thing=OUT0&find="];
   for (const [typed, address] of [
@@ -46,10 +46,10 @@ test("what is looked for by other words is found where it is", async () => {
     ...[["language", "#/more?find=Language"], ["certificate", "#/system"]],
     ...[["smtp", "#/messages?open=email"], ["mail host", host], ["return time", time]],
   ]) {
-    const addresses = found(entries, typed);
+    const addresses = findAddresses(entries, typed);
     assert.ok(addresses.some((one) => one.startsWith(address)), `${typed}: ${addresses}`);
   }
   chooseLanguage("hu");
-  assert.ok(found(await allEntries(context), "tanusitvany").includes("#/system"));
+  assert.ok(findAddresses(await allEntries(context), "tanusitvany").includes("#/system"));
   chooseLanguage("en");
 });

@@ -12,34 +12,34 @@ const raw = (...points) => ({
   times: points.map(([hour]) => MIDNIGHT + hour * HOUR),
   values: points.map(([, count]) => count),
 });
-const counted = (now, series) =>
+const countEnergy = (now, series) =>
   amounts({ now: MIDNIGHT + now * HOUR, step: 0, times: [] }, series, YESTERDAY, MIDNIGHT);
 
-test("what was counted is told for today, for yesterday and for each hour of a day", () => {
-  const { today, yesterday, hours } = counted(9.5, raw([-20, 5], [-1, 7], [1, 8], [9, 10.5]));
+test("what was counted is shown for today, for yesterday and for each hour of a day", () => {
+  const { today, yesterday, hours } = countEnergy(9.5, raw([-20, 5], [-1, 7], [1, 8], [9, 10.5]));
   assert.deepEqual([today, yesterday], [3.5, 2]);
   assert.deepEqual([hours.at(-1), hours.at(-9), hours.at(-11)], [2.5, 1, 2]);
 });
 
 test("yesterday may have had 25 hours", () => {
   const series = raw([-26, 1], [-24.5, 3], [-1, 7]);
-  const told = { now: MIDNIGHT + HOUR, step: 0, times: [] };
-  assert.equal(amounts(told, series, MIDNIGHT - 25 * HOUR, MIDNIGHT).yesterday, 6);
-  assert.equal(amounts(told, series, YESTERDAY, MIDNIGHT).yesterday, 4);
+  const answer = { now: MIDNIGHT + HOUR, step: 0, times: [] };
+  assert.equal(amounts(answer, series, MIDNIGHT - 25 * HOUR, MIDNIGHT).yesterday, 6);
+  assert.equal(amounts(answer, series, YESTERDAY, MIDNIGHT).yesterday, 4);
 });
 
 test("a counter that was set back counts from there, and gaps count nothing", () => {
-  const { today } = counted(9, raw([1, 8], [2, null], [3, 0], [4, 1.5]));
+  const { today } = countEnergy(9, raw([1, 8], [2, null], [3, 0], [4, 1.5]));
   assert.equal(today, 1.5);
 });
 
-test("what nobody knows is not told as nothing", () => {
-  assert.deepEqual(counted(9, raw()).today, null);
-  assert.deepEqual(counted(9, raw([1, 8], [2, 9])).yesterday, null);
+test("an unknown amount is not shown as nothing", () => {
+  assert.deepEqual(countEnergy(9, raw()).today, null);
+  assert.deepEqual(countEnergy(9, raw([1, 8], [2, 9])).yesterday, null);
 });
 
 test("reduced values count by the highest of each interval", () => {
   const times = [MIDNIGHT, MIDNIGHT + HOUR];
-  const told = { now: MIDNIGHT + 2 * HOUR, step: HOUR, times };
-  assert.equal(amounts(told, { max: [3, 4] }, YESTERDAY, MIDNIGHT).today, 1);
+  const answer = { now: MIDNIGHT + 2 * HOUR, step: HOUR, times };
+  assert.equal(amounts(answer, { max: [3, 4] }, YESTERDAY, MIDNIGHT).today, 1);
 });

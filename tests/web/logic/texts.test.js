@@ -41,7 +41,7 @@ const textsIn = (node) => {
 };
 
 // By page: the keys that its code asks for, all its texts, the beginnings of composed keys.
-function spoken() {
+function listTexts() {
   const found = Object.fromEntries(
     PAGES.map((page) => [page, { asked: new Set(), quoted: new Set(), begun: new Set() }]),
   );
@@ -61,7 +61,7 @@ function spoken() {
   return found;
 }
 
-const SPOKEN = spoken();
+const SPOKEN = listTexts();
 const wordsOf = (page) => Object.keys(JSON.parse(readText(`words/${page}.json`)));
 
 for (const page of PAGES) {

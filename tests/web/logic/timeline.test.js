@@ -5,8 +5,8 @@ import { beforeEach, test } from "node:test";
 
 import { pathOf, pointsOf, valueAt } from "../../../src/leverframe/web/lib/things/history.js";
 import {
-  begunAt,
-  decidedBy,
+  barStartingAt,
+  decidingStep,
   lanesOf,
   meantAt,
   stepsOf,
@@ -75,24 +75,24 @@ const DAY = {
     { number: 2, name: "", operator: "OR", conditions: [CONDITION, OPEN] },
   ],
 };
-const told = (steps) => steps.map(({ what, time }) => `${what} ${time}`);
+const stepTexts = (steps) => steps.map(({ what, time }) => `${what} ${time}`);
 
 test("an output that a rule switched has the whole chain, from the reading to its end", () => {
   const steps = stepsOf(DAY, { label: "OUT3", begin: 280 });
-  assert.deepEqual(told(steps), [
+  assert.deepEqual(stepTexts(steps), [
     ...["reading 100", "rule 280", "state 280", "message 100"],
     ...["reading 1000", "rule 1000", "state 1000"],
   ]);
   assert.deepEqual([steps[0].before, steps[0].value, steps[0].isMet], [20, 24.1, true]);
   assert.equal(steps[1].waited, 180);
   assert.deepEqual([...lanesOf(steps)], ["DS1", "rule.1", "OUT3", "messages"]);
-  assert.deepEqual([...decidedBy(steps)], [["DS1", 24.1]]);
+  assert.deepEqual([...decidingStep(steps)], [["DS1", 24.1]]);
 });
 
-test("of two conditions only those are told that gave the result", () => {
+test("of two conditions only those are shown that gave the result", () => {
   const HUMID = { label: "H1", compare: ">=", reference: 80, ends: 75 };
   /** @param {string} operator @param {0 | 1} value @param {Record<string, number>} readings */
-  const toldOf = (operator, value, readings) => {
+  const conditionTexts = (operator, value, readings) => {
     const now = { begin: 280, end: 2000, value, readings };
     const bars = [{ begin: 0, end: 280, value: 1 - value }, now];
     const cause = { ...RULE, name: "" };
@@ -104,40 +104,40 @@ test("of two conditions only those are told that gave the result", () => {
     const steps = stepsOf({ ...DAY, lanes, messages: [], rules }, { label: "OUT3", begin: 280 });
     return steps.flatMap((one) => (one.what === "reading" ? [`${one.label} ${one.isMet}`] : []));
   };
-  assert.deepEqual(toldOf("OR", 1, { DS1: 25, H1: 60 }), ["DS1 true"]);
-  assert.deepEqual(toldOf("OR", 1, { DS1: 25, H1: 81 }), ["DS1 true", "H1 true"]);
-  assert.deepEqual(toldOf("OR", 0, { DS1: 20, H1: 60 }), ["DS1 false", "H1 false"]);
-  assert.deepEqual(toldOf("AND", 0, { DS1: 20, H1: 81 }), ["DS1 false"]);
-  assert.deepEqual(toldOf("AND", 1, { DS1: 25, H1: 81 }), ["DS1 true", "H1 true"]);
-  assert.deepEqual(toldOf("NOR", 0, { DS1: 20, H1: 81 }), ["H1 true"]);
-  assert.deepEqual(toldOf("NAND", 1, { DS1: 20, H1: 81 }), ["DS1 false"]);
-  assert.deepEqual(toldOf("XOR", 1, { DS1: 20, H1: 81 }), ["DS1 false", "H1 true"]);
+  assert.deepEqual(conditionTexts("OR", 1, { DS1: 25, H1: 60 }), ["DS1 true"]);
+  assert.deepEqual(conditionTexts("OR", 1, { DS1: 25, H1: 81 }), ["DS1 true", "H1 true"]);
+  assert.deepEqual(conditionTexts("OR", 0, { DS1: 20, H1: 60 }), ["DS1 false", "H1 false"]);
+  assert.deepEqual(conditionTexts("AND", 0, { DS1: 20, H1: 81 }), ["DS1 false"]);
+  assert.deepEqual(conditionTexts("AND", 1, { DS1: 25, H1: 81 }), ["DS1 true", "H1 true"]);
+  assert.deepEqual(conditionTexts("NOR", 0, { DS1: 20, H1: 81 }), ["H1 true"]);
+  assert.deepEqual(conditionTexts("NAND", 1, { DS1: 20, H1: 81 }), ["DS1 false"]);
+  assert.deepEqual(conditionTexts("XOR", 1, { DS1: 20, H1: 81 }), ["DS1 false", "H1 true"]);
 });
 
-test("a hand, a timer and what is planned are told as such", () => {
+test("a hand, a timer and what is planned are shown as such", () => {
   const steps = stepsOf(DAY, { label: "OUT0", begin: 1990 });
-  assert.deepEqual(told(steps), ["cause 1990", "state 1990", "cause 2600", "state 2600"]);
+  assert.deepEqual(stepTexts(steps), ["cause 1990", "state 1990", "cause 2600", "state 2600"]);
   assert.equal(steps[3].planned, true);
   const still = stepsOf(DAY, { label: "OUT3", begin: 1000 });
-  assert.equal(told(still).at(-1), "state 1000");
+  assert.equal(stepTexts(still).at(-1), "state 1000");
 });
 
-test("a rule, an input and a message tell what they did and what led to them", () => {
-  assert.deepEqual(told(stepsOf(DAY, { label: "rule.1", begin: 100 })), [
+test("a rule, an input and a message show what they did and what led to them", () => {
+  assert.deepEqual(stepTexts(stepsOf(DAY, { label: "rule.1", begin: 100 })), [
     ...["reading 100", "met 100", "state 280", "reading 1000", "met 1000"],
   ]);
-  assert.deepEqual(told(stepsOf(DAY, { label: "INPD1", begin: 100 })), [
+  assert.deepEqual(stepTexts(stepsOf(DAY, { label: "INPD1", begin: 100 })), [
     ...["state 100", "met 100", "message 100"],
   ]);
   const message = stepsOf(DAY, { label: "messages", begin: 100 });
-  assert.deepEqual(told(message), ["reading 100", "rule 100", "message 100"]);
+  assert.deepEqual(stepTexts(message), ["reading 100", "rule 100", "message 100"]);
   assert.deepEqual(stepsOf(DAY, { label: "messages", begin: 7 }), []);
   assert.deepEqual(stepsOf(DAY, { label: "nothing", begin: 7 }), []);
 });
 
 test("a rule that has gone is named, and says nothing of what decided", () => {
   const other = { ...DAY, rules: [{ ...DAY.rules[0], name: "Another" }] };
-  assert.deepEqual(told(stepsOf(other, { label: "OUT3", begin: 280 }))[0], "rule 280");
+  assert.deepEqual(stepTexts(stepsOf(other, { label: "OUT3", begin: 280 }))[0], "rule 280");
 });
 
 test("a press means the fine bar under the finger, else the wide one", () => {
@@ -145,11 +145,11 @@ test("a press means the fine bar under the finger, else the wide one", () => {
   assert.deepEqual(meantAt(DAY, "OUT0", 1300, 15), { label: "OUT0", begin: 0 });
   assert.deepEqual(meantAt(DAY, "messages", 95, 15), { label: "messages", begin: 100 });
   assert.equal(meantAt(DAY, "messages", 500, 15), null);
-  assert.deepEqual(begunAt(DAY, 281), { label: "OUT3", begin: 280 });
-  assert.equal(begunAt(DAY, 600), null);
+  assert.deepEqual(barStartingAt(DAY, 281), { label: "OUT3", begin: 280 });
+  assert.equal(barStartingAt(DAY, 600), null);
 });
 
-test("what goes on as planned is told by what began it", () => {
+test("what continues as planned is shown with its start", () => {
   const begun = { begin: 100, end: 500, value: 1 };
   const planned = { begin: 500, end: 600, value: 1, planned: true };
   const later = { begin: 800, end: 900, value: 1, planned: true };
@@ -178,7 +178,7 @@ test("the time rolls with now until a part is chosen, and the address keeps it",
 
 // A timeline that follows a controller: `live` is what it hears, `asked` what it read, each
 // answered by hand.
-function followed() {
+function follow() {
   const live = { state: { time: 1000, OUT0: 0 }, heard: 1, watchGaps: () => () => false };
   const overview = { isPresent: () => false };
   const recorded = new Recorded({ live, overview });
@@ -200,7 +200,7 @@ function followed() {
 }
 
 test("what is heard while the timeline is read is read after it", async () => {
-  const { recorded, asked, hear, stretch } = followed();
+  const { recorded, asked, hear, stretch } = follow();
   recorded.read(stretch);
   hear({ OUT0: 1 });
   assert.equal(asked.length, 1);
@@ -211,7 +211,7 @@ test("what is heard while the timeline is read is read after it", async () => {
 });
 
 test("a timeline that has all that was heard is not read again", async () => {
-  const { recorded, asked, hear, stretch } = followed();
+  const { recorded, asked, hear, stretch } = follow();
   recorded.read(stretch);
   hear({ time: 1001 });
   await asked[0](1001);
@@ -224,8 +224,8 @@ test("a timeline that has all that was heard is not read again", async () => {
   assert.equal(asked.length, 3);
 });
 
-test("the answer about a stretch that was left meanwhile is not shown", async () => {
-  const { recorded, asked, stretch } = followed();
+test("the answer about a stretch that was left is not shown", async () => {
+  const { recorded, asked, stretch } = follow();
   recorded.read(stretch);
   recorded.read(stretch);
   await asked[1](1002);
@@ -268,7 +268,7 @@ test("a reading is drawn at the value it had until it changed; means are joined"
   );
 });
 
-test("a PWM output is told by its duty, and by the range where that moved", () => {
+test("a PWM output is shown by its duty, and by the range where that moved", () => {
   const series = { "PWM0.duty": { times: [0, 100, 200], values: [20, 49.6, 35] } };
   const history = { step: 0, from: 0, to: 300, now: 300, times: [], series };
   assert.equal(dutyWord(history, "PWM0", 100, 100), "50 %");

@@ -50,17 +50,17 @@ for (const language of ["pl", "fr", "hu", "cs"]) {
   });
 }
 
-test("things are called what the unit calls them, and times are told as people write them", () => {
+test("things are called what the unit calls them, and times are shown as people write them", () => {
   words.chooseLanguage("en");
-  const told = SENTENCES.map(([path, text]) => fileText(CONTEXT, path, text));
-  assert.equal(told[0], "when Cellar >= 30 (hysteresis 0.5), then Output 0 on");
+  const texts = SENTENCES.map(([path, text]) => fileText(CONTEXT, path, text));
+  assert.equal(texts[0], "when Cellar >= 30 (hysteresis 0.5), then Output 0 on");
   assert.equal(
-    told[1],
+    texts[1],
     "disabled: Too warm: when Cellar < 18 and Output 0 = 1, unless rule 3 is met, then Output 1 " +
       "off, on delay 5 s, off delay 1 min, only when it begins, permanent",
   );
-  assert.equal(told[6], "Output 1 on at 06:30 Mon-Fri 2026-03-29 (Fan)");
-  assert.equal(told[7], "disabled: Output 2 reverse every 10 min daily");
+  assert.equal(texts[6], "Output 1 on at 06:30 Mon-Fri 2026-03-29 (Fan)");
+  assert.equal(texts[7], "disabled: Output 2 reverse every 10 min daily");
   assert.equal(fileText(CONTEXT, "outputs.1.return_time", "10m"), "10 min");
   assert.equal(fileText(CONTEXT, "pid.kp", "250"), "2.5");
 });

@@ -11,7 +11,7 @@ import {
   isState,
 } from "../../../src/leverframe/web/lib/things/labels.js";
 import { moment, shortMoment } from "../../../src/leverframe/web/lib/format/moments.js";
-import { shown } from "../../../src/leverframe/web/lib/format/numbers.js";
+import { formatValue } from "../../../src/leverframe/web/lib/format/numbers.js";
 import { PLACES, rich } from "../../../src/leverframe/web/lib/format/words.js";
 import { withNames } from "../../../src/leverframe/web/lib/things/things.js";
 import { isSame, valueAt } from "../../../src/leverframe/web/lib/live/tree.js";
@@ -31,10 +31,10 @@ test("places of a text are filled in, in the order of its language", () => {
   assert.equal(words.text(["out_of_range", values]), t("out_of_range", values));
 });
 
-test("a text that does not exist is told and shown by its key", (context) => {
-  const told = context.mock.method(console, "error", () => {});
+test("a text that does not exist is reported and shown by its key", (context) => {
+  const errors = context.mock.method(console, "error", () => {});
   assert.equal(t("no such text"), "no such text");
-  assert.equal(told.mock.callCount(), 1);
+  assert.equal(errors.mock.callCount(), 1);
 });
 
 test("the words of a page come before those of the frame, and go with it", async () => {
@@ -62,7 +62,7 @@ test("a chosen language is kept and holds against the setting", () => {
   assert.equal(document.documentElement.lang, "cs");
 });
 
-test("the setting holds where nobody chose, unless it is the factory's", () => {
+test("the setting holds where no one chose, unless it is the factory's", () => {
   localStorage.clear();
   words.followSetting("HU");
   assert.equal(words.currentLanguage(), "hu");
@@ -90,7 +90,7 @@ test("all languages but English have a decimal comma", () => {
   assert.equal(words.decimal(21.5, 2), "21,50");
 });
 
-test("a moment of the last day is told by its time alone, in 24 hours", () => {
+test("a moment of the last day is shown by its time alone, in 24 hours", () => {
   const evening = new Date(2026, 0, 5, 21, 5, 9).getTime() / 1000;
   assert.equal(words.clock(evening), "21:05:09");
   assert.equal(moment(evening, evening + 3600), "21:05:09");
@@ -102,16 +102,16 @@ test("the day has 24 hours in every language", () => {
     words.chooseLanguage(language);
     const evening = 21 * 3600;
     const later = evening + 3 * 86_400;
-    const told = [words.clock(evening), moment(evening, later), shortMoment(evening, later)];
-    for (const text of told) assert.match(text, /\b21:00/, `${language}: ${text}`);
-    assert.equal(told.some((text) => /\b[AP]M\b/i.test(text)), false, `${language}: ${told}`);
+    const texts = [words.clock(evening), moment(evening, later), shortMoment(evening, later)];
+    for (const text of texts) assert.match(text, /\b21:00/, `${language}: ${text}`);
+    assert.equal(texts.some((text) => /\b[AP]M\b/i.test(text)), false, `${language}: ${texts}`);
   }
 });
 
 test("values have the unit and decimals of their label; absent ones a dash", () => {
-  assert.deepEqual(shown("DS1", 21.55), { text: "21.6", unit: "°C", absent: false });
-  assert.deepEqual(shown("VCC", null), { text: "–", unit: "", absent: true });
-  assert.equal(shown("OUT1", 1).text, "1");
+  assert.deepEqual(formatValue("DS1", 21.55), { text: "21.6", unit: "°C", absent: false });
+  assert.deepEqual(formatValue("VCC", null), { text: "–", unit: "", absent: true });
+  assert.equal(formatValue("OUT1", 1).text, "1");
 });
 
 test("labels know their kind and their place", () => {
@@ -129,15 +129,15 @@ test("a setting is found by its path", () => {
 
 test("a number chooses the form of a word", async () => {
   await words.usePageWords("journal");
-  const told = (count) => t("what_settings", { count });
-  assert.deepEqual([told(1), told(5)], ["1 setting changed", "5 settings changed"]);
+  const countText = (count) => t("what_settings", { count });
+  assert.deepEqual([countText(1), countText(5)], ["1 setting changed", "5 settings changed"]);
   words.chooseLanguage("pl");
-  assert.match(told(3), /^3 ustawienia/);
-  assert.match(told(5), /^5 ustawień/);
+  assert.match(countText(3), /^3 ustawienia/);
+  assert.match(countText(5), /^5 ustawień/);
   await words.usePageWords(null);
 });
 
-test("what the server says is told in the language of the pages", async () => {
+test("what the server says is shown in the language of the pages", async () => {
   const said = "Field A: 300 is outside 0 to 255. Allowed: 0 to 255.";
   assert.equal(words.serverText(said), said);
   words.chooseLanguage("fr");
@@ -219,7 +219,7 @@ test("a refusal calls things as people do", async () => {
   words.nameThings((text) => text);
 });
 
-test("a refusal is told in the language of the pages", async () => {
+test("a refusal is shown in the language of the pages", async () => {
   words.chooseLanguage("cs");
   controller.refusal = { status: 403, detail: "Only the administrator may do this." };
   await assert.rejects(api.send("/outs.cgi?out0=1"), { message: "To smí jen správce." });

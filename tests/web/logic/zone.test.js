@@ -24,7 +24,7 @@ import {
   momentsOf,
   offsetAt,
   secondOfDay,
-  shownZone,
+  displayZone,
   useZone,
   wallOf,
   weekdayOf,
@@ -35,7 +35,7 @@ import { zoneNote } from "../../../src/leverframe/web/lib/format/moments.js";
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 const at = (text) => Date.parse(`${text}Z`) / 1000;
-const told = (moments) => moments.map((one) => new Date(one * 1000).toISOString().slice(0, 16));
+const isos = (moments) => moments.map((one) => new Date(one * 1000).toISOString().slice(0, 16));
 
 before(async () => {
   // Readers of all tests live in New York.
@@ -76,29 +76,29 @@ test("the offset changes in the second in which clocks do", () => {
 test("a time that the clock leaves out is the moment of the change, as for the schedule", () => {
   useZone("Europe/Warsaw");
   for (const missing of ["02:00", "02:30", "02:59"]) {
-    assert.deepEqual(told(momentsOf(at(`2026-03-29T${missing}`))), ["2026-03-29T01:00"], missing);
+    assert.deepEqual(isos(momentsOf(at(`2026-03-29T${missing}`))), ["2026-03-29T01:00"], missing);
   }
   assert.equal(momentOf(at("2026-03-29T01:59")), at("2026-03-29T00:59"));
   assert.equal(momentOf(at("2026-03-29T03:00")), at("2026-03-29T01:00"));
   useZone("Australia/Lord_Howe");
-  assert.deepEqual(told(momentsOf(at("2026-10-04T02:15"))), ["2026-10-03T15:30"]);
+  assert.deepEqual(isos(momentsOf(at("2026-10-04T02:15"))), ["2026-10-03T15:30"]);
   // A whole day was left out.
   useZone("Pacific/Apia");
-  assert.deepEqual(told(momentsOf(at("2011-12-30T12:00"))), ["2011-12-30T10:00"]);
+  assert.deepEqual(isos(momentsOf(at("2011-12-30T12:00"))), ["2011-12-30T10:00"]);
 });
 
 test("a time that the clock shows twice are two moments, of which the first counts", () => {
   useZone("Europe/Warsaw");
   const twice = at("2026-10-25T02:30");
-  assert.deepEqual(told(momentsOf(twice)), ["2026-10-25T00:30", "2026-10-25T01:30"]);
+  assert.deepEqual(isos(momentsOf(twice)), ["2026-10-25T00:30", "2026-10-25T01:30"]);
   assert.equal(momentOf(twice), at("2026-10-25T00:30"));
-  assert.deepEqual(told(momentsOf(at("2026-10-25T03:00"))), ["2026-10-25T02:00"]);
+  assert.deepEqual(isos(momentsOf(at("2026-10-25T03:00"))), ["2026-10-25T02:00"]);
 });
 
 test("days begin at midnight of the place and are shorter and longer where clocks change", () => {
   useZone("Europe/Warsaw");
   const noon = at("2026-03-29T10:00");
-  assert.deepEqual(told([dayStart(noon, -1), dayStart(noon), dayStart(noon, 1)]), [
+  assert.deepEqual(isos([dayStart(noon, -1), dayStart(noon), dayStart(noon, 1)]), [
     "2026-03-27T23:00",
     "2026-03-28T23:00",
     "2026-03-29T22:00",
@@ -107,22 +107,22 @@ test("days begin at midnight of the place and are shorter and longer where clock
   assert.equal(dayStart(late, 1) - dayStart(late), 25 * HOUR);
   assert.equal(isoDay(dayOf(late)), "2026-10-25");
   useZone("Asia/Kolkata");
-  assert.deepEqual(told([dayStart(at("2026-05-01T18:29")), dayStart(at("2026-05-01T18:30"))]), [
+  assert.deepEqual(isos([dayStart(at("2026-05-01T18:29")), dayStart(at("2026-05-01T18:30"))]), [
     "2026-04-30T18:30",
     "2026-05-01T18:30",
   ]);
   // Where midnight itself is left out, a day begins at one o'clock.
   useZone("America/Santiago");
-  assert.deepEqual(told([dayStart(at("2026-09-06T15:00"))]), ["2026-09-06T04:00"]);
+  assert.deepEqual(isos([dayStart(at("2026-09-06T15:00"))]), ["2026-09-06T04:00"]);
 });
 
 test("the day, its weekday and how far it has come are those of the place", () => {
   const evening = at("2026-11-15T23:30:15");
-  const seen = () => [isoDay(dayOf(evening)), weekdayOf(evening), secondOfDay(evening)];
+  const dayParts = () => [isoDay(dayOf(evening)), weekdayOf(evening), secondOfDay(evening)];
   useZone("Europe/Warsaw");
-  assert.deepEqual(seen(), ["2026-11-16", 0, 30 * 60 + 15]);
+  assert.deepEqual(dayParts(), ["2026-11-16", 0, 30 * 60 + 15]);
   useZone("America/New_York");
-  assert.deepEqual(seen(), ["2026-11-15", 6, 18 * HOUR + 30 * 60 + 15]);
+  assert.deepEqual(dayParts(), ["2026-11-15", 6, 18 * HOUR + 30 * 60 + 15]);
   assert.equal(dayOf(at("1969-12-31T12:00")), -1);
 });
 
@@ -191,7 +191,7 @@ test("marks stand at round times of the place", () => {
     "21:00:00",
   ]);
   const days = roundTimes(at("2026-07-01T00:00"), at("2026-07-03T00:00"), DAY);
-  assert.deepEqual(told(days), ["2026-07-01T18:30", "2026-07-02T18:30"]);
+  assert.deepEqual(isos(days), ["2026-07-01T18:30", "2026-07-02T18:30"]);
 });
 
 test("marks stay at round times where clocks change", () => {
@@ -216,7 +216,7 @@ test("marks stay at round times where clocks change", () => {
 
 test("marks of months stand at their first day", () => {
   useZone("Europe/Warsaw");
-  const marks = (from, to, step) => told(roundTimes(at(from), at(to), step));
+  const marks = (from, to, step) => isos(roundTimes(at(from), at(to), step));
   assert.deepEqual(marks("2025-12-15T00:00", "2026-04-15T00:00", 30 * DAY), [
     ...["2025-12-31T23:00", "2026-01-31T23:00", "2026-02-28T23:00", "2026-03-31T22:00"],
   ]);
@@ -228,19 +228,19 @@ test("marks of months stand at their first day", () => {
   ]);
 });
 
-test("a reader elsewhere is told whose the times are", () => {
-  const said = (zone, time) => {
+test("a reader elsewhere sees whose the times are", () => {
+  const noteOf = (zone, time) => {
     useZone(zone);
     return textOf(zoneNote(at(time)));
   };
   assert.equal(
-    said("Europe/Warsaw", "2026-11-17T13:05"),
-    "Times are those of Europe/Warsaw (now 14:05); your time is 6 h behind.",
+    noteOf("Europe/Warsaw", "2026-11-17T13:05"),
+    "Times are in Europe/Warsaw (now 14:05); your time is 6 h behind.",
   );
   // For a week of March it is an hour less.
-  assert.match(said("Europe/Warsaw", "2026-03-10T13:05"), /5 h behind/);
-  assert.match(said("America/Los_Angeles", "2026-11-17T13:05"), /Los Angeles .*05:05.*3 h ahead/);
-  assert.match(said("Asia/Kolkata", "2026-11-17T13:05"), /10 h 30 min behind/);
+  assert.match(noteOf("Europe/Warsaw", "2026-03-10T13:05"), /5 h behind/);
+  assert.match(noteOf("America/Los_Angeles", "2026-11-17T13:05"), /Los Angeles .*05:05.*3 h ahead/);
+  assert.match(noteOf("Asia/Kolkata", "2026-11-17T13:05"), /10 h 30 min behind/);
 });
 
 test("nothing is said where the clocks agree, whatever the zone is called", () => {
@@ -254,7 +254,7 @@ test("nothing is said where the clocks agree, whatever the zone is called", () =
 
 test("a zone that the browser does not know leaves the reader's own, and that is said", () => {
   useZone("Europe/Atlantis");
-  assert.equal(shownZone(), undefined);
+  assert.equal(displayZone(), undefined);
   assert.equal(zoneName(), "Europe/Atlantis");
   assert.equal(words.clock(at("2026-11-17T13:05")), "08:05:00");
   assert.match(textOf(zoneNote(at("2026-11-17T13:05"))), /does not know .* Europe\/Atlantis/);

@@ -5,7 +5,7 @@ import { signal } from "../vendor/signals-core.js";
 import { fullMoment, zoneNote } from "../lib/format/moments.js";
 import { serverText, t } from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
-import { keepPageDrawn, lostView, startFrame } from "../lib/frame/several.js";
+import { keepPageDrawn, connectionView, startFrame } from "../lib/frame/several.js";
 import { isSame } from "../lib/live/tree.js";
 import { icon } from "../lib/things/signs.js";
 import { Bulk } from "./bulk.js";
@@ -23,8 +23,8 @@ import { addressWith, FleetStream, paging, readAddress } from "./view.js";
 const TYPING_MS = 200;
 const SECOND_MS = 1000;
 const MINUTE_S = 60;
-// So many new rows are drawn at once, the others in turns: fifty together hold a slow browser up
-// for 0.6 s, sixteen fill a screen.
+// Number of new rows drawn together; the rest follow in turns. Fifty rows block a slow browser for
+// 0.6 s; sixteen fill a screen.
 const ROWS_AT_ONCE = 16;
 
 class FleetPage {
@@ -152,7 +152,7 @@ class FleetPage {
     if (this.#rows !== null && this.#rows < (this.#stream.view?.rows.length ?? 0)) {
       setTimeout(() => this.#ticks.value++);
     }
-    return html`${top}${lostView(this.#stream.lostSince)}${main}`;
+    return html`${top}${connectionView(this.#stream.lostSince)}${main}`;
   }
 
   #main() {
@@ -182,7 +182,7 @@ class FleetPage {
         return html`<h1>${t("rollouts")}</h1>
           ${problems} ${this.#rollouts.view(view.rollouts, time ?? 0)}`;
       case "changes":
-        return this.#changed(view, problems, time ?? 0);
+        return this.#onStreamChange(view, problems, time ?? 0);
       case "tenants":
         return html`<h1>${t("tenants")}</h1>
           ${problems} ${this.#tenants.view()}`;
@@ -196,7 +196,7 @@ class FleetPage {
   }
 
   /** @param {FleetView} view @param {Template[]} problems @param {number} time */
-  #changed(view, problems, time) {
+  #onStreamChange(view, problems, time) {
     const { wanted, looked } = this.#address.value;
     // A node that falls silent takes its part along, and brings it back.
     const news = JSON.stringify([view.changes, view.node.troubles]);
@@ -241,7 +241,7 @@ class FleetPage {
   }
 
   #search() {
-    const typed = (/** @type {string} */ text) => {
+    const onType = (/** @type {string} */ text) => {
       this.#searchText.value = text;
       clearTimeout(this.#typing);
       this.#typing = setTimeout(() => {
@@ -253,7 +253,7 @@ class FleetPage {
       aria-label=${t("search_for")}
       placeholder=${t("search_for")}
       .value=${this.#searchText.value}
-      @input=${(event) => typed(event.target.value)}
+      @input=${(event) => onType(event.target.value)}
     />`;
   }
 
@@ -293,14 +293,13 @@ class FleetPage {
     const names = Object.keys(counts);
     if (current && !names.includes(current)) names.push(current);
     if (names.length < (key === "version" ? 2 : 1) && !current) return nothing;
-    const shown = (/** @type {string} */ name) =>
-      `${name.replace("/", " / ")} (${counts[name] ?? 0})`;
+    const labels = names.map((name) => `${name.replace("/", " / ")} (${counts[name] ?? 0})`);
     return html`<select
       aria-label=${t(`filter_${key}`)}
       data-filter=${key}
       @change=${(event) => location.assign(addressWith({ [key]: event.target.value, page: 1 }))}
     >
-      ${optionsOf([["", t(`every_${key}`)], ...names.map((name) => [name, shown(name)])], current)}
+      ${optionsOf([["", t(`every_${key}`)], ...names.map((name, i) => [name, labels[i]])], current)}
     </select>`;
   }
 

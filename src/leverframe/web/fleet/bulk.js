@@ -1,4 +1,4 @@
-// What is done with the controllers that are chosen: tried first where that can be, told for each.
+// Bulk actions on selected controllers: a dry run first where possible, results per controller.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
@@ -26,7 +26,7 @@ export class Bulk {
   #groups = "1,10%,rest";
   #output = signal(0);
   #on = signal(1);
-  // To whom controllers are given; null before somebody has chosen.
+  // The tenant to assign; null before one is chosen.
   /** @type {Signal<string | null>} */
   #owner = signal(null);
   #template;
@@ -75,13 +75,13 @@ export class Bulk {
       ${this.what === "restore"
         ? this.#confirmed.refusal(aboutSnapshot(this.#text.value))
         : nothing}
-      ${this.#task.view()} ${this.#report.value ? this.#told(this.#report.value) : nothing}
+      ${this.#task.view()} ${this.#report.value ? this.#reportView(this.#report.value) : nothing}
       ${this.#drift.value ? comparison(this.#drift.value) : nothing}
     </section>`;
   }
 
   /** @param {BulkReport} report */
-  #told(report) {
+  #reportView(report) {
     return html`${results(report)}
     ${report.dry_run
       ? html`<p class="quiet">${t("tried_at", { time: clock(this.#triedAt.value) })}</p>`
@@ -134,7 +134,7 @@ export class Bulk {
     }
     if (this.what === "restore") {
       const labels = this.#page.node?.snapshots ?? [];
-      // Also where somebody else has removed it.
+      // Also where another user has removed it.
       if (!labels.includes(this.#text.value)) this.#text.value = labels[0] ?? "";
       const options = labels.map((label) => [label, label]);
       return html`${this.#select("snapshot", options, this.#text.value, (value) => {

@@ -14,14 +14,14 @@ import { addressWith } from "./view.js";
 
 /** @import { Entry } from "../pages/log/entries.js" */
 
-/** @typedef {Entry & { changes: FleetChange[] }} Told of one controller, or of several alike */
+/** @typedef {Entry & { changes: FleetChange[] }} ChangeGroup of controllers alike */
 
 const CONTEXT = contextOf();
-// So many are read at first, and at most; so many are drawn at once.
+// Number of changes read at first, at most, and drawn together.
 const READ = 200;
 const MAX_READ = 1000;
 const STEP = 50;
-// What the same person did to several within this time is told once.
+// Changes by one account to several controllers within this time are shown as one.
 const TOGETHER_S = 120;
 const NAMED = 3;
 const LINES = 5;
@@ -47,7 +47,7 @@ export class Changes {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #isReading = signal(false);
-  // Whoever was seen to change something, also while changes of one of them are shown.
+  // Accounts seen so far, also while changes of one account are shown.
   /** @type {Set<string>} */
   #accounts = new Set();
   /** @type {Signal<string | null>} */
@@ -58,7 +58,7 @@ export class Changes {
     this.#page = page;
   }
 
-  // Whoever comes back wants to see what happened meanwhile.
+  // On return, changes made in between are read.
   forget() {
     this.#readFor = null;
     this.#count.value = READ;
@@ -89,7 +89,7 @@ export class Changes {
       >
         ${refusalView(this.#refusal.value)}
         ${this.#silent.value
-          ? html`<p class="told" role="status">
+          ? html`<p class="notice" role="status">
               ${icon("attention", "s")} ${t("changes_missing", { nodes: this.#silent.value })}
             </p>`
           : nothing}
@@ -124,13 +124,13 @@ export class Changes {
    * @param {number} time
    */
   #list(changes, about, text, time) {
-    const told = speaking("log", () =>
+    const groups = speaking("log", () =>
       together(changes).filter((one) => textOf(one).includes(text.toLowerCase())),
     );
     const hasMore = changes.length === this.#count.value && this.#count.value < MAX_READ;
-    return html`${told.length
+    return html`${groups.length
         ? html`<ol class="log changes">
-            ${told.slice(0, this.#shown.value).map((one) => row(one, time))}
+            ${groups.slice(0, this.#shown.value).map((one) => row(one, time))}
           </ol>`
         : html`<p class="empty">${t("no_changes")}</p>`}
       <p class="offer">
@@ -138,18 +138,18 @@ export class Changes {
         <button type="button" data-do="read" @click=${() => this.#read(about, this.#readOf)}>
           ${t("read_again")}
         </button>
-        ${told.length > this.#shown.value || hasMore
-          ? html`<button type="button" data-do="older" @click=${() => this.#older(told, about)}>
+        ${groups.length > this.#shown.value || hasMore
+          ? html`<button type="button" data-do="older" @click=${() => this.#older(groups, about)}>
               ${t("older_changes")}
             </button>`
           : nothing}
       </p>`;
   }
 
-  /** @param {Told[]} told @param {FleetChangesOf} about */
-  #older(told, about) {
+  /** @param {ChangeGroup[]} groups @param {FleetChangesOf} about */
+  #older(groups, about) {
     this.#shown.value += STEP;
-    if (told.length >= this.#shown.value || this.#count.value === MAX_READ) {
+    if (groups.length >= this.#shown.value || this.#count.value === MAX_READ) {
       return;
     }
     this.#count.value = Math.min(MAX_READ, this.#count.value + READ);
@@ -198,25 +198,25 @@ export class Changes {
   }
 }
 
-// What is the same for several at nearly the same time is told once.
-/** @param {FleetChange[]} changes newest first @returns {Told[]} */
+// Merges equal changes to several controllers at nearly the same time.
+/** @param {FleetChange[]} changes newest first @returns {ChangeGroup[]} */
 export function together(changes) {
-  /** @type {Told[]} */
-  const told = [];
+  /** @type {ChangeGroup[]} */
+  const groups = [];
   for (const change of changes) {
     const [entry] = asEntries(CONTEXT, [change.entry]);
-    const alike = told.slice(firstAfter(told, change)).find((one) => isAlike(one, entry));
+    const alike = groups.slice(firstAfter(groups, change)).find((one) => isAlike(one, entry));
     if (alike) alike.changes.push(change);
-    else told.push({ ...entry, changes: [change] });
+    else groups.push({ ...entry, changes: [change] });
   }
-  return told;
+  return groups;
 }
 
-// Where those begin that are near in time and tell nothing of the same controller: its own changes
-// stay in their order.
-/** @param {Told[]} told @param {FleetChange} change */
-const firstAfter = (told, { name, entry }) =>
-  told.findLastIndex(
+// Start of the changes that are near in time and about other controllers: changes of one controller
+// stay in order.
+/** @param {ChangeGroup[]} groups @param {FleetChange} change */
+const firstAfter = (groups, { name, entry }) =>
+  groups.findLastIndex(
     ({ time, changes }) =>
       time - entry.time >= TOGETHER_S || changes.some((one) => one.name === name),
   ) + 1;
@@ -227,11 +227,11 @@ const isAlike = (one, other) =>
   one.who === other.who &&
   one.lines.join("\n") === other.lines.join("\n");
 
-/** @param {Told} told */
+/** @param {ChangeGroup} group */
 const textOf = ({ cause, who, lines, changes }) =>
   [causeName(cause), who, ...lines, ...changes.map(({ name }) => name)].join(" ").toLowerCase();
 
-/** @param {Told} told @param {number} now */
+/** @param {ChangeGroup} group @param {number} now */
 function row({ time, cause, who, lines, changes }, now) {
   const [first] = changes;
   const left = changes.length - NAMED;

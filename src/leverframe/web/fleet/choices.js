@@ -87,14 +87,14 @@ export class TemplateChoice {
 
 // An address and a port for one controller alone.
 
-// How the node is told that a controller has none.
+// What the node expects for a controller without address and port.
 const TAKEN_AWAY = { address: "none", port: "0" };
 
 /** @typedef {keyof typeof TAKEN_AWAY} Part of a place */
 
 export class PlaceChoice {
   #changed;
-  // What somebody has typed; a field that nobody has touched stays what it is.
+  // What is typed; an untouched field keeps its value.
   /** @type {Signal<Partial<Record<Part, string>>>} */
   #typed = signal({});
 

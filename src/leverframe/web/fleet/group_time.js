@@ -18,7 +18,7 @@ export class GroupTime {
   // What became of the last step; null where time was moved otherwise since.
   /** @type {Signal<FleetMoved | null>} */
   #stepped = signal(null);
-  // On a phone the list comes first: the tools open when somebody wants them.
+  // On a phone the list comes first: the tools start closed.
   #isOpen = signal(false);
 
   /** @param {FleetPageLike} page */
@@ -79,7 +79,7 @@ export class GroupTime {
       </div>
       ${this.#task.view()}
       ${this.#stepped.value
-        ? html`<p class="quiet" role="status">${toldOf(this.#stepped.value)}</p>`
+        ? html`<p class="quiet" role="status">${stepText(this.#stepped.value)}</p>`
         : nothing}
     </section>`;
   }
@@ -112,14 +112,14 @@ export class GroupTime {
     this.#stepped.value = null;
     return this.#task.run(async () => {
       const moved = await node.advance(params);
-      // Only a step tells for whom something was due.
+      // Only a step reports whose event was due.
       if (moved.due !== null) this.#stepped.value = moved;
     });
   }
 }
 
 /** @param {FleetMoved} moved */
-function toldOf({ due, moved, moved_s: seconds }) {
+function stepText({ due, moved, moved_s: seconds }) {
   if (!due) return t("nothing_due");
   return t("step_done", { time: durationText(seconds), due, of: moved });
 }

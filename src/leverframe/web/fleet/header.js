@@ -1,4 +1,4 @@
-// The header of the page: the fleet, whether it is heard, and what everybody chooses.
+// The header of the page: the fleet, its connection, language and theme.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { t } from "../lib/format/words.js";

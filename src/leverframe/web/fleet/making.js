@@ -61,7 +61,7 @@ export class Making {
           </button>
         </div>
       </form>
-      ${this.#task.view()} ${this.#made.value ? told(this.#made.value) : nothing}
+      ${this.#task.view()} ${this.#made.value ? resultText(this.#made.value) : nothing}
     </section>`;
   }
 
@@ -83,13 +83,13 @@ export class Making {
         @input=${(event) =>
           (this.#given.value = { ...this.#given.value, [key]: event.target.value })}
       />
-      ${hint ? html`<small>${hint}</small>` : nothing} ${this.#refused(key)}
+      ${hint ? html`<small>${hint}</small>` : nothing} ${this.#refusalOf(key)}
     </label>`;
   }
 
   // Under the field that it is about; "" is for what is about none.
   /** @param {string} field */
-  #refused(field) {
+  #refusalOf(field) {
     // Where it stands says which field is meant.
     const named = new RegExp(`^[^:]*\\b(${field === "name" ? "name|to" : field})\\s?: `);
     return refusalView(this.#task.refusal(field)?.replace(named, "") ?? null);
@@ -142,7 +142,7 @@ function fieldOf({ problem: { field = "" } }) {
 }
 
 /** @param {MadeReport} made */
-function told({ names, password }) {
+function resultText({ names, password }) {
   const last = names.length > 1 ? names[names.length - 1] : "";
   return html`<p class="outcome" role="status">
     ${last

@@ -6,20 +6,20 @@ const BASE = "/api/fleet";
 
 // Whom it concerns: names, or all that are looked for.
 /** @param {FleetChoice} choice @returns {Params} */
-export const chosen = ({ names, wanted }) =>
-  names ? { name: names.join(",") } : given({ ...wanted, order: "" });
+const toParams = ({ names, wanted }) =>
+  names ? { name: names.join(",") } : omitEmpty({ ...wanted, order: "" });
 
-// A node removes and gives away only what somebody names: "all" is no choice there.
+// A node removes and assigns only named controllers: "all" is not accepted.
 /** @param {FleetChoice} choice @returns {Promise<FleetChoice>} */
-async function named(choice) {
+async function resolveNames(choice) {
   if (choice.names) return choice;
   /** @type {{ name: string }[]} */
-  const found = await read(`${BASE}/list?${queryOf(chosen(choice))}`);
+  const found = await read(`${BASE}/list?${queryOf(toParams(choice))}`);
   return { names: found.map(({ name }) => name) };
 }
 
 /** @param {Record<string, string | number | boolean | undefined>} params @returns {Params} */
-const given = (params) =>
+const omitEmpty = (params) =>
   Object.fromEntries(
     Object.entries(params)
       .filter(([, value]) => value !== undefined && value !== "" && value !== false)
@@ -37,7 +37,7 @@ const post = async (what, params) => (await send(`${BASE}/${what}`, queryOf(para
 
 /** @param {FleetWanted} wanted @param {number} first @param {number} count */
 export const stream = (wanted, first, count) =>
-  new EventSource(`${BASE}/stream?${queryOf(given({ ...wanted, first, count }))}`);
+  new EventSource(`${BASE}/stream?${queryOf(omitEmpty({ ...wanted, first, count }))}`);
 
 /**
  * @param {FleetChoice} choice
@@ -46,30 +46,30 @@ export const stream = (wanted, first, count) =>
  * @returns {Promise<BulkReport>}
  */
 export function sendCommand(choice, command, { dryRun, allOrNone }) {
-  const how = given({ dry_run: dryRun, all_or_none: allOrNone });
-  return post("send", { command: command.trim(), ...chosen(choice), ...how });
+  const how = omitEmpty({ dry_run: dryRun, all_or_none: allOrNone });
+  return post("send", { command: command.trim(), ...toParams(choice), ...how });
 }
 
 /** @param {FleetChoice} choice @param {"add" | "remove"} how @param {string} tags */
 export const tag = (choice, how, tags) =>
-  /** @type {Promise<BulkReport>} */ (post("tag", { ...chosen(choice), [how]: tags }));
+  /** @type {Promise<BulkReport>} */ (post("tag", { ...toParams(choice), [how]: tags }));
 /** @param {FleetChoice} choice @param {string} label @returns {Promise<BulkReport>} */
-export const takeSnapshot = (choice, label) => post("snapshot", { ...chosen(choice), label });
+export const takeSnapshot = (choice, label) => post("snapshot", { ...toParams(choice), label });
 /** @param {FleetChoice} choice @param {string} label @returns {Promise<BulkReport>} */
-export const restore = (choice, label) => post("restore", { ...chosen(choice), label });
+export const restore = (choice, label) => post("restore", { ...toParams(choice), label });
 /** @param {string} label @returns {Promise<unknown>} */
 export const removeSnapshot = (label) => post("snapshot/remove", { label });
 /** @param {FleetChoice} choice @returns {Promise<BulkReport>} */
-export const remove = async (choice) => post("remove", chosen(await named(choice)));
+export const remove = async (choice) => post("remove", toParams(await resolveNames(choice)));
 // Whose they are from then on; "" for the operator alone.
 /** @param {FleetChoice} choice @param {string} tenant @returns {Promise<BulkReport>} */
 export const give = async (choice, tenant) =>
-  post("tenant/give", { ...chosen(await named(choice)), ...given({ tenant }) });
+  post("tenant/give", { ...toParams(await resolveNames(choice)), ...omitEmpty({ tenant }) });
 /** @param {string} name @param {string} to @returns {Promise<unknown>} */
 export const rename = (name, to) => post("rename", { name, to });
 /** @param {string} name @param {Params} at @returns {Promise<unknown>} */
 export const place = (name, at) => post("place", { name, ...at });
-// All that did not start with the node.
+// All controllers that failed to start with the node.
 /** @returns {Promise<BulkReport>} */
 export const startAgain = () => post("start", {});
 /** @param {Params} params @returns {Promise<FleetMoved>} */
@@ -82,8 +82,8 @@ export const advance = (params) => post("advance", params);
  */
 export const make = async (what, params, template) =>
   template
-    ? (await send(`${BASE}/${what}?${queryOf(given(params))}`, template, "text/plain")).json()
-    : post(what, given(params));
+    ? (await send(`${BASE}/${what}?${queryOf(omitEmpty(params))}`, template, "text/plain")).json()
+    : post(what, omitEmpty(params));
 // In what controllers differ from a file, or from what another one has set.
 /**
  * @param {FleetChoice} choice
@@ -93,7 +93,7 @@ export const make = async (what, params, template) =>
  */
 export async function drift(choice, like, file) {
   const template = file ?? JSON.stringify(await settingsOf(like));
-  return (await send(`${BASE}/drift?${queryOf(chosen(choice))}`, template, "text/plain")).json();
+  return (await send(`${BASE}/drift?${queryOf(toParams(choice))}`, template, "text/plain")).json();
 }
 
 /** @param {string} name */
@@ -109,16 +109,16 @@ async function settingsOf(name) {
  * @returns {Promise<{ changes: FleetChange[], silent: string }>}
  */
 export async function changes(about, count) {
-  const reply = await answer(`${BASE}/changes?${queryOf(given({ ...about, count }))}`);
+  const reply = await answer(`${BASE}/changes?${queryOf(omitEmpty({ ...about, count }))}`);
   const silent = reply.headers.get("leverframe-silent-nodes") ?? "";
   return { changes: await reply.json(), silent };
 }
 /** @param {string} name @returns {Promise<FleetCluster>} */
 export const forget = (name) => post("forget", { node: name });
 /** @param {string} name @param {boolean} undo @returns {Promise<FleetCluster>} */
-export const drain = (name, undo) => post("drain", given({ node: name, undo }));
+export const drain = (name, undo) => post("drain", omitEmpty({ node: name, undo }));
 /** @param {string[]} names @param {string} to @returns {Promise<FleetCluster>} */
-export const move = (names, to) => post("move", given({ name: names.join(","), node: to }));
+export const move = (names, to) => post("move", omitEmpty({ name: names.join(","), node: to }));
 /** @returns {Promise<FleetTenant[]>} */
 export const tenants = () => read(`${BASE}/tenants`);
 /** @returns {Promise<FleetAccount[]>} */
@@ -134,7 +134,7 @@ export const removeTenant = (tenant) => post("tenant/remove", { tenant });
  * @returns {Promise<AccountMade>}
  */
 export const addAccount = (name, tenant, role) =>
-  post("account/add", given({ name, tenant, role }));
+  post("account/add", omitEmpty({ name, tenant, role }));
 /** @param {string} name @returns {Promise<FleetAccount>} */
 export const removeAccount = (name) => post("account/remove", { name });
 /** @param {string} id @returns {Promise<FleetRollout>} */
@@ -148,4 +148,4 @@ export const operate = (id, what) => post(`rollout/${what}`, { id });
  * @returns {Promise<{ job: FleetRollout, tried: BulkReport }>}
  */
 export const planRollout = (choice, command, groups) =>
-  post("rollout/plan", { command: command.trim(), ...chosen(choice), ...given({ groups }) });
+  post("rollout/plan", { command: command.trim(), ...toParams(choice), ...omitEmpty({ groups }) });

@@ -44,7 +44,7 @@ export class Nodes {
   view(cluster, time) {
     return html`<section class="card list" aria-label=${t("nodes")}>
         ${cluster.free
-          ? html`<p class="told">
+          ? html`<p class="notice">
               ${icon("attention", "s")} ${t("free_controllers", { count: cluster.free })}
             </p>`
           : nothing}
@@ -82,7 +82,7 @@ export class Nodes {
         </td>
         <td class="number" data-word=${t("controllers")}>${peer.controllers}</td>
         <td class="number" data-word=${t("capacity")}>${peer.capacity}</td>
-        <td class="number" data-word=${t("heard")}>${heard(peer)}</td>
+        <td class="number" data-word=${t("heard")}>${heartbeatText(peer)}</td>
         <td class="number" data-word=${t("last_batch")}>${peer.batch}</td>
         <td data-word=${t("program")}>${peer.version || "–"}</td>
         <td class="act">
@@ -102,7 +102,7 @@ export class Nodes {
         </tr>`;
   }
 
-  // The last node that takes controllers has nobody to give them to.
+  // The last node in service cannot be drained.
   /** @param {FleetPeer} peer @param {FleetCluster} cluster */
   #drain(peer, { nodes }) {
     if (peer.is_drained) return this.#fill(peer);
@@ -128,7 +128,7 @@ export class Nodes {
     </div>`;
   }
 
-  // Emptied, it stays so until somebody wants it back.
+  // A drained node stays drained until it is returned to service.
   /** @param {FleetPeer} peer */
   #fill({ name }) {
     return html`<div class="do">
@@ -148,7 +148,7 @@ const ICONS = /** @type {const} */ ({
 });
 
 /** @param {FleetPeer} peer */
-function heard({ is_alive: alive, silent_s: seconds }) {
+function heartbeatText({ is_alive: alive, silent_s: seconds }) {
   if (!alive) return "–";
   return seconds < SILENT_S ? t("heard_now") : t("heard_ago", { time: roughText(seconds) });
 }

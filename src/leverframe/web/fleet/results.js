@@ -8,10 +8,10 @@ import { icon } from "../lib/things/signs.js";
 import { kindName } from "../lib/things/things.js";
 
 const DONE = 200;
-// So many lines are shown, and so many names in each.
+// Number of lines, and of names in each line.
 const SHOWN = 30;
 const NAMED = 12;
-// So many settings are named in which one differs from a template.
+// Number of differing settings listed per controller.
 const SETTINGS = 8;
 const CONTEXT = contextOf();
 
@@ -34,15 +34,15 @@ export function comparison(all) {
   const refused = all.filter(({ status }) => status !== DONE).length;
   const other = all.filter(({ differs = 0 }) => differs > 0).length;
   const same = all.length - refused - other;
-  const told = all.map(({ name, status, detail, differs = 0, settings: effects = [] }) => {
+  const rows = all.map(({ name, status, detail, differs = 0, settings: effects = [] }) => {
     const named = effects.slice(0, SETTINGS);
     return { name, status, detail, effects: named, more: differs - named.length };
   });
   return html`<p class="outcome" role="status">${t("compared_sum", { same, other, refused })}</p>
-    ${resultList(told, "compared")}`;
+    ${resultList(rows, "compared")}`;
 }
 
-/** @typedef {"tried" | "done" | "compared"} How what is told was found */
+/** @typedef {"tried" | "done" | "compared"} How the results were found */
 
 // What is the same for several is said once.
 /** @param {BulkReport["results"]} all @param {How} how */
@@ -97,8 +97,8 @@ const names = (some, between) => some.map(({ name }) => name).join(between);
 function sentence({ status, detail, effects = [], more = 0 }, how) {
   if (status !== DONE) return t("refuses", { why: detail ? serverText(detail) : status });
   if (effects.length === 0) return t(RESULTS[how]);
-  const told = effects.map((one) => effect(one, how === "compared" ? "differs_in" : "becomes"));
-  return [...told, ...(more > 0 ? [t("more", { count: more })] : [])].join("; ");
+  const texts = effects.map((one) => effect(one, how === "compared" ? "differs_in" : "becomes"));
+  return [...texts, ...(more > 0 ? [t("more", { count: more })] : [])].join("; ");
 }
 
 const RESULTS = { tried: "would_be_done", done: "is_done", compared: "as_template" };

@@ -22,7 +22,7 @@ export const underWay = (rollouts) =>
 
 export class Rollouts {
   #confirmed = new Confirmed();
-  // Of roll-outs that somebody has opened: what became of it for those that failed.
+  // Failures of the roll-outs that are open.
   /** @type {ShownMap<string, BulkReport["results"]>} */
   #failed = new ShownMap();
 
@@ -138,13 +138,13 @@ function pause(until) {
  */
 function groupBar({ size, done, failed, undone }, at, { group: behind, status }) {
   const now = at === behind && UNDER_WAY.includes(status);
-  const kept = done - undone;
+  const remaining = done - undone;
   /** @param {string} kind @param {number} begin @param {number} count */
   const part = (kind, begin, count) =>
     count > 0 ? svg`<rect class=${kind} x=${begin} width=${count} height="1" />` : nothing;
   return html`<li ?data-now=${now}>
     <svg viewBox=${`0 0 ${size} 1`} preserveAspectRatio="none" aria-hidden="true">
-      ${part("done", 0, kept)}${part("back", kept, undone)}${part("failed", done, failed)}
+      ${part("done", 0, remaining)}${part("back", remaining, undone)}${part("failed", done, failed)}
     </svg>
     <span>${t("group", { number: at + 1 })}</span>
     <small>${progress({ done, failed, undone, controllers: size })}</small>

@@ -1,4 +1,4 @@
-// Controllers that did not start with their node: tried again by its operator.
+// Retries controllers that failed to start with their node.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
@@ -10,7 +10,7 @@ const ABOUT = "start";
 
 export class StartAgain {
   #confirmed = new Confirmed();
-  // What became of the last try; why some still do not start, the node tells.
+  // Result of the last retry; the node reports why some still fail.
   /** @type {Signal<BulkReport | null>} */
   #report = signal(null);
 

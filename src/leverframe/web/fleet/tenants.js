@@ -38,7 +38,7 @@ export class Tenants {
         </form>
         ${this.#task.view("tenant")}
       </section>
-      ${this.#made.value ? told(this.#made.value) : nothing}
+      ${this.#made.value ? passwordsText(this.#made.value) : nothing}
       ${this.#open.value ? openShown(this.#open.value) : nothing}
       <section class="card tenants" aria-label=${t("account_add")}>
         <form class="do" data-form="account" @submit=${(event) => this.#addAccount(event)}>
@@ -114,21 +114,21 @@ export class Tenants {
 
   /** @param {SubmitEvent} event */
   #addTenant(event) {
-    const given = taken(event);
+    const fields = takeForm(event);
     this.#task.run(async () => {
-      this.#open.value = await node.addTenant(String(given.get("tenant")));
-      given.form.reset();
+      this.#open.value = await node.addTenant(String(fields.get("tenant")));
+      fields.form.reset();
       await this.#fetch();
     }, "tenant");
   }
 
   /** @param {SubmitEvent} event */
   #addAccount(event) {
-    const given = taken(event);
+    const fields = takeForm(event);
     this.#task.run(async () => {
-      const [name, tenant, role] = ["name", "tenant", "role"].map((key) => String(given.get(key)));
+      const [name, tenant, role] = ["name", "tenant", "role"].map((key) => String(fields.get(key)));
       this.#made.value = this.#open.value = await node.addAccount(name, tenant, role);
-      given.form.reset();
+      fields.form.reset();
       await this.#fetch();
     }, "account");
   }
@@ -143,7 +143,7 @@ export class Tenants {
 const titleOf = (owner) => owner || t("operator");
 
 /** @param {SubmitEvent} event */
-function taken(event) {
+function takeForm(event) {
   event.preventDefault();
   const form = /** @type {HTMLFormElement} */ (event.currentTarget);
   const data = new FormData(form);
@@ -164,7 +164,7 @@ const openShown = ({ protected: results, left_open: count }) =>
     : nothing;
 
 /** @param {AccountMade} made */
-const told = ({ name, password, administrator, administrator_password: first }) =>
+const passwordsText = ({ name, password, administrator, administrator_password: first }) =>
   html`<section class="card tenants" role="status">
     <p>${t("account_made", { name })} <code>${password}</code></p>
     ${first

@@ -1,4 +1,4 @@
-// What of the fleet is looked at: by whom it is told, in which pages, at which address.
+// The current view of the fleet: its stream, page and address.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { t } from "../lib/format/words.js";
@@ -6,7 +6,7 @@ import { useZone } from "../lib/format/zone.js";
 import { observe } from "../lib/live/drawing.js";
 import { stream } from "./node_api.js";
 
-// What the node tells of the controllers in view, by one stream.
+// What the node reports about the controllers in view, over one stream.
 
 const RETRY_MS = 2000;
 export const ROWS = 50;
@@ -31,7 +31,7 @@ export class FleetStream {
 
   constructor() {
     observe(this, "view", "connection", "lostSince", "page", "isStale");
-    // A tab that nobody looks at needs no stream.
+    // A hidden tab needs no stream.
     document.addEventListener("visibilitychange", () => this.#listen());
   }
 
@@ -42,7 +42,7 @@ export class FleetStream {
     this.#listen();
   }
 
-  // The common time; between two messages the page counts by itself.
+  // The common time; between two messages the page counts on.
   get time() {
     if (!this.view) return null;
     const { virtual, time } = this.view.node;
@@ -112,7 +112,7 @@ export function paging(matching, page) {
   </nav>`;
 }
 
-// What is looked for stands in the address, so that it can be kept and sent to somebody.
+// The search is part of the address, so that it can be kept and shared.
 
 /** @returns {{ wanted: FleetWanted, looked: FleetLooked, page: number, view: string }} */
 export function readAddress() {

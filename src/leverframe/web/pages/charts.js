@@ -5,12 +5,12 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
 import { shortMoment } from "../lib/format/moments.js";
 import { t } from "../lib/format/words.js";
-import { ownZone, shownZone } from "../lib/format/zone.js";
+import { ownZone, displayZone } from "../lib/format/zone.js";
 import { Task } from "../lib/forms/task.js";
 import { address } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
 import { Bars, Lines } from "../lib/things/charts.js";
-import { barsOf, pointAt, pointedAt, tableOf } from "../lib/things/history.js";
+import { barsOf, pointAt, pointedMoment, tableOf } from "../lib/things/history.js";
 import { isState } from "../lib/things/labels.js";
 import { kindName, thingName } from "../lib/things/things.js";
 import { Course, Legend, Picker } from "./charts/legend.js";
@@ -64,10 +64,10 @@ export class Page {
   async open(params) {
     this.#view.value = new View(params);
     this.#lastRange = this.#view.value.range ?? this.#lastRange;
-    this.#view.value.labels ??= this.#picker.suggested();
+    this.#view.value.labels ??= this.#picker.suggestLabels();
     const at = Number(params.get("at"));
     if (at > 0) pointAt(at);
-    this.#legend.point(pointedAt());
+    this.#legend.point(pointedMoment());
     await this.#read();
   }
 
@@ -104,7 +104,7 @@ export class Page {
       this.#task.refuse(error);
     }
     this.#reading.value = false;
-    // The answer may be older than what was heard meanwhile.
+    // The answer may be older than the last message.
     if (live.heard !== heard) this.#follow();
   }
 
@@ -135,7 +135,7 @@ export class Page {
     );
   }
 
-  // Charts of another height are made anew.
+  // Charts of another height are created again.
   #forgetLines() {
     for (const [key, { chart }] of this.#charts.value) {
       if (!(chart instanceof Lines)) continue;
@@ -180,21 +180,20 @@ export class Page {
     this.#mark();
   }
 
-  // Where nobody points, the line stands where it was left; a chart without a time yet points
-  // nowhere.
+  // Without a pointer, the line stays where it was left; a chart without a time yet has none.
   /** @param {number | null} time */
   #point(time) {
     const at = time !== null && Number.isFinite(time) ? time : null;
     this.#isPointing = at !== null;
     if (at === null) this.#mark();
-    this.#legend.point(at ?? pointedAt());
+    this.#legend.point(at ?? pointedMoment());
   }
 
   // The line stays; pressed again, it goes.
   /** @param {number} time */
   #press(time) {
     const [from, to] = this.#span;
-    const before = pointedAt();
+    const before = pointedMoment();
     const isSame = before !== null && Math.abs(before - time) < (to - from) * SAME_PLACE;
     pointAt(isSame ? null : time);
   }
@@ -202,7 +201,7 @@ export class Page {
   #mark() {
     if (this.#isMarking || this.#isPointing) return;
     this.#isMarking = true;
-    for (const { chart } of this.#charts.value.values()) chart.mark(pointedAt());
+    for (const { chart } of this.#charts.value.values()) chart.mark(pointedMoment());
     this.#isMarking = false;
     this.#isPointing = false;
   }
@@ -314,9 +313,9 @@ export class Page {
     return this.#view.value.range === DEFAULT_RANGE ? { span: DEFAULT_RANGE } : { from, to };
   }
 
-  // With the words of whoever looks, and the times of the place.
+  // In the reader's language, with the times of the place.
   #table() {
-    const zone = shownZone() ?? ownZone();
+    const zone = displayZone() ?? ownZone();
     const names = this.#labels.map(kindName).join(",");
     return api.historyTable({ ...this.#course.query(this.#labels, this.#span), zone, names });
   }

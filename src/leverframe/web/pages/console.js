@@ -2,11 +2,11 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
-import { folded, t } from "../lib/format/words.js";
+import { fold, t } from "../lib/format/words.js";
 import { note } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
-import { observed } from "../lib/live/drawing.js";
-import { described, useDescriptions } from "../lib/live/commands.js";
+import { observeMembers } from "../lib/live/drawing.js";
+import { describe, useDescriptions } from "../lib/live/commands.js";
 import { CommandCard, ReadingCard } from "./console/cards.js";
 import { fieldName } from "./console/fields.js";
 
@@ -45,15 +45,15 @@ export class Page {
     const readings = readingsOf(openApi, this.#context.commands.all);
     const commands = this.#context.commands.all.map((one, at) => this.#commandEntry(one, at));
     const entries = [...commands, ...readings.map((one, at) => this.#readingEntry(one, at))];
-    this.#entries.value = entries.map((entry) => observed(/** @type {Entry} */ (entry)));
+    this.#entries.value = entries.map((entry) => observeMembers(/** @type {Entry} */ (entry)));
     const wanted = this.#entries.value.find(({ line }) => line === row);
     if (wanted) await this.#reveal(wanted);
   }
 
-  // The row that somebody came for: open, and in sight.
+  // The row of the address: open, and in sight.
   /** @param {Entry} entry */
   async #reveal(entry) {
-    this.#toggled(entry, true);
+    this.#onToggle(entry, true);
     await new Promise(requestAnimationFrame);
     const row = document.querySelector("details.row[open]");
     setTimeout(() => row?.scrollIntoView({ block: "start" }));
@@ -62,9 +62,9 @@ export class Page {
   /** @param {Command} command @param {number} at */
   #commandEntry(command, at) {
     const section = t(`section_${slug(command.section)}`);
-    const fields = command.letters.map((letter) => described(fieldName(command, letter))).join(" ");
-    const doc = described(command.doc);
-    const words = folded(`${section} ${command.line} ${doc} ${fields}`);
+    const fields = command.letters.map((letter) => describe(fieldName(command, letter))).join(" ");
+    const doc = describe(command.doc);
+    const words = fold(`${section} ${command.line} ${doc} ${fields}`);
     const make = () => new CommandCard(this.#context, command, `command-${at}`);
     return { section: command.section, line: command.line, doc, words, make };
   }
@@ -72,14 +72,14 @@ export class Page {
   /** @param {Reading} reading @param {number} at */
   #readingEntry(reading, at) {
     const line = `${reading.method} ${reading.path}`;
-    const doc = described(reading.operation.summary);
-    const words = folded(`${t("section_reading")} ${line} ${doc}`);
+    const doc = describe(reading.operation.summary);
+    const words = fold(`${t("section_reading")} ${line} ${doc}`);
     const make = () => new ReadingCard(this.#context, reading, `reading-${at}`);
     return { section: "Reading", line, doc, words, make };
   }
 
   view() {
-    const wanted = folded(this.#query.value).split(/\s+/).filter(Boolean);
+    const wanted = fold(this.#query.value).split(/\s+/).filter(Boolean);
     const found = this.#entries.value.filter(({ words }) =>
       wanted.every((word) => words.includes(word)),
     );
@@ -107,13 +107,13 @@ export class Page {
     </section>`;
   }
 
-  // A form is made when somebody looks at it, and keeps what was typed.
+  // A form is created when it is first opened, and keeps what is typed.
   /** @param {Entry} entry */
   #entry(entry) {
     return html`<details
       class="row"
       .open=${entry.isOpen === true}
-      @toggle=${(event) => this.#toggled(entry, event.target.open)}
+      @toggle=${(event) => this.#onToggle(entry, event.target.open)}
     >
       <summary><span>${entry.doc.replaceAll("`", "")}</span><code>${entry.line}</code></summary>
       ${entry.isOpen ? entry.card?.view() : nothing}
@@ -121,7 +121,7 @@ export class Page {
   }
 
   /** @param {Entry} entry @param {boolean} isOpen */
-  #toggled(entry, isOpen) {
+  #onToggle(entry, isOpen) {
     if (entry.isOpen === isOpen) return;
     entry.isOpen = isOpen;
     if (isOpen) entry.card ??= entry.make();

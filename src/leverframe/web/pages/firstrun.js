@@ -1,5 +1,5 @@
-// The first run: five steps from a fresh controller to its first rule. Where it stands is stored by
-// the controller, so it can be left at any time and goes on in any browser.
+// The first run: five steps from a fresh controller to its first rule. The controller stores the
+// step, so it can be left at any time and continued in any browser.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
@@ -51,7 +51,7 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#index = signal(this.#reached);
-    this.#step = signal(this.#made());
+    this.#step = signal(this.#onStepDone());
     this.#stop = context.live.listen(() => this.#step.value.follow());
   }
 
@@ -59,8 +59,7 @@ export class Page {
     this.#stop();
   }
 
-  // The step that is stored: how far somebody has come. Who opens it again when it is finished
-  // begins anew.
+  // The stored step. A finished first run that is opened again starts from the beginning.
   get #reached() {
     const stored = this.#context.settings.ui.first_run;
     return Math.max(
@@ -83,7 +82,7 @@ export class Page {
     return index === this.#reached ? "to_come" : "skipped";
   }
 
-  #made() {
+  #onStepDone() {
     const [, StepClass] = STEPS[this.#index.value];
     const step = new StepClass(this.#context);
     // What is there already is the first that it sees.
@@ -100,8 +99,8 @@ export class Page {
           ${connectionWord(live)}
         </span>
       </p>
-      ${progress(this.#kinds)} ${this.#skipped()}
-      <form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
+      ${progress(this.#kinds)} ${this.#skippedView()}
+      <form class="card" novalidate @submit=${(event) => this.#onSubmit(event)}>
         <h2>${t(this.#step.value.title)}</h2>
         ${this.#step.value.view()} ${this.#step.value.task.view()}
         <footer>
@@ -133,7 +132,7 @@ export class Page {
   }
 
   // The steps that were skipped, each to be done after all.
-  #skipped() {
+  #skippedView() {
     const names = this.#kinds.flatMap(([name, kind]) => (kind === "skipped" ? [name] : []));
     if (names.length === 0) return nothing;
     return html`<p class="skipped">
@@ -152,7 +151,7 @@ export class Page {
     </p>`;
   }
 
-  // Who does an earlier step after all goes on where they were.
+  // After an earlier step is done, the first run continues where it was.
   get #next() {
     return STEPS[Math.max(this.#index.value + 1, this.#reached)]?.[0] ?? DONE;
   }
@@ -160,7 +159,7 @@ export class Page {
   /** @param {number} index */
   #show(index) {
     this.#index.value = index;
-    this.#step.value = this.#made();
+    this.#step.value = this.#onStepDone();
   }
 
   #note(step = this.#next) {
@@ -172,7 +171,7 @@ export class Page {
   }
 
   /** @param {Event} event */
-  #submitted(event) {
+  #onSubmit(event) {
     event.preventDefault();
     if (this.#step.value.task.isBusy || !this.#step.value.check()) return;
     const note = this.#context.commands.get("firstrun").query({ A: this.#next });

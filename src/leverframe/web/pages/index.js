@@ -3,7 +3,7 @@
 // name    the route `#/NAME`, the module pages/NAME.js and the words words/NAME.json
 // group   where it stands in the navigation; `group_NAME` of words/frame.json
 // parts   groups of settings that open on it: modules settings/NAME.js
-// role    who may open it: "control" is everybody who may look and switch
+// role    who may open it: "control" is every account
 // styles  the style sheets styles/NAME.css that it needs besides those of all pages
 // early   the page can be drawn before the commands and the words of code lists are there
 // bare    the page needs no visible heading
@@ -103,7 +103,7 @@ const IN_THINGS = {
 };
 
 /** @param {string} name @returns {{ page: string, params: Params } | null} */
-export function movedTo(name) {
+export function findMoved(name) {
   if (name in IN_THINGS) return { page: "things", params: IN_THINGS[name] };
   const page = PAGES.find(({ parts }) => parts?.includes(name));
   return page ? { page: page.name, params: { open: name } } : null;

@@ -71,19 +71,19 @@ export class Page {
     return html`<section class="card">
       <h2 class="unseen">${t(`list_${this.#list.value}`)}</h2>
       <p class="note">${t(`about_${this.#list.value}`)}</p>
-      ${this.#list.value === "audit" ? this.#audit() : this.#told()}
+      ${this.#list.value === "audit" ? this.#audit() : this.#journalView()}
     </section>`;
   }
 
   // ---- what happened -------------------------------------------------------------------------
 
-  #told() {
+  #journalView() {
     const { entries } = this.#journal;
     const wanted = entries.filter((entry) => this.#isWanted(entry));
     const labels = new Set(entries.flatMap(thingsOf));
     if (this.#about.value) labels.add(this.#about.value);
-    const things = this.#offered([...labels], (label) => thingName(this.#context, label));
-    const groups = this.#offered([...new Set(entries.map(groupOf))], groupName);
+    const things = this.#listOptions([...labels], (label) => thingName(this.#context, label));
+    const groups = this.#listOptions([...new Set(entries.map(groupOf))], groupName);
     return html`${this.#filters([
       this.#chooser("about", things, this.#about.value),
       this.#chooser("cause", groups, this.#cause.value),
@@ -131,7 +131,7 @@ export class Page {
    * @param {(value: string) => string} nameOf
    * @returns {[string, string][]}
    */
-  #offered(values, nameOf) {
+  #listOptions(values, nameOf) {
     /** @type {[string, string][]} */
     const named = values.map((value) => [value, nameOf(value)]);
     return [["", t("all")], ...named.sort(([, a], [, b]) => a.localeCompare(b))];
@@ -178,7 +178,7 @@ export class Page {
 
   #audit() {
     const entries = asEntries(this.#context, this.#changes.value);
-    const causes = this.#offered([...new Set(entries.map(({ cause }) => cause))], causeName);
+    const causes = this.#listOptions([...new Set(entries.map(({ cause }) => cause))], causeName);
     const wanted = entries.filter((entry) => this.#isAuditWanted(entry));
     const { time: now } = this.#context.live.state;
     return html`${this.#filters([this.#chooser("cause", causes, this.#cause.value)])}

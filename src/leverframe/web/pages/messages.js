@@ -1,4 +1,4 @@
-// Messages: the ways in which the controller tells others, and what became of what it said.
+// Messages: the channels of the controller, and the results of its messages.
 
 import { t } from "../lib/format/words.js";
 import { findPage } from "../lib/frame/frame.js";
@@ -6,13 +6,13 @@ import { PartsPage } from "../lib/frame/parts.js";
 import { stateWord } from "../lib/things/labels.js";
 
 /** @param {(string | null | undefined)[]} parts @param {string} between */
-const named = (parts, between) => parts.filter(Boolean).join(between) || t("state_not_set_up");
+const joinNames = (parts, between) => parts.filter(Boolean).join(between) || t("state_not_set_up");
 
 /** @type {Record<string, (context: AdminContext) => string>} */
 const STATES = {
-  email: ({ settings: { email } }) => named([email.host, email.recipient], " → "),
-  http: ({ settings: { http } }) => named(http.map(({ url }) => url), ", "),
-  gsm: ({ live }) => named([live.state.modem?.operator], ""),
+  email: ({ settings: { email } }) => joinNames([email.host, email.recipient], " → "),
+  http: ({ settings: { http } }) => joinNames(http.map(({ url }) => url), ", "),
+  gsm: ({ live }) => joinNames([live.state.modem?.operator], ""),
   mqtt: ({ settings: { mqtt } }) => (mqtt.enabled ? mqtt.host : stateWord(false)),
   snmp: ({ settings: { snmp } }) => stateWord(snmp.enabled),
 };

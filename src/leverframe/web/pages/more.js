@@ -2,7 +2,7 @@
 
 import { html } from "../vendor/lit-html.js";
 import { t } from "../lib/format/words.js";
-import { offeredGroups, ownChoices } from "../lib/frame/frame.js";
+import { listGroups, ownChoices } from "../lib/frame/frame.js";
 import { address } from "../lib/frame/router.js";
 
 export class Page {
@@ -14,7 +14,7 @@ export class Page {
   }
 
   view() {
-    const groups = offeredGroups(this.#context);
+    const groups = listGroups(this.#context);
     const single = groups.filter(([, pages]) => pages.length === 1).flatMap(([, pages]) => pages);
     const several = groups.filter(([, pages]) => pages.length > 1);
     return html`<div class="cards">

@@ -38,12 +38,12 @@ export class Page {
   }
 
   async open() {
-    addEventListener("keydown", this.#pressed);
+    addEventListener("keydown", this.#onKeydown);
     await this.#readPicture();
   }
 
   close() {
-    removeEventListener("keydown", this.#pressed);
+    removeEventListener("keydown", this.#onKeydown);
     this.#layout.end();
     this.#stage.close();
   }
@@ -116,7 +116,7 @@ export class Page {
 
   // The key that undoes everywhere.
   /** @param {KeyboardEvent} event */
-  #pressed = (event) => {
+  #onKeydown = (event) => {
     if (!this.#layout.isArranged || !(event.ctrlKey || event.metaKey) || event.key !== "z") return;
     event.preventDefault();
     this.#layout.undo();
@@ -141,7 +141,7 @@ export class Page {
               @pointerdown=${(event) => this.#stage.take(event, index)}
               @click=${() => this.#stage.putDown(index)}
             >
-              ${this.#toldApart(labels[0])}
+              ${this.#distinctName(labels[0])}
             </button>`,
         )}
       </div>
@@ -166,7 +166,7 @@ export class Page {
 
   // An output and its meter may have one name.
   /** @param {string} label */
-  #toldApart(label) {
+  #distinctName(label) {
     const name = this.#name(label);
     const alike = this.#layout.elements.filter(({ labels }) => this.#name(labels[0]) === name);
     return alike.length > 1 ? `${name} · ${kindName(label)}` : name;
@@ -194,7 +194,7 @@ export class Page {
   /** @param {string} label @param {string[]} labels */
   #value(label, labels) {
     if (!this.#overview.isPresent(label)) return nothing;
-    const { text, unit, absent } = this.#overview.shown(label);
+    const { text, unit, absent } = this.#overview.formatValue(label);
     const since = this.#overview.absentSince(label);
     const isOneOfMany = labels.length > 2;
     return html`<span class="value" ?data-absent=${absent}>

@@ -132,7 +132,7 @@ export class Page {
     const { state } = this.#context.live;
     const { pid } = state;
     if (!pid) return nothing;
-    const input = this.#context.overview.shown(this.#source);
+    const input = this.#context.overview.formatValue(this.#source);
     return html`<div class="columns">
         ${reading({ name: t("target"), value: numberText(pid.target), unit: input.unit })}
         ${reading({
@@ -145,7 +145,7 @@ export class Page {
           name: this.#dutyName,
           value: decimal(pid.duty, 1),
           unit: "%",
-          detail: pid.enabled ? t("terms", shownTerms(pid.terms)) : "",
+          detail: pid.enabled ? t("terms", termsText(pid.terms)) : "",
         })}
       </div>
       ${pid.holding ? html`<p class="attention" role="status">${t("holding")}</p>` : nothing}`;
@@ -173,17 +173,17 @@ export class Page {
     const shown = `${source} ${output}`;
     this.#shown = shown;
     // Without a history the course begins now.
-    const course = await this.#recorded(source, output).catch(() => new Course());
-    // Another input or output may have been saved meanwhile.
+    const course = await this.#readRecorded(source, output).catch(() => new Course());
+    // Another input or output may have been saved since then.
     if (shown !== this.#shown) return;
     this.#course = course;
     if (course.times.length > 0) this.#trend.show(course, this.#context.overview.unit(source));
-    // The answer may be older than what was heard meanwhile.
+    // The answer may be older than the last message.
     if (live.heard !== heard) this.#follow();
   }
 
   /** @param {string} source @param {string} output */
-  async #recorded(source, output) {
+  async #readRecorded(source, output) {
     const { live, settings } = this.#context;
     const { target } = settings.pid;
     const [from, to] = [live.state.time - SPAN_S, live.state.time];
@@ -198,7 +198,7 @@ export class Page {
 
 // Next to nothing is 0, never -0.
 /** @param {Api.Terms} terms */
-const shownTerms = (terms) =>
+const termsText = (terms) =>
   Object.fromEntries(
     Object.entries(terms).map(([name, term]) => [name, decimal(Math.round(term * 10) / 10 + 0, 1)]),
   );

@@ -7,7 +7,7 @@ import { toast } from "../lib/forms/draft_form.js";
 import { Task } from "../lib/forms/task.js";
 import { go, leave, note, step } from "../lib/frame/router.js";
 import * as api from "../lib/live/api.js";
-import { freePlace, numberedRules } from "../lib/live/tree.js";
+import { freePlace, numberRules } from "../lib/live/tree.js";
 import { icon } from "../lib/things/signs.js";
 import { Draft, EMPTY_RULE } from "./rules/draft.js";
 import { Editor } from "./rules/editor.js";
@@ -122,7 +122,7 @@ export class Page {
     if (index > commands.get("event").schema("A").maximum) return;
     const draft = new Draft(commands, index, null, EMPTY_RULE);
     const { state } = live;
-    const offer = { sources: draft.offered("B"), actions: draft.actions, state, source };
+    const offer = { sources: draft.choicesOf("B"), actions: draft.actions, state, source };
     const rule = ruleFrom(template, offer);
     const name = template && template in TEMPLATES ? t(`template_${template}`) : "";
     this.#isAdding.value = false;
@@ -163,9 +163,9 @@ export class Page {
     this.#editor.value?.drop();
     const editor = new Editor(this.#context, draft, {
       names: () => this.#names(),
-      left: () => this.#left(),
+      left: () => this.#onLeave(),
       duplicate: () => this.#duplicate(draft.index),
-      move: (by) => this.#moveOpened(draft.index, by),
+      move: (way) => this.#moveOpened(draft.index, way),
       remove: () => this.#delete(draft),
       notes: () => this.#notes(draft),
     });
@@ -173,7 +173,7 @@ export class Page {
     setTimeout(() => document.getElementById(editor.id(draft.isNew ? "name" : "B"))?.focus());
   }
 
-  #left() {
+  #onLeave() {
     this.#editor.value = null;
     leave("rules", {});
     this.#readAfter(0);
@@ -202,10 +202,10 @@ export class Page {
   }
 
   // The place to which a rule steps: that of the one before or behind it in the list.
-  /** @param {number} from @param {-1 | 1} by */
-  #neighbour(from, by) {
-    const places = numberedRules(this.#context.settings.rules).map(({ number }) => number - 1);
-    return places[places.indexOf(from) + by];
+  /** @param {number} from @param {-1 | 1} way */
+  #neighbour(from, way) {
+    const places = numberRules(this.#context.settings.rules).map(({ number }) => number - 1);
+    return places[places.indexOf(from) + way];
   }
 
   /** @param {number} from @param {number | undefined} to */
@@ -216,9 +216,9 @@ export class Page {
   }
 
   // What is open stays open at its new place.
-  /** @param {number} from @param {-1 | 1} by */
-  async #moveOpened(from, by) {
-    const to = this.#neighbour(from, by);
+  /** @param {number} from @param {-1 | 1} way */
+  async #moveOpened(from, way) {
+    const to = this.#neighbour(from, way);
     await this.#move(from, to);
     if (to === undefined || this.#task.refusal() !== null) return;
     this.#edit(to);
@@ -256,7 +256,7 @@ export class Page {
     const editor = this.#editor.value;
     // What is being saved is what changes the rules.
     if (editor && !editor.saving) editor.draft.keepPlace(this.#context.settings.rules);
-    const shown = this.#shown(this.#reports.value);
+    const shown = this.#filterReports(this.#reports.value);
     return html`
       ${this.#task.view()}
       ${this.#isAdding.value || (count === 0 && !editor) ? this.#templates(count) : nothing}
@@ -315,12 +315,12 @@ export class Page {
 
   // What is typed stands in the name or in the sentence.
   /** @param {Api.RuleReport[]} reports */
-  #shown(reports) {
+  #filterReports(reports) {
     const typed = this.#filter.value.trim().toLowerCase();
     if (!typed) return reports;
     return reports.filter((report) => {
-      const told = `${ruleName(report)} ${shortSentence(this.#context, report.settings)}`;
-      return told.toLowerCase().includes(typed) || this.#isOpen(report);
+      const text = `${ruleName(report)} ${shortSentence(this.#context, report.settings)}`;
+      return text.toLowerCase().includes(typed) || this.#isOpen(report);
     });
   }
 
@@ -345,18 +345,18 @@ export class Page {
       {
         enable: (index, box) => this.#enable(index, box),
         move: (from, to) => this.#move(from, to),
-        step: (from, by) => this.#move(from, this.#neighbour(from, by)),
+        step: (from, way) => this.#move(from, this.#neighbour(from, way)),
       },
       isOpen,
     );
-    return html`<li class=${isOpen ? "open" : ""} @click=${(event) => this.#pressed(event, report)}>
+    return html`<li class=${isOpen ? "open" : ""} @click=${(event) => this.#onPress(event, report)}>
       ${row} ${isOpen ? this.#editor.value?.view() : nothing}
     </li>`;
   }
 
   // The whole row opens the rule, and its name closes it; what can be operated does its own.
   /** @param {MouseEvent} event @param {Api.RuleReport} report */
-  #pressed(event, report) {
+  #onPress(event, report) {
     const { target } = event;
     if (!(target instanceof Element)) return;
     if (this.#isOpen(report)) this.#closeByName(event, target.closest("a.name"));

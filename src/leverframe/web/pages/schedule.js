@@ -14,7 +14,7 @@ import { icon } from "../lib/things/signs.js";
 import { watchers, windowOf, WORKDAYS } from "./rules/window.js";
 import { EntryEditor } from "./schedule/editor.js";
 import { dayName, EntryDraft, entrySentence, hoursOf, WEEKDAYS, wireOf } from "./schedule/entry.js";
-import { copied, dayCopied, entriesOf, groupsOf, storedOf } from "./schedule/week.js";
+import { copyTo, dayCopied, entriesOf, groupsOf, toEntries } from "./schedule/week.js";
 import { WeekGrid } from "./schedule/week_grid.js";
 
 /** @import { Chosen } from "./schedule/week_grid.js" */
@@ -73,7 +73,7 @@ export class Page {
     return groupsOf(this.#entries()).find((places) => places.includes(place)) ?? [place];
   }
 
-  // The request that sets some entries, or deletes them: what others changed meanwhile stays.
+  // The request that sets or deletes entries; changes made elsewhere stay.
   /** @param {Stored[]} entries */
   #requestOfAll(entries) {
     const [set, remove] = ["schedset", "scheddel"].map((name) => this.#context.commands.get(name));
@@ -95,7 +95,7 @@ export class Page {
   async #store(piece) {
     const name = piece.name || t("unnamed");
     const entries = entriesOf(this.#entries(), piece);
-    if (!(await this.#storedWithWayBack(entries, t("entry_moved", { name })))) return;
+    if (!(await this.#storeWithUndo(entries, t("entry_moved", { name })))) return;
     if (this.#chosen.value) this.#chosen.value = { ...this.#chosen.value, piece };
   }
 
@@ -107,20 +107,20 @@ export class Page {
       return;
     }
     const done = t("day_copied", { day: dayName(from), to: dayName(to) });
-    if (await this.#storedWithWayBack(entries, done)) this.#chosen.value = null;
+    if (await this.#storeWithUndo(entries, done)) this.#chosen.value = null;
   }
 
   /** @param {Stored[]} entries @param {string} done */
-  async #storedWithWayBack(entries, done) {
+  async #storeWithUndo(entries, done) {
     const held = this.#entries();
     const before = entries.map(([place]) => /** @type {Stored} */ ([place, held[place]]));
-    if (!(await this.#stored(entries))) return false;
-    toast(done, { label: t("undo"), act: () => this.#stored(before) });
+    if (!(await this.#storeAll(entries))) return false;
+    toast(done, { label: t("undo"), act: () => this.#storeAll(before) });
     return true;
   }
 
   /** @param {Stored[]} entries */
-  #stored(entries) {
+  #storeAll(entries) {
     return this.#task.run(() => this.#send(this.#requestOfAll(entries)));
   }
 
@@ -130,7 +130,7 @@ export class Page {
     const name = held[places[0]]?.name || t("unnamed");
     const before = places.map((place) => /** @type {Stored} */ ([place, held[place]]));
     await this.#send(this.#requestOfAll(places.map((place) => [place, null])));
-    const act = () => this.#stored(before);
+    const act = () => this.#storeAll(before);
     toast(t("entry_deleted", { name }), { label: t("undo"), act });
   }
 
@@ -140,7 +140,7 @@ export class Page {
     await this.#context.readSettings();
   }
 
-  // Where others took the last place meanwhile, what is new here has none.
+  // Where the last place was taken elsewhere, a new entry has none.
   /** @param {EntryDraft} draft @param {CommandRequest} request */
   async #sendDraft({ isNew, index }, request) {
     const held = this.#entries();
@@ -217,7 +217,7 @@ export class Page {
   #openEditor(draft) {
     this.#editor.value = new EntryEditor(this.#context, draft, {
       send: (request) => this.#sendDraft(draft, request),
-      request: () => this.#requestOfAll(storedOf(draft)),
+      request: () => this.#requestOfAll(toEntries(draft)),
       left: () => {
         this.#editor.value = null;
         this.#written.value = [...this.#written.value, draft.index];
@@ -328,7 +328,7 @@ export class Page {
         ? nothing
         : html`<h3>${t("also_on", { name: piece.name || t("unnamed") })}</h3>
             <div class="copying">
-              ${further.map(([name, days]) => button(name, () => this.#store(copied(piece, days))))}
+              ${further.map(([name, days]) => button(name, () => this.#store(copyTo(piece, days))))}
             </div>`}
     </section>`;
   }
@@ -361,7 +361,7 @@ export class Page {
     </article>`;
   }
 
-  // The hours of a rule's window are told as what they are.
+  // The hours of a rule's window are shown as such.
   /** @param {Api.ScheduleEntry} entry @param {Api.ScheduleEntry | null} end */
   #sentence(entry, end) {
     const { settings } = this.#context;
@@ -389,13 +389,13 @@ export class Page {
     const edge = (/** @type {number} */ index) =>
       places.length > 1 ? `, ${t(index === places[0] ? "state_on" : "state_off")}` : "";
     /** @param {"next_run" | "last_run"} key @param {number} way */
-    const told = (key, way) => {
+    const runText = (key, way) => {
       const [found] = runs
         .flatMap(({ index, [key]: time }) => (time ? [{ index, time }] : []))
         .sort((one, other) => way * (one.time - other.time));
       return found ? t(key, { time: this.#moment(found.time) + edge(found.index) }) : "";
     };
-    const [next, last] = [told("next_run", 1), told("last_run", -1)];
+    const [next, last] = [runText("next_run", 1), runText("last_run", -1)];
     return html`<p class="next" ?data-never=${entry.active && !next}>
       ${entry.active ? next || t("never_runs") : t("not_active")}
       ${last ? html`<small>${last}</small>` : nothing}

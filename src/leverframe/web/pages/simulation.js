@@ -78,7 +78,7 @@ export class Page {
 
   /** @param {string} label */
   #pin(label) {
-    return kept(
+    return getOrMake(
       this.#pins,
       label,
       () => new Pin(this.#context, this.#bench, label, () => thingName(this.#context, label)),
@@ -110,7 +110,7 @@ export class Page {
 
   /** @param {string} label */
   #knob(label) {
-    return kept(
+    return getOrMake(
       this.#knobs,
       label,
       () =>
@@ -157,7 +157,7 @@ export class Page {
 
   /** @param {string} id */
   #sensor(id) {
-    return kept(
+    return getOrMake(
       this.#knobs,
       id,
       () =>
@@ -222,7 +222,7 @@ export class Page {
  * @param {() => T} make
  * @returns {T}
  */
-function kept(map, key, make) {
+function getOrMake(map, key, make) {
   const one = map.get(key) ?? make();
   map.set(key, one);
   return one;

@@ -44,7 +44,7 @@ export class Page {
   }
 
   async open() {
-    await drawn();
+    await nextTask();
     const { Beside } = await import("./status/beside.js");
     if (this.#isClosed) return;
     this.#beside.value = new Beside(this.#context, this.#switches);
@@ -82,4 +82,4 @@ export class Page {
 }
 
 // What was asked to be drawn is drawn at the end of the present task.
-const drawn = () => new Promise((resolve) => setTimeout(resolve));
+const nextTask = () => new Promise((resolve) => setTimeout(resolve));

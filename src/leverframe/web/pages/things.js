@@ -11,13 +11,13 @@ import { causeOf, icon } from "../lib/things/signs.js";
 import {
   kindOf,
   plateOf,
-  shownValue,
+  currentValueText,
   thingAddress,
   thingName,
   things,
 } from "../lib/things/things.js";
 import { commonOf, LISTS } from "./things/lists.js";
-import { lastSwitching, whoOf } from "./things/why.js";
+import { lastSwitching, actorOf } from "./things/why.js";
 
 /** @import { List } from "./things/lists.js" */
 
@@ -96,22 +96,22 @@ export class Page {
   #row({ label, name, kind, value, address: href }) {
     const on = isState(label) && this.#context.overview.isOn(label) === true;
     const plate = plateOf(label);
-    const who = this.#who(label, value);
+    const note = this.#stateNote(label, value);
     return html`<li>
       <span class="plate-place"
         >${plate ? html`<span class="plate" aria-hidden="true">${plate}</span>` : nothing}</span
       >
       <a class="name" href=${href}>${name}</a>
       <span class="value" ?data-on=${on && kind !== "digital"}
-        >${shownValue(this.#context, label) || "—"}</span
+        >${currentValueText(this.#context, label) || "—"}</span
       >
-      ${who === nothing ? nothing : html`<span class="who">${who}</span>`}
+      ${note === nothing ? nothing : html`<span class="who">${note}</span>`}
     </li>`;
   }
 
   // Who did it last and when, since when there is no value, or of which device it is.
   /** @param {string} label @param {string} value */
-  #who(label, value) {
+  #stateNote(label, value) {
     const { overview } = this.#context;
     const absent = overview.absentSince(label);
     const { time: now } = this.#context.live.state;
@@ -120,10 +120,10 @@ export class Page {
       return html`<span class="attention">${t("silent_since", { time })}</span>`;
     }
     if (!value || this.#origin(label)) {
-      const told = [this.#origin(label), value ? "" : t("no_value")].filter(Boolean);
-      return html`<small>${told.join(" · ")}</small>`;
+      const notes = [this.#origin(label), value ? "" : t("no_value")].filter(Boolean);
+      return html`<small>${notes.join(" · ")}</small>`;
     }
-    // Nobody switches an input: what is connected to it does.
+    // No one switches an input: what is connected to it does.
     if (kindOf(label).kind === "digital") return nothing;
     const last = mover(this.#context, label) ?? this.#beforeTheStart(label);
     if (!last) return nothing;
@@ -132,7 +132,7 @@ export class Page {
       <small>${time}</small>`;
   }
 
-  // Devices and readings of the same kind have the same name: their slot tells them apart.
+  // Devices and readings of the same kind have the same name: the slot distinguishes them.
   /** @param {string} label */
   #origin(label) {
     const { settings } = this.#context;
@@ -149,6 +149,6 @@ export class Page {
     const last = lastSwitching(this.#log.value ?? [], label);
     if (!last) return null;
     const time = shortMoment(last.time, this.#context.live.state.time);
-    return { cause: causeOf(last.cause, last.detail), name: whoOf(last), time };
+    return { cause: causeOf(last.cause, last.detail), name: actorOf(last), time };
   }
 }

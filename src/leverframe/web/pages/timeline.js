@@ -1,5 +1,5 @@
 // The timeline: all outputs, messages, rules, inputs and readings as lanes over one time. Each bar
-// tells by colour and texture who caused it, and when it is chosen, its whole chain of causes.
+// shows its cause by colour and texture, and its whole chain of causes when it is chosen.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
@@ -7,12 +7,12 @@ import { t } from "../lib/format/words.js";
 import { refusalView } from "../lib/forms/task.js";
 import * as api from "../lib/live/api.js";
 import { SIMULATED } from "../lib/live/context.js";
-import { pointAt, pointedAt } from "../lib/things/history.js";
-import { begunAt, decidedBy, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
+import { pointAt, pointedMoment } from "../lib/things/history.js";
+import { barStartingAt, decidingStep, lanesOf, meantAt, stepsOf } from "./timeline/chain.js";
 import { dragging, drawing, head, Stretch } from "./timeline/head.js";
 import { flagText } from "./timeline/picture.js";
 import { Recorded, rowsOf } from "./timeline/rows.js";
-import { keptSince, sheet, Story } from "./timeline/story.js";
+import { recordStartNote, sheet, Story } from "./timeline/story.js";
 
 /** @import { Chosen, Timeline } from "./timeline/chain.js" */
 /** @import { Scene } from "./timeline/picture.js" */
@@ -79,7 +79,7 @@ export class Page {
   // Null while it goes with now, and where what people point at is not in sight.
   get #cursor() {
     const { from, to } = this.#timeline ?? { from: 0, to: Infinity };
-    const time = pointedAt();
+    const time = pointedMoment();
     return time !== null && from <= time && time <= to ? time : null;
   }
 
@@ -109,7 +109,7 @@ export class Page {
       width: this.#width.value,
       chosen: this.#chosen.value,
       linked: lanesOf(steps),
-      decided: decidedBy(steps),
+      decided: decidingStep(steps),
       selected: this.#selected.value,
       isOn: (label, level) => (level === 1) !== overview.isInverted(label),
     };
@@ -140,7 +140,7 @@ export class Page {
     const story = new Story(this.#context, timeline, this.#recorded.history);
     return sheet(scene, story, {
       aimed: this.#row.value,
-      foot: html`${keptSince(timeline)} ${this.#future(scene)}`,
+      foot: html`${recordStartNote(timeline)} ${this.#future(scene)}`,
       pick: story.pick(this.#chosen.value, this.#steps(timeline), () => this.#forget()),
       press: (event) => this.#press(event, scene),
       drag: (event) => this.#drag(event),
@@ -205,10 +205,10 @@ export class Page {
     pointAt(Math.min(to, Math.max(from, time)));
   }
 
-  /** @param {Row[]} rows @param {number} by */
-  #aim(rows, by) {
-    let next = this.#row.value + by;
-    while (rows[next] && rows[next].kind === "group") next += by;
+  /** @param {Row[]} rows @param {number} steps */
+  #aim(rows, steps) {
+    let next = this.#row.value + steps;
+    while (rows[next] && rows[next].kind === "group") next += steps;
     if (rows[next]) this.#row.value = next;
   }
 
@@ -223,13 +223,13 @@ export class Page {
   /** @param {PointerEvent} event */
   #drag(event) {
     const place = /** @type {Element} */ (event.currentTarget);
-    const moved = (/** @type {number} */ clientX) => {
+    const onMove = (/** @type {number} */ clientX) => {
       this.#point(this.#timeAt(place, clientX));
     };
-    const ended = () => {
+    const onEnd = () => {
       if (this.#isVirtual && (this.#cursor ?? 0) > this.#recorded.now + 1) this.#liveOn();
     };
-    dragging(event, moved, ended);
+    dragging(event, onMove, onEnd);
   }
 
   // A press chooses what is there; a mouse that is drawn chooses the time to be shown.
@@ -269,10 +269,10 @@ export class Page {
     this.#chosen.value = row ? meantAt(timeline, row.label, time, near) : null;
   }
 
-  // Whoever comes from the journal wants to know about that moment.
+  // A link from the journal opens that moment.
   /** @param {number} at */
   #chooseWhatBegan(at) {
-    this.#chosen.value = this.#timeline ? begunAt(this.#timeline, at) : null;
+    this.#chosen.value = this.#timeline ? barStartingAt(this.#timeline, at) : null;
   }
 
   async #liveOn() {
@@ -290,7 +290,7 @@ export class Page {
   }
 
   // Called when the picture is on the page.
-  drawn() {
+  onDrawn() {
     const board = document.querySelector(".timeline svg.bars[role]");
     if (!board) return;
     this.#resized.observe(board);

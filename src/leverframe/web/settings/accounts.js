@@ -1,10 +1,10 @@
-// Accounts: one's own password for everybody; for the administrator all accounts and what they may.
+// Accounts: the own password for every user; for the administrator all accounts and permissions.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { signal } from "../vendor/signals-core.js";
-import { known, t } from "../lib/format/words.js";
+import { wordIn, t } from "../lib/format/words.js";
 import { Form } from "../lib/forms/form.js";
-import { allowed } from "../lib/forms/schema.js";
+import { limitsText } from "../lib/forms/schema.js";
 import { Task } from "../lib/forms/task.js";
 import { leave } from "../lib/frame/frame.js";
 import * as api from "../lib/live/api.js";
@@ -15,7 +15,7 @@ import { UsersForm } from "./accounts/users.js";
 export function partOf(context) {
   const own = new OwnPassword(context);
   return [
-    { view: () => trustedNote(own.account) },
+    { view: () => trustNote(own.account) },
     own,
     ...(context.isAdmin ? [signInCard(context), rightsCard(context), new UsersForm(context)] : []),
   ];
@@ -23,7 +23,7 @@ export function partOf(context) {
 
 // What the configuration opens without a password must not be overlooked here.
 /** @param {OwnPassword["account"]} account */
-function trustedNote({ trusted, trusted_role }) {
+function trustNote({ trusted, trusted_role }) {
   if (!trusted?.length) return nothing;
   return html`<section class="card trusted">
     <h2>${t("trusted")}</h2>
@@ -119,7 +119,7 @@ class OwnPassword {
   async save() {
     const { present, wanted, again } = this.#typed.value;
     if (wanted !== again) {
-      this.#task.say(known("accounts", "not_the_same") ?? "", "again");
+      this.#task.say(wordIn("accounts", "not_the_same") ?? "", "again");
       return false;
     }
     const isDone = await this.#task.run(async () => {
@@ -129,7 +129,7 @@ class OwnPassword {
     });
     // What the controller says of it is meant for a sign-in.
     const isWrong = this.#task.refusal("present") !== null;
-    if (isWrong) this.#task.say(known("accounts", "present_wrong") ?? "", "present");
+    if (isWrong) this.#task.say(wordIn("accounts", "present_wrong") ?? "", "present");
     return isDone;
   }
 
@@ -164,7 +164,7 @@ class OwnPassword {
   // What is allowed, as far as this account may know the commands.
   #limits() {
     const schema = this.#context.commands.find("passwd")?.schema("new");
-    return schema ? allowed(schema) : "";
+    return schema ? limitsText(schema) : "";
   }
 
   /** @param {keyof typeof EMPTY} part @param {string} label @param {AutoFill} autocomplete */

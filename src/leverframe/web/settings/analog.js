@@ -33,7 +33,7 @@ function fieldsOf(context, index) {
   return [
     { command: "iname", at, label: "name" },
     { command: "sensor", at, label: "sensor" },
-    ...amplified(context, index),
+    ...gainNote(context, index),
     { command: "multiplier", at, label: "multiplier" },
     { command: "calibration", at, label: "calibration", unit: "mV" },
   ];
@@ -41,7 +41,7 @@ function fieldsOf(context, index) {
 
 // Only some inputs have an amplifier.
 /** @param {AdminContext} context @param {number} index */
-function amplified(context, index) {
+function gainNote(context, index) {
   const last = context.commands.find("igain")?.schema("A").maximum ?? -1;
   const path = `analog_inputs.${index}.gain`;
   return index <= last

@@ -14,15 +14,15 @@ import { observe } from "../lib/live/drawing.js";
 /** @type {PartOf} */
 export function partOf(context) {
   const name = signal("");
-  const typed = () => name.value;
+  const typedName = () => name.value;
   const report = new Report(context);
   const readName = async () => {
     name.value = (await api.names()).sname;
   };
   return [
-    { ...downloadCard(context, typed), open: readName },
-    restoreCard(context, typed, () => report.open()),
-    resetCard(context, typed),
+    { ...downloadCard(context, typedName), open: readName },
+    restoreCard(context, typedName, () => report.open()),
+    resetCard(context, typedName),
     restartCard(context),
     report,
   ];

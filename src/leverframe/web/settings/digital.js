@@ -16,7 +16,7 @@ const PAIRS = [
 export const cardsOf = (context, { index, label, more }) => [
   new Form(context, {
     title: "settings",
-    lead: () => negated(context, index, label),
+    lead: () => inversionNote(context, index, label),
     fields: fieldsOf(index),
     opened: ["name"],
     ...more,
@@ -24,7 +24,7 @@ export const cardsOf = (context, { index, label, more }) => [
 ];
 
 /** @param {AdminContext} context @param {number} index @param {string} label */
-function negated({ live, settings }, index, label) {
+function inversionNote({ live, settings }, index, label) {
   if (!settings.digital_inputs[index].negate_display) return nothing;
   const text = t(live.state[label] === 1 ? "negated_open" : "negated_closed");
   return html`<p class="note">${text}</p>`;

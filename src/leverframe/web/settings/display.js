@@ -27,7 +27,7 @@ class Picture {
   #context;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  // A new number makes the browser fetch the picture anew.
+  // A new number makes the browser fetch the picture again.
   #look = signal(0);
 
   /** @param {AdminContext} context */

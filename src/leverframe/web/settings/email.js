@@ -1,7 +1,7 @@
 // E-mail: the server, who gets mail, and a text for each edge of the four mails.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { known, t } from "../lib/format/words.js";
+import { wordIn, t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
 import { Form } from "../lib/forms/form.js";
 import { ReadingCodes } from "../lib/forms/reading_codes.js";
@@ -34,7 +34,7 @@ export function partOf(context) {
   const beside = {
     open: () => codes.open(),
     view: () =>
-      html`<div class="stack">${tried(context, outbox.value, test)} ${codes.view()}</div>`,
+      html`<div class="stack">${testOutcome(context, outbox.value, test)} ${codes.view()}</div>`,
   };
   return [...cards, beside, outbox];
 }
@@ -44,13 +44,13 @@ export function partOf(context) {
 async function saveAll(cards) {
   for (const card of cards) {
     if (card.isChanged && !(await card.save())) {
-      throw new api.Refused({ status: 400, detail: known("email", "test_not_saved") ?? "" });
+      throw new api.Refused({ status: 400, detail: wordIn("email", "test_not_saved") ?? "" });
     }
   }
 }
 
 /** @param {AdminContext} context @param {Outbox | null} outbox @param {Action} test */
-function tried({ live }, outbox, test) {
+function testOutcome({ live }, outbox, test) {
   const messages = messagesOf(outbox, "email").slice(0, LAST);
   return html`<section class="card">
     <h2>${t("test")}</h2>

@@ -49,13 +49,13 @@ function fieldsOf(context, index) {
       at,
       label: "counter",
       hint: "counter_hint",
-      read: () => counted(context, index),
+      read: () => countedText(context, index),
     },
   ];
 }
 
 /** @param {AdminContext} context @param {number} index */
-const counted = ({ live }, index) =>
+const countedText = ({ live }, index) =>
   Number((live.state[`ENERGY${index + 1}`] ?? 0).toFixed(3));
 
 /** @type {CommonOf} */

@@ -16,7 +16,7 @@ export function partOf(context) {
   const check = new Form(context, {
     title: "check",
     note: "check_note",
-    lead: () => (news.value ? heard(context, news.value) : nothing),
+    lead: () => (news.value ? checkOutcome(context, news.value) : nothing),
     fields: [{ command: "bit1", label: "check_daily", path: "ui.firmware_check" }],
   });
   return [news, new Update(context, news), check, siteCard(context)];
@@ -24,7 +24,7 @@ export function partOf(context) {
 
 // What the last check heard, or why it heard nothing.
 /** @param {AdminContext} context @param {Firmware} news */
-function heard({ live }, { on, checked, newest, is_newer: isNewer, notes, trouble }) {
+function checkOutcome({ live }, { on, checked, newest, is_newer: isNewer, notes, trouble }) {
   if (!on) return nothing;
   const time = checked ? moment(checked, live.state.time) : "";
   return html`<p class=${isNewer || trouble ? "attention" : "note"} role="status">
@@ -64,7 +64,7 @@ function siteCard(context) {
 // Taking new firmware: the bootloader, its count-down, and what came of it.
 
 const LOOK_AGAIN_MS = 1000;
-// The version before, while the outcome is awaited: another version loads the pages anew.
+// The version before the update; another version reloads the pages.
 const BEFORE = "leverframe.firmware_before";
 
 class Update {
@@ -74,7 +74,7 @@ class Update {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #name = signal("");
-  // Seconds that the bootloader goes on waiting; null while it does not.
+  // Seconds that the bootloader still waits; null while it does not.
   /** @type {Signal<number | null>} */
   #seconds = signal(null);
   #max = signal(0);
@@ -151,7 +151,7 @@ class Update {
         <li>${t("step_send")}</li>
       </ol>
       <pre tabindex="0">tftp -m binary ${location.hostname} -c put new.img</pre>
-      ${this.#seconds.value === null ? this.#start.view() : this.#countDown()} ${this.#told()}
+      ${this.#seconds.value === null ? this.#start.view() : this.#countDown()} ${this.#result()}
     </section>`;
   }
 
@@ -166,7 +166,7 @@ class Update {
     </p>`;
   }
 
-  #told() {
+  #result() {
     if (this.#outcome.value === null) return nothing;
     const { before, after } = this.#outcome.value;
     const isNew = before !== after;

@@ -99,7 +99,7 @@ class ModemCommands {
   #command;
   #typed = signal("");
   #task = new Task();
-  // As /api/modem tells: { command, answer, unasked }.
+  // As in /api/modem: { command, answer, unasked }.
   /** @type {Signal<Partial<Modem>>} */
   #heard = signal({});
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -126,7 +126,7 @@ class ModemCommands {
 
   view() {
     const { unasked = [] } = this.#heard.value;
-    return html`<form class="card" novalidate @submit=${(event) => this.#submitted(event)}>
+    return html`<form class="card" novalidate @submit=${(event) => this.#onSubmit(event)}>
       <h2>${t("by_hand")}</h2>
       <p class="note">${t("by_hand_note")}</p>
       <div class="field" ?data-wrong=${this.#task.refusal() !== null}>
@@ -168,7 +168,7 @@ ${[`> ${command}`, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
   }
 
   /** @param {Event} event */
-  async #submitted(event) {
+  async #onSubmit(event) {
     event.preventDefault();
     const problem = problemOf(this.#command.schema("A"), this.#typed.value);
     if (problem !== null) return this.#task.say(problem);
@@ -224,8 +224,8 @@ const REGISTRATIONS = {
   roaming: "network_roaming",
 };
 
-/** @param {Record<string, string>} words @param {string} said */
-const word = (words, said) => (words[said] ? t(words[said]) : said);
+/** @param {Record<string, string>} words @param {string} state */
+const word = (words, state) => (words[state] ? t(words[state]) : state);
 
 /** @param {State} live @param {Settings} settings */
 function modemStatus({ modem }, { serial }) {

@@ -12,7 +12,7 @@ const WITH_SPS30 = " + SPS30";
 
 /** @type {CommonOf} */
 export function commonOf(context, more) {
-  // The controller finds out by itself which sensor is connected.
+  // The controller detects which sensor is connected.
   const detect = new Action(context, {
     label: "detect",
     command: "bme280detect",
@@ -45,11 +45,11 @@ function sensorChoice(field, { schema, change }) {
   const hasSps30 = String(field.typed).endsWith(WITH_SPS30);
   const offered = choices(schema).filter(([word]) => !word.endsWith(WITH_SPS30));
   /** @param {string} sensor @param {boolean} sps30 */
-  const chosen = (sensor, sps30) => change(sensor + (sps30 ? WITH_SPS30 : ""));
+  const choose = (sensor, sps30) => change(sensor + (sps30 ? WITH_SPS30 : ""));
   return html`<select
       id=${field.id}
       aria-describedby="${field.id}-hint"
-      @change=${(event) => chosen(event.target.value, hasSps30)}
+      @change=${(event) => choose(event.target.value, hasSps30)}
     >
       ${optionsOf(offered, primary)}
     </select>
@@ -59,7 +59,7 @@ function sensorChoice(field, { schema, change }) {
         type="checkbox"
         role="switch"
         .checked=${hasSps30}
-        @change=${(event) => chosen(primary, event.target.checked)}
+        @change=${(event) => choose(primary, event.target.checked)}
       />
       <span>${t("sps30")}</span>
     </label>`;

@@ -49,7 +49,7 @@ function pagesCard(context) {
 
 // The controller's clock: what it shows, how far that is from this browser's, and setting it.
 
-// Nobody minds a difference of so few seconds.
+// Differences up to this number of seconds count as equal.
 const TOLERATED_S = 3;
 
 class ClockCard {
@@ -99,7 +99,7 @@ class ClockCard {
   view() {
     if (this.#clock.value === null) return nothing;
     const { time, here } = this.#clock.value;
-    // Between two readings it goes on here, unless it stands still until it is moved.
+    // Between two readings it advances here, unless it stands still until it is moved.
     const passed = this.#context.live.state.virtual_time ? 0 : Date.now() / 1000 - here;
     return html`<section class="card">
       <h2>${t("clock")}</h2>

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { shortMoment } from "../lib/format/moments.js";
-import { shown } from "../lib/format/numbers.js";
+import { formatValue } from "../lib/format/numbers.js";
 import { code, decimal, serverText, t } from "../lib/format/words.js";
 import { optionsOf } from "../lib/forms/controls.js";
 import { Form } from "../lib/forms/form.js";
@@ -19,7 +19,7 @@ export function cardsOf(context, place) {
   const isMapped = kindOf(place.label).kind === "mapped";
   if (isMapped) return [mappingCard(context, place), { view: () => nothing, open: readModules }];
   const slot = place.index + 1;
-  return [{ view: () => said(context, slot), open: readModules }, slotCard(context, place)];
+  return [{ view: () => slotView(context, slot), open: readModules }, slotCard(context, place)];
 }
 
 // Versions with one slot have commands without a place.
@@ -41,12 +41,12 @@ function fieldsOf(context, index) {
     ? ["modbus_sensor=<A><B>", "modbusid=<A><B>"]
     : ["modbus_sensor=<A>", "modbusid=<A>"];
   return [
-    { command: module, at, label: "module", draw: chosen(nameIn(context)) },
+    { command: module, at, label: "module", draw: chooserOf(nameIn(context)) },
     { command: id, at, label: "slave_id" },
     { command: HOST, at: { A: index }, label: "host", hint: "host_hint" },
-    { command: LINE, at: { A: index }, letter: "B", label: "bitrate", draw: chosen(spoken) },
-    { command: LINE, at: { A: index }, letter: "C", label: "parity", draw: chosen(spoken) },
-    { command: LINE, at: { A: index }, letter: "D", label: "stop_bits", draw: chosen(spoken) },
+    { command: LINE, at: { A: index }, letter: "B", label: "bitrate", draw: chooserOf(wordFor) },
+    { command: LINE, at: { A: index }, letter: "C", label: "parity", draw: chooserOf(wordFor) },
+    { command: LINE, at: { A: index }, letter: "D", label: "stop_bits", draw: chooserOf(wordFor) },
   ];
 }
 
@@ -55,10 +55,10 @@ function fieldsOf(context, index) {
 const nameIn = (context) => (word) => moduleName(context.settings, word);
 
 /** @param {string} word */
-const spoken = (word) => (["0", "module"].includes(word) ? t("as_module") : code(word));
+const wordFor = (word) => (["0", "module"].includes(word) ? t("as_module") : code(word));
 
 /** @param {(word: string) => string} name */
-function chosen(name) {
+function chooserOf(name) {
   /** @type {Draw} */
   const draw = (field, { schema, change }) =>
     html`<select
@@ -74,9 +74,9 @@ function chosen(name) {
   return draw;
 }
 
-// What the module in a slot says, as far as anybody asks it. That it is silent is told once.
+// What the module in a slot reports. A finding already says that it is silent.
 /** @param {AdminContext} context @param {number} slot */
-function said(context, slot) {
+function slotView(context, slot) {
   const { silent_since: silent, refused = [] } = context.live.state.modbus?.[slot] ?? {};
   const readings = readingsOf(context.settings, slot)
     .map(({ unit }, number) => ({
@@ -103,7 +103,9 @@ function said(context, slot) {
             ({ name, unit, value }) =>
               html`<div>
                 <dt>${name}</dt>
-                <dd>${shown("m1", value).text} <small>${value === null ? "" : unit}</small></dd>
+                <dd>
+                  ${formatValue("m1", value).text} <small>${value === null ? "" : unit}</small>
+                </dd>
               </div>`,
           )}
         </dl>`
@@ -116,8 +118,8 @@ function said(context, slot) {
 function refusal({ function: number, register, count, code: exception, words }) {
   const last = register + count - 1;
   const registers = count === 1 ? String(register) : `${register}-${last}`;
-  const told = { registers, function: number, code: exception, words: serverText(words) };
-  return t("refused", told);
+  const values = { registers, function: number, code: exception, words: serverText(words) };
+  return t("refused", values);
 }
 
 // What came of the requests to the module in a slot.
@@ -182,13 +184,13 @@ const mappingCard = (context, { index, label, more }) =>
 function choiceOfTwo(context, label, field, { schema, change }) {
   const { live, settings } = context;
   const [slot, number] = [String(field.typed)[0], String(field.typed).slice(1)];
-  const offered = offeredReadings(context, Number(slot), number);
+  const offered = listReadings(context, Number(slot), number);
   const unit = readingsOf(settings, Number(slot))[Number(number)]?.unit ?? "";
   const value = live.state[label];
   return html`<div class="mapped">
     <select id=${field.id} @change=${(event) => change(event.target.value + number)}>
       ${optionsOf(
-        offeredSlots(schema).map((one) => [one, slotName(settings, Number(one))]),
+        listSlots(schema).map((one) => [one, slotName(settings, Number(one))]),
         slot,
       )}
     </select>
@@ -205,21 +207,21 @@ function choiceOfTwo(context, label, field, { schema, change }) {
             )}
           </select>
           <span class="value">
-            ${shown(label, value).text} <small>${value === null ? "" : unit}</small>
+            ${formatValue(label, value).text} <small>${value === null ? "" : unit}</small>
           </span>`}
   </div>`;
 }
 
 // As many as fit the form of an item in this version.
 /** @param {Schema} schema */
-function offeredSlots(schema) {
+function listSlots(schema) {
   const item = new RegExp(schema.pattern ?? "");
   return [..."0123456789"].filter((slot) => item.test(`${slot}0`));
 }
 
 // The readings of the slot by name; all numbers where the slot is empty.
 /** @param {AdminContext} context @param {number} slot @param {string} current */
-function offeredReadings({ commands, settings }, slot, current) {
+function listReadings({ commands, settings }, slot, current) {
   const readings = readingsOf(settings, slot);
   const { maximum } = commands.get("mod_custom_save").schema("B");
   const count = readings.length || maximum + 1;

@@ -1,7 +1,7 @@
 // MQTT: the broker, how it is reached, and whether it is.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { known, serverText, t } from "../lib/format/words.js";
+import { wordIn, serverText, t } from "../lib/format/words.js";
 import { Action } from "../lib/forms/action.js";
 import { Form } from "../lib/forms/form.js";
 import * as api from "../lib/live/api.js";
@@ -12,7 +12,7 @@ const MAX_LOOKS = 20;
 const LOOK_MS = 500;
 
 /** @param {string} key */
-const refused = (key) => new api.Refused({ status: 0, detail: known("mqtt", key) ?? "" });
+const makeRefusal = (key) => new api.Refused({ status: 0, detail: wordIn("mqtt", key) ?? "" });
 
 /** @type {PartOf} */
 export function partOf(context) {
@@ -69,9 +69,9 @@ class Broker {
     this.#isClosed = true;
   }
 
-  // Tries what stands in the form, and tells what came of it.
+  // Tests the connection of the form and shows the result.
   async #try() {
-    if (this.#form.isChanged && !(await this.#form.save())) throw refused("try_not_saved");
+    if (this.#form.isChanged && !(await this.#form.save())) throw makeRefusal("try_not_saved");
     for (let looks = 0; looks < MAX_LOOKS && !this.#isClosed; looks++) {
       if (this.#context.live.state.MQTT === 1) return;
       await this.#outbox.look();
@@ -79,7 +79,7 @@ class Broker {
       if (problem) throw new api.Refused({ status: 0, detail: problem });
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
-    throw refused("try_no_answer");
+    throw makeRefusal("try_no_answer");
   }
 
   #connection() {

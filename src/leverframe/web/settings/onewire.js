@@ -129,7 +129,7 @@ class BusScan {
     return html`<li>
       <code>${id}</code>
       ${owner
-        ? html`<span>${t("assigned", { label: this.#shown(owner[0]) })}</span>`
+        ? html`<span>${t("assigned", { label: this.#nameOf(owner[0]) })}</span>`
         : this.#assignment(id)}
     </li>`;
   }
@@ -145,7 +145,7 @@ class BusScan {
         ${this.#positions().map(
           ([label, { id: taken }]) =>
             html`<option value=${label} .selected=${label === chosen}>
-              ${taken === NO_ID ? this.#shown(label) : t("taken", { label: this.#shown(label) })}
+              ${taken === NO_ID ? this.#nameOf(label) : t("taken", { label: this.#nameOf(label) })}
             </option>`,
         )}
       </select>
@@ -156,7 +156,7 @@ class BusScan {
   }
 
   /** @param {string} label */
-  #shown(label) {
+  #nameOf(label) {
     return thingName(this.#context, label);
   }
 
@@ -171,8 +171,8 @@ class BusScan {
   #choiceFor(id) {
     const positions = this.#positions();
     const free = positions.filter(([, one]) => one.id === NO_ID);
-    const given = new Set(positions.map(([, one]) => one.id));
-    const waiting = (this.#found.value ?? []).filter((one) => !given.has(one));
+    const assigned = new Set(positions.map(([, one]) => one.id));
+    const waiting = (this.#found.value ?? []).filter((one) => !assigned.has(one));
     const [offered] = free[waiting.indexOf(id)] ?? positions[0];
     return this.#chosen.get(id) ?? offered;
   }

@@ -58,7 +58,7 @@ class OutboxCards {
       </section>`;
   }
 
-  // Those that are set up, and those that have something to tell.
+  // Channels that are set up or have something to show.
   /** @param {Outbox["channels"]} channels */
   #channels(channels) {
     const used = Object.entries(channels).filter(
@@ -105,18 +105,18 @@ class OutboxCards {
         this.#channel.value,
         (chosen) => {
           this.#channel.value = chosen;
-          this.#noted();
+          this.#noteAddress();
         },
       )}
       ${chooser("filter-state", t("became"), [all, ...states], this.#state.value, (chosen) => {
         this.#state.value = chosen;
-        this.#noted();
+        this.#noteAddress();
       })}
     </div>`;
   }
 
   // What is shown has an address.
-  #noted() {
+  #noteAddress() {
     const chosen = { open: "outbox", channel: this.#channel.value, state: this.#state.value };
     note("messages", Object.fromEntries(Object.entries(chosen).filter(([, value]) => value)));
   }
@@ -155,13 +155,13 @@ function isSetUp({ email, http, gsm, mqtt, snmp }, channel) {
 
 /** @param {ChannelReport} channel @param {boolean} isReady */
 function condition({ problem, next_attempt_in: next, dropped }, isReady) {
-  const said = [
+  const facts = [
     serverText(problem ?? ""),
     next === null ? "" : t("next_attempt", { time: durationText(Math.ceil(next)) }),
     dropped ? t("dropped", { dropped }) : "",
   ].filter(Boolean);
-  if (said.length === 0) {
+  if (facts.length === 0) {
     return html`<span class="quiet">${t(isReady ? "in_order" : "state_not_set_up")}</span>`;
   }
-  return html`<span class="problem">${said.join(" ")}</span>`;
+  return html`<span class="problem">${facts.join(" ")}</span>`;
 }

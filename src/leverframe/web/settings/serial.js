@@ -21,7 +21,7 @@ export function commonOf(context, more) {
     new Form(context, {
       title: "page_serial",
       note: "module_note",
-      lead: () => said(context),
+      lead: () => lastCodeView(context),
       tail: () => (context.settings.serial.lighting ? nothing : lighting.view()),
       fields: [
         { command: "usart_sensor", label: "connected", path: "serial.module" },
@@ -35,7 +35,7 @@ export function commonOf(context, more) {
 
 // What it measures is in the list of sensors.
 /** @param {AdminContext} context */
-function said({ live, settings }) {
+function lastCodeView({ live, settings }) {
   const trouble = live.state.troubles?.["serial module"];
   const { module, lighting } = settings.serial;
   if (trouble) return html`<p class="attention">${serverText(trouble)}</p>`;

@@ -1,4 +1,4 @@
-// Variables of rules and texts for clients, each by itself; and the numbers that clients may keep.
+// Variables of rules and texts for clients, one by one; and the numbers that clients may keep.
 
 import { html } from "../vendor/lit-html.js";
 import { Form } from "../lib/forms/form.js";

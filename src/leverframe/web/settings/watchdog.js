@@ -28,7 +28,7 @@ export function cardsOf(context, { index, more }) {
   return [
     new Form(context, {
       title: "settings",
-      lead: () => seen(context.live.state.watchdog?.[index]),
+      lead: () => pingText(context.live.state.watchdog?.[index]),
       fields: FIELDS.map((field) => ({
         ...field,
         command: COMMAND,
@@ -43,7 +43,7 @@ export function cardsOf(context, { index, more }) {
 }
 
 /** @param {Api.WatchdogExplanation | undefined} guard */
-function seen(guard) {
+function pingText(guard) {
   if (!guard || guard.state === "off") return nothing;
   const { last_answer: answer, failures, restarts } = guard;
   return html`<p class="note" role="status">

@@ -11,7 +11,7 @@ import {
   header,
   healthSign,
   keepPageDrawn,
-  lostView,
+  connectionView,
   startFrame,
 } from "../lib/frame/several.js";
 import * as api from "../lib/live/api.js";
@@ -74,7 +74,7 @@ class UnitsPage {
         connection: this.#lostSince.value === null ? "live" : "lost",
         time: watched?.time,
       })}
-      ${lostView(this.#lostSince.value)}
+      ${connectionView(this.#lostSince.value)}
       <main>
         <h1>${t("units")}</h1>
         ${refusal ? html`<p class="problem" role="alert">${refusal}</p>` : nothing}
@@ -128,7 +128,7 @@ class UnitsPage {
     return html`<tr data-health=${unit.health} data-unit=${unit.name}>
       <td class="health">${healthSign(unit.health, "s")} ${healthWord(unit)}</td>
       <td class="unit-place">
-        ${linked(unit, "", unit.name, "unit-name")}
+        ${linkTo(unit, "", unit.name, "unit-name")}
         <small>${[unit.told_name, unit.address, unit.mac].filter(Boolean).join(" · ")}</small>
       </td>
       <td class="unit-findings">${findings(unit, this.#watched.value?.time ?? 0)}</td>
@@ -218,7 +218,7 @@ function healthWord({ health, troubles }) {
 // A place in the pages of a unit: nothing but HTTP is followed, and the unit learns nothing of this
 // page.
 /** @param {WatchedUnit} unit @param {string} place @param {Template} text @param {string} [look] */
-function linked({ address }, place, text, look) {
+function linkTo({ address }, place, text, look) {
   if (!/^https?:\/\//.test(address)) return html`<span class=${look ?? nothing}>${text}</span>`;
   return html`<a
     class=${look ?? nothing}
@@ -245,26 +245,26 @@ const pathOf = ({ path }) => path;
 // Worst first, the unit's own ones with a way to the page that repairs them.
 /** @param {WatchedUnit} unit @param {number} now */
 function findings(unit, now) {
-  const said = Object.entries(unit.troubles).map(([kind, sentence]) =>
+  const texts = Object.entries(unit.troubles).map(([kind, sentence]) =>
     findingText(unit, kind, sentence),
   );
   if (unit.restarts && unit.restarted !== null) {
     const time = shortMoment(unit.restarted, now);
-    said.push(t("restarted", { restarts: unit.restarts, time }));
+    texts.push(t("restarted", { restarts: unit.restarts, time }));
   }
-  if (said.length === 0) return html`<span class="quiet">${t("none")}</span>`;
-  const hidden = said.slice(SHOWN_FINDINGS);
-  return html`${listed(said.slice(0, SHOWN_FINDINGS))}
+  if (texts.length === 0) return html`<span class="quiet">${t("none")}</span>`;
+  const hidden = texts.slice(SHOWN_FINDINGS);
+  return html`${itemList(texts.slice(0, SHOWN_FINDINGS))}
   ${hidden.length
     ? html`<details>
         <summary>${t("more_findings", { count: hidden.length })}</summary>
-        ${listed(hidden)}
+        ${itemList(hidden)}
       </details>`
     : nothing}`;
 }
 
 /** @param {Template[]} items */
-const listed = (items) =>
+const itemList = (items) =>
   html`<ul>
     ${items.map((item) => html`<li>${item}</li>`)}
   </ul>`;
@@ -281,7 +281,7 @@ function findingText(unit, kind, sentence) {
     kind.startsWith(OF_UNIT) && unit.findings.find(({ id }) => id === kind.slice(OF_UNIT.length));
   if (!own) return serverText(sentence);
   const text = findingSaid(contextOf(unit.names), own);
-  return own.page ? linked(unit, `#/${own.page}`, text) : text;
+  return own.page ? linkTo(unit, `#/${own.page}`, text) : text;
 }
 
 /** @param {WatchedUnit} unit */

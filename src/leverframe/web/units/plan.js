@@ -152,7 +152,7 @@ export function fileText(context, path, text) {
 
 // A thing by its name, anything else by its word.
 /** @param {Context} context @param {string} label */
-const named = (context, label) =>
+const nameOf = (context, label) =>
   kindOf(label).kind ? thingName(context, label) : code(label);
 
 /** @param {Context} context @param {string} text */
@@ -160,24 +160,24 @@ function ruleText(context, text) {
   const parts = RULE.exec(text)?.groups;
   if (!parts) return text;
   const condition = parts.when
-    .replace(LABEL, (label) => named(context, label))
+    .replace(LABEL, (label) => nameOf(context, label))
     .replace(JOINT, (_, joint) => ` ${t(`file_${joint}`)} `)
     .replace(HYSTERESIS, (_, value) => t("file_hysteresis", { value }));
   const depends = parts.depends ? [t(`file_${parts.depends}`, { number: parts.number })] : [];
-  const told = [
+  const sentence = [
     t("file_when", { condition }),
     ...depends,
     t("file_then", { action: actionText(context, parts.then) }),
     ...parts.more.split(", ").slice(1).map(additionText),
   ].join(", ");
-  const rule = parts.name ? `${parts.name}: ${told}` : told;
+  const rule = parts.name ? `${parts.name}: ${sentence}` : sentence;
   return parts.disabled ? t("file_disabled", { rule }) : rule;
 }
 
 /** @param {Context} context @param {string} action */
 function actionText(context, action) {
   const [, what, value] = SWITCHED.exec(action) ?? [];
-  return what ? `${named(context, what)} ${t(`file_${value}`)}` : named(context, action);
+  return what ? `${nameOf(context, what)} ${t(`file_${value}`)}` : nameOf(context, action);
 }
 
 /** @param {string} addition */
@@ -194,9 +194,9 @@ function entryText(context, text) {
   const when = parts.every
     ? t("file_every", { time: durationText(secondsOf(parts.time)) })
     : t("file_at", { time: parts.time });
-  // The name that somebody gave it stays as it is.
+  // A name given by the user stays as it is.
   const [days, name = ""] = parts.rest.split(/(?= \()/);
-  const switched = `${named(context, parts.action)} ${t(`file_${parts.value}`)}`;
+  const switched = `${nameOf(context, parts.action)} ${t(`file_${parts.value}`)}`;
   const rule = `${switched} ${when}${daysText(days)}${name}`;
   return parts.off ? t("file_disabled", { rule }) : rule;
 }

@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { address } from "../frame/router.js";
 import { durationText } from "./numbers.js";
 import { clock, currentLanguage, t } from "./words.js";
-import { dayOf, readerAhead, shownZone, zoneName } from "./zone.js";
+import { dayOf, readerAhead, displayZone, zoneName } from "./zone.js";
 
 // Moments in words, in the time of the place (see zone.js). The day has 24 hours in every language,
 // as it has for the schedule.
@@ -24,7 +24,7 @@ export const fullMoment = (seconds, options, language = currentLanguage()) =>
   new Date(seconds * 1000).toLocaleString(language, {
     ...options,
     hourCycle: "h23",
-    timeZone: shownZone(),
+    timeZone: displayZone(),
   });
 
 // With its seconds.
@@ -85,11 +85,11 @@ const NOON = 12;
 
 /** @param {string} text @returns {number | null} */
 export function secondsOfDay(text) {
-  const [, said, minutes = "0", seconds = "0", half] = TIME.exec(text.trim().toLowerCase()) ?? [];
-  if (said === undefined) return null;
+  const [, hour, minutes = "0", seconds = "0", half] = TIME.exec(text.trim().toLowerCase()) ?? [];
+  if (hour === undefined) return null;
   const isHalf = half !== undefined;
-  const hours = isHalf ? (Number(said) % NOON) + (half === "p" ? NOON : 0) : Number(said);
-  const isTime = isHalf ? Number(said) >= 1 && Number(said) <= NOON : hours < 24;
+  const hours = isHalf ? (Number(hour) % NOON) + (half === "p" ? NOON : 0) : Number(hour);
+  const isTime = isHalf ? Number(hour) >= 1 && Number(hour) <= NOON : hours < 24;
   if (!isTime || Number(minutes) > 59 || Number(seconds) > 59) return null;
   return hours * 3600 + Number(minutes) * 60 + Number(seconds);
 }
@@ -98,11 +98,11 @@ export function secondsOfDay(text) {
 
 /** @param {number | null | undefined} now @param {Template} [more] */
 export function zoneNote(now, more = nothing) {
-  const said = now ? difference(now) : null;
-  return said ? html`<p class="note zone">${said} ${more}</p>` : nothing;
+  const note = now ? difference(now) : null;
+  return note ? html`<p class="note zone">${note} ${more}</p>` : nothing;
 }
 
-// UTC that nobody has chosen is hardly the zone of the place.
+// UTC that was not chosen is hardly the zone of the place.
 /** @param {Context} context */
 export const zoneNoteOf = ({ live, settings }) =>
   zoneNote(
@@ -115,7 +115,7 @@ export const zoneNoteOf = ({ live, settings }) =>
 /** @param {number} now */
 function difference(now) {
   const zone = zoneName().replaceAll("_", " ");
-  if (zone && !shownZone()) return t("zone_unknown", { zone });
+  if (zone && !displayZone()) return t("zone_unknown", { zone });
   const ahead = readerAhead(now);
   if (ahead === 0) return null;
   const values = { zone, time: clock(now).slice(0, 5), amount: durationText(Math.abs(ahead)) };

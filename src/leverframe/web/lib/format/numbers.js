@@ -39,8 +39,7 @@ export function numberOf(typed) {
   return plain === "" ? NaN : Number(plain);
 }
 
-// How values are shown: unit and decimals by label. What somebody has set has the decimals that it
-// was set with.
+// How values are shown: unit and decimals by label. Values set by the user keep their decimals.
 
 /** @type {[RegExp, string, number][]} */
 const UNIT_OF = [
@@ -59,7 +58,7 @@ const UNIT_OF = [
 const SHORTENED = /^(POWER|ENERGY)\d$/;
 
 /** @param {string} label @param {number | null | undefined} value */
-export function shown(label, value) {
+export function formatValue(label, value) {
   if (value === null || value === undefined) return { text: "–", unit: "", absent: true };
   const [, unit, decimals] = UNIT_OF.find(([pattern]) => pattern.test(label)) ?? [null, "", 0];
   const text = decimal(value, decimals);
@@ -67,10 +66,10 @@ export function shown(label, value) {
   return { text: isLong ? text.replace(/[.,]?0+$/, "") : text, unit, absent: false };
 }
 
-// What somebody has set for a reading: a threshold, a target.
+// A value set for a reading: a threshold, a target.
 /** @param {Pick<Context, "overview">} context @param {string} label @param {number} value */
 export const setText = ({ overview }, label, value) =>
-  `${numberText(value)} ${overview.unit(label) || shown(label, 0).unit}`.trim();
+  `${numberText(value)} ${overview.unit(label) || formatValue(label, 0).unit}`.trim();
 
 // Durations as people write them: `10 s`, `5 min`, `1 h 25 min`. Reading is the inverse of writing.
 //
@@ -127,18 +126,18 @@ export function inOneUnit(seconds) {
 // A number alone is seconds; beside others it needs a unit. Units go from great to small.
 /** @param {string} text */
 export function secondsOf(text) {
-  const said = text.trim().toLowerCase();
+  const typed = text.trim().toLowerCase();
   let milliseconds = 0;
   let before = Infinity;
   PIECE.lastIndex = 0;
-  while (PIECE.lastIndex < said.length) {
-    const [, number, unit] = PIECE.exec(said) ?? [];
+  while (PIECE.lastIndex < typed.length) {
+    const [, number, unit] = PIECE.exec(typed) ?? [];
     const size = sizeOf(unit ?? "?");
-    if (size >= before || (unit === "" && said !== number)) return NaN;
+    if (size >= before || (unit === "" && typed !== number)) return NaN;
     milliseconds += Math.round(Number(number.replace(",", ".")) * size * MILLI);
     before = size;
   }
-  return said === "" ? NaN : milliseconds / MILLI;
+  return typed === "" ? NaN : milliseconds / MILLI;
 }
 
 // Infinity where there is no such unit.

@@ -1,10 +1,10 @@
 // A changed setting in words: its thing or page, the label of its field, and values as people write
 // them. Labels are those of the form that sets it.
 
-import { kindOf, namedCode, thingName } from "../things/things.js";
+import { kindOf, codeName, thingName } from "../things/things.js";
 import { weekdayName } from "./moments.js";
 import { durationText, numberText } from "./numbers.js";
-import { code, fetchWords, isCode, known, t } from "./words.js";
+import { code, fetchWords, isCode, wordIn, t } from "./words.js";
 
 /** @type {Record<string, string>} */
 const PAGES = {
@@ -109,7 +109,7 @@ const MASK = "***";
 const NO_SENSOR = /^(00:){7}00$/;
 const HUNDREDTHS = ["pid.kp", "pid.ki", "pid.kd"];
 
-// Chosen from a list that has no words: nobody wrote them.
+// Codes without words of their own.
 const CHOSEN = ["compare", "compare2", "operator", "type", "module"];
 /** @type {Record<string, string>} */
 const SIGNS = { ">=": "≥", "-": "–" };
@@ -145,12 +145,12 @@ export function settingWords(paths) {
   return Promise.all([...pages].filter(Boolean).map(fetchWords));
 }
 
-// "Pump · Off by itself after"; the path where this setting is newer than these words.
+// "Pump · Switch off automatically after"; the path where this setting is newer than these words.
 /** @param {Context} context @param {string} path */
 export function settingName(context, path) {
   const { section, leaf, places, page } = partsOf(path);
   if (!page) return path;
-  const label = known(page, KEYS[`${section}.${leaf}`] ?? leaf);
+  const label = wordIn(page, KEYS[`${section}.${leaf}`] ?? leaf);
   const [place, inner] = places;
   const thing = thingOfSetting(path);
   // Of a list that is no thing: by the place in it.
@@ -196,22 +196,22 @@ export function valueText(context, path, value) {
   if (kindOf(value).kind && leaf !== "name") return thingName(context, value);
   if (WEEKDAYS.includes(value) && leaf === "days") return weekdayName(WEEKDAYS.indexOf(value));
   if (CHOSEN.includes(leaf)) return SIGNS[value] ?? code(value);
-  return isCode(value) && leaf !== "name" ? namedCode(context, value) : `“${value}”`;
+  return isCode(value) && leaf !== "name" ? codeName(context, value) : `“${value}”`;
 }
 
 // The journal keeps texts and lists as JSON, which may be cut: then it stays as it is.
 /** @param {SettingChange} change @returns {SettingChange} */
-export function parsedChange({ path, ...values }) {
-  const parsed = Object.entries(values).map(([name, told]) => [name, parsedValue(told)]);
+export function parseChange({ path, ...values }) {
+  const parsed = Object.entries(values).map(([name, value]) => [name, parseValue(value)]);
   return { path, ...Object.fromEntries(parsed) };
 }
 
-/** @param {unknown} told */
-function parsedValue(told) {
+/** @param {unknown} value */
+function parseValue(value) {
   try {
-    return typeof told === "string" ? JSON.parse(told) : told;
+    return typeof value === "string" ? JSON.parse(value) : value;
   } catch {
-    return told;
+    return value;
   }
 }
 

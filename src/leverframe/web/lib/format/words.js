@@ -39,7 +39,7 @@ let sentencesOfFindings = {};
 let page = {};
 /** @type {string | null} */
 let pageWanted = null;
-let language = chosen() ?? preferred();
+let language = chosenLanguage() ?? preferredLanguage();
 // How often words have come that something on the page may wait for, or others were chosen.
 const changes = signal(0);
 // A text of the controller with the names of things instead of their labels.
@@ -50,12 +50,12 @@ function isLanguage(name) {
   return name in LANGUAGES;
 }
 
-function chosen() {
-  const kept = localStorage.getItem(KEPT) ?? "";
-  return isLanguage(kept) ? kept : null;
+function chosenLanguage() {
+  const stored = localStorage.getItem(KEPT) ?? "";
+  return isLanguage(stored) ? stored : null;
 }
 
-function preferred() {
+function preferredLanguage() {
   const spoken = navigator.languages.map((tag) => tag.slice(0, 2).toLowerCase());
   return spoken.find(isLanguage) ?? "en";
 }
@@ -68,13 +68,13 @@ function use(name) {
 }
 
 // What draws is drawn again when there are other words.
-export const heedWords = () => changes.value;
+export const followWords = () => changes.value;
 
 export const currentLanguage = () => language;
 
 export async function startWords() {
   use(language);
-  api.tellRefusals(refusalText);
+  api.translateRefusals(refusalText);
   [frame, findings] = await Promise.all([fetchWords("frame"), fetchWords("findings")]);
   sentencesOfFindings = Object.fromEntries(
     Object.entries(findings).filter(([kind]) => kind !== TROUBLE),
@@ -127,7 +127,7 @@ export function speaking(name, draw) {
 
 // A text of a file of words that has come; null where there is none.
 /** @param {string} name @param {string} key */
-export function known(name, key) {
+export function wordIn(name, key) {
   const entry = come.get(name)?.[key] ?? frame[key];
   return entry ? entry[language] : null;
 }
@@ -138,13 +138,13 @@ export function chooseLanguage(name) {
   if (isLanguage(name)) use(name);
 }
 
-// The controller's own language setting holds until somebody chooses another in this browser.
+// The controller's language setting applies until another is chosen in this browser.
 /** @param {string} setting */
 export function followSetting(setting) {
   const name = Object.keys(LANGUAGES)
     .filter(isLanguage)
     .find((key) => LANGUAGES[key] === setting);
-  if (chosen() === null && setting !== UNDECIDED && name) use(name);
+  if (chosenLanguage() === null && setting !== UNDECIDED && name) use(name);
 }
 
 /** @param {string} key @param {Values} [values] */
@@ -154,14 +154,14 @@ export function t(key, values = {}) {
     console.error(`There is no text "${key}".`);
     return key;
   }
-  return filled(entry[language], values);
+  return fill(entry[language], values);
 }
 
 // A place can name the forms of a word by a number: "{count} {count|setting|settings}".
 const PLACE = /\{(\w+)(?:\|([^}]*))?\}/g;
 
 /** @param {string} text @param {Values} values */
-const filled = (text, values) =>
+const fill = (text, values) =>
   text.replace(PLACE, (_, name, forms) =>
     forms === undefined ? String(values[name]) : formOf(forms.split("|"), Number(values[name])),
   );
@@ -187,9 +187,9 @@ function isFew(count) {
 export function findingSentence(kind, values) {
   const entry = findings[kind];
   if (!entry) return null;
-  if (!values.sentence) return filled(entry[language], values);
+  if (!values.sentence) return fill(entry[language], values);
   const [part, sentence] = [String(values.part), String(values.sentence)];
-  return filled(entry[language], { part: partName(part), sentence: serverText(sentence) });
+  return fill(entry[language], { part: partName(part), sentence: serverText(sentence) });
 }
 
 /** @param {string} name */
@@ -197,7 +197,7 @@ function partName(name) {
   if (language === "en") return name;
   const parts = come.get("parts");
   if (!parts) fetchWords("parts").catch(() => {});
-  return (parts && found(parts, name, (value) => value)) ?? name;
+  return (parts && translate(parts, name, (value) => value)) ?? name;
 }
 
 // An entry of a file of words in the present language.
@@ -207,7 +207,7 @@ export const inLanguage = (entry) => entry[language];
 // Limits, perhaps with a unit: "0 to 3600", "1 to 100 edges", "0.1s to 1d".
 const RANGE = /^(-?[\d.]\S*) to (-?[\d.]\S*)(?: (\S.*))?$/;
 
-// The command that would mend it, for those who read the sentence elsewhere than on a page.
+// The command that would fix it, for readers outside the pages.
 const COMMAND = /; set (?:one|it up) with \S+=\S*\.\.\.$|\. Unlock with \S+$|: \/\w+\.cgi\?\S+$/;
 // Places of sentences that hold words of code lists.
 const OF_CODE_LISTS = ["sensor", "amplified"];
@@ -227,15 +227,15 @@ export function serverText(text) {
     fetchWords("server").catch(() => {});
     return text;
   }
-  const translated = found(sentences, text, (value, name) =>
+  const translated = translate(sentences, text, (value, name) =>
     OF_CODE_LISTS.includes(name) ? code(value) : serverText(value),
   );
   if (translated !== null) return translated;
-  const finding = found(sentencesOfFindings, text, (value) => value);
+  const finding = translate(sentencesOfFindings, text, (value) => value);
   if (finding !== null) return finding;
   // What a sentence is about stands before it: "OUT0: ...", "E-mail: ...".
-  const [, about, told] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];
-  return told ? `${partName(about)}: ${serverText(told)}` : text;
+  const [, about, rest] = /^([^:]{1,60}): (.+)$/s.exec(text) ?? [];
+  return rest ? `${partName(about)}: ${serverText(rest)}` : text;
 }
 
 // A text in the reader's language, found by its English one, with what stands in its places.
@@ -244,12 +244,12 @@ export function serverText(text) {
  * @param {string} text
  * @param {(value: string, name: string) => string} inPlace
  */
-function found(texts, text, inPlace) {
+function translate(texts, text, inPlace) {
   for (const [pattern, names, entry] of patternsOf(texts)) {
     const places = pattern.exec(text);
     if (!places) continue;
     const values = names.map((name, at) => [name, inPlace(places[at + 1], name)]);
-    return filled(entry[language], Object.fromEntries(values));
+    return fill(entry[language], Object.fromEntries(values));
   }
   return null;
 }
@@ -299,7 +299,7 @@ export const text = (named) => (Array.isArray(named) ? t(...named) : t(named));
 /** @param {string} word */
 export const code = (word) => OWN_NAMES[word] ?? wordOf(codes, String(word));
 
-// Whether it is a word of a code list, rather than what somebody wrote.
+// Whether it is a word of a code list, rather than a text of the user.
 /** @param {string} word */
 export const isCode = (word) => code(word) !== word || word in codes;
 
@@ -356,7 +356,7 @@ export function rich(whole, parts) {
 // A text without accents and case, so that who types "zarovka" finds "Žárovka".
 
 /** @param {string} accented */
-export const folded = (accented) =>
+export const fold = (accented) =>
   accented
     .normalize("NFD")
     .replace(/\p{Diacritic}/gu, "")

@@ -37,7 +37,7 @@ export function useZone(name) {
 export const zoneName = () => named;
 
 // For the formats of the browser: undefined is the reader's own.
-export const shownZone = () => (clocks ? named : undefined);
+export const displayZone = () => (clocks ? named : undefined);
 
 /** @param {string} name */
 function clocksOf(name) {
@@ -122,7 +122,7 @@ export const dayOf = (seconds) => Math.floor(wallOf(seconds) / DAY_S);
 /** @param {number} seconds */
 export const secondOfDay = (seconds) => Math.floor(wallOf(seconds)) - dayOf(seconds) * DAY_S;
 
-// So many days later than the day of a moment, or earlier.
+// The day this number of days after the day of a moment, or before it.
 /** @param {number} seconds */
 export const dayStart = (seconds, days = 0) => momentOf((dayOf(seconds) + days) * DAY_S);
 

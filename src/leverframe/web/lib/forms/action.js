@@ -39,12 +39,12 @@ export class Action {
     return html`<div class="action">
       ${this.#asking.value ? this.#question() : this.#button()}
       <p class=${this.#task.refusal() ? "refusal" : "saved"} role="status">
-        ${this.#task.refusal() ?? (this.#isDone.value ? this.#done() : "")}
+        ${this.#task.refusal() ?? (this.#isDone.value ? this.#doneNote() : "")}
       </p>
     </div>`;
   }
 
-  #done() {
+  #doneNote() {
     return this.#spec.done ? text(this.#spec.done) : t("done");
   }
 
@@ -111,8 +111,8 @@ export class Action {
   #perform() {
     const { perform, values = {} } = this.#spec;
     if (perform || !this.#command) return perform?.();
-    const given = typeof values === "function" ? values() : values;
-    const { target, body } = this.#command.request(given);
+    const sent = typeof values === "function" ? values() : values;
+    const { target, body } = this.#command.request(sent);
     return api.send(target, body);
   }
 }

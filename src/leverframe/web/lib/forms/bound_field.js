@@ -4,7 +4,7 @@ import { signal } from "../../vendor/signals-core.js";
 import { t, text } from "../format/words.js";
 import { observe } from "../live/drawing.js";
 import { isSame, valueAt } from "../live/tree.js";
-import { isNumber, partOf, problemOf, spoken, typedFrom, valueFrom } from "./schema.js";
+import { isNumber, partOf, problemOf, wordFor, toTyped, valueFrom } from "./schema.js";
 
 // What /api/settings shows instead of a secret that is set; one that is not set is null.
 const MASK = "***";
@@ -16,7 +16,7 @@ export class BoundField {
   // What has been typed and not saved; undefined while the field shows the setting.
   /** @type {Signal<Typed | undefined>} */
   #typed = signal(undefined);
-  // What the setting was when somebody began to type.
+  // The setting when typing began.
   /** @type {Value} */
   #before;
   /** @type {string | null} */
@@ -60,9 +60,9 @@ export class BoundField {
 
   // Is what is typed that text? To type nothing means the same.
   get #isNone() {
-    const { value, text: said } = this.#none;
+    const { value, text: none } = this.#none;
     const typed = typeof this.typed === "string" ? this.typed.trim() : null;
-    return value !== undefined && (typed === "" || typed === said);
+    return value !== undefined && (typed === "" || typed === none);
   }
 
   get saved() {
@@ -79,13 +79,13 @@ export class BoundField {
   }
 
   get #unchanged() {
-    return this.isSecret ? "" : this.#shown(this.saved);
+    return this.isSecret ? "" : this.#toTyped(this.saved);
   }
 
   /** @param {Value} setting */
-  #shown(setting) {
-    const { value, text: said } = this.#none;
-    return value !== undefined && isSame(value, setting) ? said : typedFrom(this.schema(), setting);
+  #toTyped(setting) {
+    const { value, text: none } = this.#none;
+    return value !== undefined && isSame(value, setting) ? none : toTyped(this.schema(), setting);
   }
 
   get typed() {
@@ -116,11 +116,11 @@ export class BoundField {
     return this.isSet && (this.spec.forgottenBy?.(card) ?? false);
   }
 
-  // What somebody else made of the setting while it was edited here; null where nobody did.
+  // The value set elsewhere while the field was edited here; null without one.
   get foreign() {
     if (!this.isChanged || this.isSecret || isSame(this.#before, this.saved)) return null;
     const settings = [this.#before, this.saved];
-    const [was, now] = settings.map((one) => spoken(this.schema(), this.#shown(one)));
+    const [was, now] = settings.map((one) => wordFor(this.schema(), this.#toTyped(one)));
     return { was, now };
   }
 
@@ -162,7 +162,7 @@ export function settingReader(context, paths) {
 
 // From the fields of a card to requests: which commands are sent, with which values, joined how.
 
-// The controller takes at most so many commands in one request, and so long a query.
+// Limits of the controller: commands in a request, length of its query.
 const MAX_COMMANDS = 100;
 const MAX_LETTERS = 8192;
 
@@ -228,7 +228,7 @@ export function rowsOf(fields, context, paths) {
 }
 
 /** @param {Row} row */
-export const joined = (row) => row.command.query(row.values);
+export const queryOf = (row) => row.command.query(row.values);
 
 // Commands of one path go out together, so that they are applied all or not at all, as far as one
 // request takes them; a command with a body goes alone. Each request: { target, body, rows }.
@@ -250,7 +250,7 @@ function inPortions(path, rows) {
   /** @type {JoinedRequest[]} */
   const portions = [];
   for (const row of rows) {
-    const command = joined(row);
+    const command = queryOf(row);
     const last = portions.at(-1);
     if (last && hasRoom(last, command)) {
       last.target += `&${command}`;

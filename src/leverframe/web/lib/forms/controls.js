@@ -12,7 +12,7 @@ export const optionsOf = (offered, current) =>
       html`<option value=${value} .selected=${value === current}>${shown}</option>`,
   );
 
-// A choice that is no setting, such as a filter: what is chosen is told at once.
+// A choice that is no setting, such as a filter: it applies immediately.
 
 // `offered`: [value, shown text] each.
 /**

@@ -65,14 +65,14 @@ export class DraftForm {
   }
 
   // To be called with everything that is typed.
-  touched() {
+  onEdit() {
     this.#task.forget();
   }
 
   restore() {
     this.draft.restore();
     this.tried = false;
-    this.touched();
+    this.onEdit();
   }
 
   leave() {
@@ -95,17 +95,17 @@ export class DraftForm {
       await this.send(how);
       this.leave();
     });
-    if (done) this.tellSaved();
+    if (done) this.reportSaved();
     return done;
   }
 
   // The form is gone by then: the line at the foot of the page says it.
-  tellSaved() {
+  reportSaved() {
     toast(t("saved"));
   }
 
   /** @param {Event} event @returns {void} */
-  submitted(event) {
+  onSubmit(event) {
     event.preventDefault();
     const form = /** @type {HTMLElement} */ (event.currentTarget);
     this.save().then((done) => {
@@ -115,7 +115,7 @@ export class DraftForm {
 
   // What was begun from nothing has nothing to go back to; it is cancelled by its button.
   /** @param {KeyboardEvent} event */
-  pressed(event) {
+  onKeydown(event) {
     if (event.key !== "Escape" || this.draft.isNew) return;
     event.preventDefault();
     if (this.draft.isChanged) this.restore();
@@ -132,7 +132,7 @@ export class DraftForm {
   }
 }
 
-// What is edited here was changed by somebody else: said with what it was and what it is now.
+// A change made elsewhere to what is edited here: with the value before and now.
 
 /**
  * @param {string} sentence
@@ -156,23 +156,23 @@ export const foreignNote = (sentence, [was, now]) =>
  * @param {string} path of the setting that holds them
  * @param {T} was
  * @param {T | null | undefined} now
- * @param {(one: T) => string} told
+ * @param {(one: T) => string} textOf
  * @returns {[was: string, now: string]}
  */
-export function bothTold(context, path, was, now, told) {
-  if (!now) return [told(was), t("foreign_deleted")];
-  const sentences = /** @type {[string, string]} */ ([was, now].map(told));
+export function bothTexts(context, path, was, now, textOf) {
+  if (!now) return [textOf(was), t("foreign_deleted")];
+  const sentences = /** @type {[string, string]} */ ([was, now].map(textOf));
   if (sentences[0] !== sentences[1]) return sentences;
   const [before, after] = [was, now].map((one) => new Map(Object.entries(one)));
   const differing = [...after.keys()].filter((key) => !isSame(before.get(key), after.get(key)));
-  const said = (/** @type {Map<string, unknown>} */ values) =>
+  const listValues = (/** @type {Map<string, unknown>} */ values) =>
     differing
       .map((key) => {
         const at = `${path}.${key}`;
         return `${settingName(context, at)}: ${valueText(context, at, values.get(key))}`;
       })
       .join("; ");
-  return [said(before), said(after)];
+  return [listValues(before), listValues(after)];
 }
 
 // What was done, in one line at the bottom, for some seconds, with the way back where there is one.

@@ -1,6 +1,6 @@
 // Fields by the schema of what they hold: number, text, switch, choice, list.
 //
-// A drawing gets the field and { schema, problem, change, form }; `change(typed)` is told what is
+// A drawing gets the field and { schema, problem, change, form }; `change(typed)` gets what is
 // typed. Label, hint and problem are tied to the input for those who hear the page.
 
 import { html, nothing } from "../../vendor/lit-html.js";
@@ -9,7 +9,7 @@ import { icon } from "../things/signs.js";
 import { readingName } from "../things/things.js";
 import { optionsOf } from "./controls.js";
 import {
-  allowed,
+  limitsText,
   choices,
   hasParts,
   isChoice,
@@ -17,7 +17,7 @@ import {
   isFlag,
   isNumber,
   partOf,
-  typedFrom,
+  toTyped,
 } from "./schema.js";
 
 /** @type {Draw} */
@@ -40,16 +40,16 @@ function frame(field, { schema, problem }, input) {
     ?data-changed=${field.isChanged}
     ?data-wrong=${problem !== null}
   >
-    <label for=${field.id}>${label(field)}${changedMark(field)}</label>
+    <label for=${field.id}>${label(field)}${changeMark(field)}</label>
     ${input}
     <small class="hint" id="${field.id}-hint">${hint(field, schema)}</small>
-    ${said(field, problem)} ${changedElsewhere(field)}
+    ${problemView(field, problem)} ${foreignChangeNote(field)}
   </div>`;
 }
 
-// Both values are told: saving would take the other one back.
+// Shows both values: saving would revert the other change.
 /** @param {DrawnField} field */
-const changedElsewhere = ({ foreign }) =>
+const foreignChangeNote = ({ foreign }) =>
   foreign
     ? html`<p class="foreign" role="status">
         ${icon("attention", "s")} ${t("field_changed_elsewhere", foreign)}
@@ -57,11 +57,11 @@ const changedElsewhere = ({ foreign }) =>
     : nothing;
 
 /** @param {DrawnField} field */
-const changedMark = (field) =>
+const changeMark = (field) =>
   field.isChanged ? html`<span class="changed"> · ${t("changed")}</span>` : nothing;
 
 /** @param {DrawnField} field @param {string | null} problem */
-const said = (field, problem) =>
+const problemView = (field, problem) =>
   problem
     ? html`<p class="wrong" id="${field.id}-wrong" role="alert">${problem}</p>`
     : nothing;
@@ -75,18 +75,17 @@ const ownHint = ({ spec }) => (spec.hint ? text(spec.hint) : "");
 /** @param {DrawnField} field @param {Schema} schema */
 function hint(field, schema) {
   // A drawing of its own offers only what is allowed; texts can be too long in any drawing.
-  const limits = field.spec.draw && schema.type !== "string" ? "" : allowed(schema);
-  return [ownHint(field), limits, lettersLeft(field, schema)].filter(Boolean).reduce(joined, "");
+  const limits = field.spec.draw && schema.type !== "string" ? "" : limitsText(schema);
+  return [ownHint(field), limits, lettersLeft(field, schema)].filter(Boolean).reduce(join, "");
 }
 
-// Behind a sentence begins another one.
-/** @param {string} told @param {string} more */
-const joined = (told, more) =>
-  told.endsWith(".")
-    ? `${told} ${more.charAt(0).toUpperCase()}${more.slice(1)}`
-    : [told, more].filter(Boolean).join(" · ");
+/** @param {string} first @param {string} more */
+const join = (first, more) =>
+  first.endsWith(".")
+    ? `${first} ${more.charAt(0).toUpperCase()}${more.slice(1)}`
+    : [first, more].filter(Boolean).join(" · ");
 
-// The last part of what fits: before, nobody needs to count.
+// The share of the allowed length from which the characters left are shown.
 const NEAR_END = 0.2;
 
 /** @param {DrawnField} field @param {Schema} schema */
@@ -151,10 +150,10 @@ function toggle(field, { problem, change }) {
         aria-describedby=${about(field, problem)}
         @change=${(event) => change(event.target.checked)}
       />
-      <span>${label(field)}${changedMark(field)}</span>
+      <span>${label(field)}${changeMark(field)}</span>
     </label>
     <small class="hint" id="${field.id}-hint">${ownHint(field)}</small>
-    ${said(field, problem)} ${changedElsewhere(field)}
+    ${problemView(field, problem)} ${foreignChangeNote(field)}
   </div>`;
 }
 
@@ -165,7 +164,7 @@ export function group(field, { schema, problem, change }) {
   const items = Array.isArray(parts) ? parts : [];
   const free = schema.type === "array" && schema.minItems !== schema.maxItems;
   return html`<fieldset class="field" ?data-changed=${field.isChanged} ?data-wrong=${problem}>
-    <legend>${label(field)}${changedMark(field)}</legend>
+    <legend>${label(field)}${changeMark(field)}</legend>
     ${Object.keys(parts).map(
       (part) => html`<div class="part">
         ${drawField(partField(field, part), {
@@ -177,10 +176,10 @@ export function group(field, { schema, problem, change }) {
       </div>`,
     )}
     ${free && items.length < schema.maxItems
-      ? button("add", () => change([...items, typedFrom(schema.items, undefined)]))
+      ? button("add", () => change([...items, toTyped(schema.items, undefined)]))
       : nothing}
     <small class="hint" id="${field.id}-hint">${hint(field, schema)}</small>
-    ${said(field, problem)} ${changedElsewhere(field)}
+    ${problemView(field, problem)} ${foreignChangeNote(field)}
   </fieldset>`;
 }
 
@@ -192,11 +191,11 @@ const withPart = (typed, part, one) =>
 /** @param {DrawnField} field @param {string} part @returns {DrawnField} */
 function partField(field, part) {
   const name = Array.isArray(field.typed) ? Number(part) + 1 : part;
-  const given = /** @type {Record<string, string> | undefined} */ (field.spec.parts);
+  const labels = /** @type {Record<string, string> | undefined} */ (field.spec.parts);
   return {
     id: `${field.id}-${part}`,
     typed: /** @type {Record<string, Typed>} */ (field.typed)[part],
-    spec: { plainLabel: given?.[part] ?? `${label(field)} ${name}` },
+    spec: { plainLabel: labels?.[part] ?? `${label(field)} ${name}` },
     isChanged: false,
     isSecret: false,
   };

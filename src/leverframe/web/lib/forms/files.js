@@ -26,10 +26,10 @@ export class FileChoice {
   // After it was sent: the same file may have to be chosen again.
   empty() {
     if (this.#input) this.#input.value = "";
-    this.#changed();
+    this.#onChange();
   }
 
-  #changed() {
+  #onChange() {
     this.#file.value = this.#input?.files?.[0] ?? null;
     this.#spec.onChange?.(this.file);
   }
@@ -44,7 +44,7 @@ export class FileChoice {
         accept=${accept}
         @change=${(event) => {
           this.#input = event.target;
-          this.#changed();
+          this.#onChange();
         }}
       />
     </div>`;
@@ -65,7 +65,7 @@ export function download(name, content, type) {
 
 // Tables as text: cells separated by comma, semicolon or tab, in double quotes where needed.
 //
-// A spreadsheet would run a text that begins like a formula, whoever has chosen it as a name. Such
+// A spreadsheet would run a text that begins like a formula, such as a name. Such
 // a text is written with an apostrophe in front, which spreadsheets take for the sign of a text,
 // and read without it.
 
@@ -86,7 +86,7 @@ export class UnclosedQuote extends Error {
 
 // [{ line, cells }] of all rows that are not empty; lines are counted from 1 as editors do.
 /** @param {string} text */
-export function parsed(text) {
+export function parseCsv(text) {
   const plain = text.startsWith(MARK) ? text.slice(1) : text;
   const reader = new Reader(plain.replace(/\r\n?/g, "\n"), separatorOf(plain));
   return reader
@@ -96,8 +96,8 @@ export function parsed(text) {
 }
 
 /** @param {string[][]} rows */
-export function written(rows) {
-  const lines = rows.map((cells) => cells.map((cell) => quoted(harmless(cell))).join(","));
+export function writeCsv(rows) {
+  const lines = rows.map((cells) => cells.map((cell) => quote(harmless(cell))).join(","));
   return MARK + lines.map((line) => `${line}\r\n`).join("");
 }
 
@@ -108,7 +108,7 @@ const harmless = (cell) => (LIKE_A_FORMULA.test(cell) && !NUMBER.test(cell) ? `'
 const asItWas = (cell) => cell.replace(MADE_HARMLESS, "");
 
 /** @param {string} cell */
-const quoted = (cell) => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+const quote = (cell) => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
 
 // The one that the first line has most of.
 /** @param {string} text */
@@ -150,17 +150,17 @@ class Reader {
   }
 
   #cell() {
-    const quote = this.#text[this.#at] === '"' ? this.#quotedPart() : "";
+    const quoted = this.#text[this.#at] === '"' ? this.#readQuotedPart() : "";
     const start = this.#at;
     while (this.#at < this.#text.length && !this.#isEnd()) this.#at++;
-    return quote + this.#text.slice(start, this.#at);
+    return quoted + this.#text.slice(start, this.#at);
   }
 
   #isEnd() {
     return [this.#separator, "\n"].includes(this.#text[this.#at]);
   }
 
-  #quotedPart() {
+  #readQuotedPart() {
     const whole = /"(?:[^"]|"")*"/y;
     whole.lastIndex = this.#at;
     const [found] = whole.exec(this.#text) ?? [];

@@ -13,7 +13,7 @@
 //     isUnused: () => true,         nothing of it is set: its title stands alone until asked for
 //     requests: ["curl ..."],       further lines of "As request"
 //     forms: set,                   whom it belongs to, where that is not the open page
-//     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not tell them
+//     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not name them
 //   })
 //
 // More of a field: `letter` (else the last of the command), `part` (an index of a list or of bits,
@@ -29,7 +29,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { t, text } from "../format/words.js";
 import * as api from "../live/api.js";
-import { BoundField, joined, requestsOf, rowsOf, settingReader } from "./bound_field.js";
+import { BoundField, queryOf, requestsOf, rowsOf, settingReader } from "./bound_field.js";
 import { copyableRequest } from "./controls.js";
 import { drawField, label } from "./fields.js";
 import { Task } from "./task.js";
@@ -119,7 +119,7 @@ export class Form {
   // Whether it is said beside a field.
   /** @param {unknown} error @param {JoinedRequest} request */
   #isForField(error, request) {
-    const field = error instanceof api.Refused && refusedField(error.problem, request.rows);
+    const field = error instanceof api.Refused && findRefusedField(error.problem, request.rows);
     if (!field) return false;
     field.refusal = error.message;
     field.focus();
@@ -132,8 +132,8 @@ export class Form {
       class="card"
       novalidate
       ?data-changed=${this.isChanged}
-      @submit=${(event) => this.#submitted(event)}
-      @keydown=${(event) => this.#pressed(event)}
+      @submit=${(event) => this.#onSubmit(event)}
+      @keydown=${(event) => this.#onKeydown(event)}
     >
       ${this.#spec.isUnused?.()
         ? html`<details class="unused">
@@ -154,25 +154,25 @@ export class Form {
   #content() {
     const { note, lead, tail } = this.#spec;
     return html`${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
-    ${this.#drawnFields()} ${tail?.() ?? nothing} ${this.#task.view()} ${this.#footer()}`;
+    ${this.#fieldViews()} ${tail?.() ?? nothing} ${this.#task.view()} ${this.#footer()}`;
   }
 
-  #drawnFields() {
+  #fieldViews() {
     const { opened } = this.#spec;
     const isOpen = (/** @type {BoundField} */ { spec }) => opened?.includes(String(spec.label));
     const open = opened ? this.fields.filter(isOpen) : this.fields;
     const folded = this.fields.filter((field) => !open.includes(field));
-    return html`<div class="fields">${this.#drawnOnes(open)}</div>
+    return html`<div class="fields">${this.#fieldListView(open)}</div>
       ${folded.length > 0
         ? html`<details class="advanced">
             <summary>${t("advanced", { what: folded.map(label).join(", ") })}</summary>
-            <div class="fields">${this.#drawnOnes(folded)}</div>
+            <div class="fields">${this.#fieldListView(folded)}</div>
           </details>`
         : nothing}`;
   }
 
   /** @param {BoundField[]} fields */
-  #drawnOnes(fields) {
+  #fieldListView(fields) {
     const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
     return fields.map((field) =>
       this.#drawField(field, /** @type {Row} */ (rows.find((row) => row.fields.includes(field)))),
@@ -219,13 +219,13 @@ export class Form {
   }
 
   /** @param {Event} event */
-  #submitted(event) {
+  #onSubmit(event) {
     event.preventDefault();
     this.save();
   }
 
   /** @param {KeyboardEvent} event */
-  #pressed(event) {
+  #onKeydown(event) {
     if (event.key !== "Escape" || !this.isChanged) return;
     event.preventDefault();
     this.restore();
@@ -234,9 +234,9 @@ export class Form {
 
 // A refusal names the command as it was sent, cut where it is long or secret, and the letter.
 /** @param {Problem} problem @param {Row[]} rows */
-function refusedField({ command, field: letter }, rows) {
+function findRefusedField({ command, field: letter }, rows) {
   if (!command) return null;
   const begin = command.replace(/\.\.\.$/, "");
-  const row = rows.find((one) => joined(one).includes(begin) || one.command.line === command);
+  const row = rows.find((one) => queryOf(one).includes(begin) || one.command.line === command);
   return row?.fields.find((field) => field.letter === letter) ?? row?.fields[0] ?? null;
 }

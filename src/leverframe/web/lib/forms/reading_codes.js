@@ -89,7 +89,7 @@ export class ReadingCodes {
   }
 
   #choices() {
-    return html`${this.#choice("label", t("code_stands_for"), this.#offered(), this.#number)}
+    return html`${this.#choice("label", t("code_stands_for"), this.#listOffers(), this.#number)}
     ${this.#choice("decimals", t("code_decimals"), digits(MAX_DECIMALS), this.#decimals)}
     ${this.#hasWidth
       ? this.#choice("width", t("code_width"), digits(MAX_WIDTH), this.#width)
@@ -108,7 +108,7 @@ export class ReadingCodes {
 
   // In the order of their numbers, which is that of the inputs, outputs and sensors.
   /** @returns {[string, string][]} */
-  #offered() {
+  #listOffers() {
     return Object.keys(this.#labels.value)
       .sort()
       .map((number) => {
@@ -116,7 +116,7 @@ export class ReadingCodes {
       });
   }
 
-  // Behind it the text goes on being edited.
+  // Typing continues after it.
   #insert() {
     if (this.#line.value === null) return;
     const { form, field, input } = this.#line.value;

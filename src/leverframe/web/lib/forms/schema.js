@@ -59,25 +59,25 @@ const tidy = (number) => Number(number.toPrecision(12));
 
 /** @param {Schema} schema */
 export function range(schema) {
-  const by = scale(schema) * (schema["x-per"] ?? 1);
-  return { min: tidy(schema.minimum / by), max: tidy(schema.maximum / by), step: tidy(1 / by) };
+  const per = scale(schema) * (schema["x-per"] ?? 1);
+  return { min: tidy(schema.minimum / per), max: tidy(schema.maximum / per), step: tidy(1 / per) };
 }
 
 // A value that is not there yet is typed as nothing, in the right form.
 /** @param {Schema} schema @param {Value} value @returns {Typed} */
-export function typedFrom(schema, value) {
+export function toTyped(schema, value) {
   if (isFlag(schema)) return value === true || value === 1;
   if (schema.type === "object") {
     const whole = /** @type {Record<string, Value> | undefined} */ (value);
     const names = Object.keys(schema.properties);
     return Object.fromEntries(
-      names.map((name) => [name, typedFrom(schema.properties[name], whole?.[name])]),
+      names.map((name) => [name, toTyped(schema.properties[name], whole?.[name])]),
     );
   }
   if (hasParts(schema)) {
     const none = Array(schema["x-bits"] ?? schema.minItems).fill(undefined);
     const items = /** @type {Value[]} */ (value ?? none);
-    return items.map((item, index) => typedFrom(partOf(schema, index), item));
+    return items.map((item, index) => toTyped(partOf(schema, index), item));
   }
   if (value === null || value === undefined) return "";
   if (isDuration(schema)) return durationText(Number(value));
@@ -86,10 +86,10 @@ export function typedFrom(schema, value) {
 
 // What is typed, as a sentence can say it.
 /** @param {Schema} schema @param {Typed} typed @returns {string} */
-export function spoken(schema, typed) {
+export function wordFor(schema, typed) {
   if (isFlag(schema)) return t(typed === true ? "state_on" : "state_off");
   if (typeof typed !== "object") return isChoice(schema) ? code(String(typed)) : String(typed);
-  const parts = Object.entries(typed).map(([part, one]) => spoken(partOf(schema, part), one));
+  const parts = Object.entries(typed).map(([part, one]) => wordFor(partOf(schema, part), one));
   return parts.join(", ");
 }
 
@@ -126,7 +126,7 @@ export function problemOf(schema, typed) {
 /** @param {Schema} schema @param {Typed[] | { [part: string]: Typed }} typed */
 function partsProblem(schema, typed) {
   const parts = Object.entries(typed);
-  if (schema.type === "array" && parts.length < schema.minItems) return allowed(schema);
+  if (schema.type === "array" && parts.length < schema.minItems) return limitsText(schema);
   return parts.map(([part, one]) => problemOf(partOf(schema, part), one)).find(Boolean) ?? null;
 }
 
@@ -137,7 +137,7 @@ function numberProblem(schema, typed) {
   if (Number.isNaN(value)) return notANumber(schema);
   if (value < min || value > max) return outOfRange(schema, value < min);
   const isWhole = tidy(value / step) % 1 === 0;
-  return isWhole ? null : t("in_steps", { step: typedNumber(schema, step) });
+  return isWhole ? null : t("in_steps", { step: toTypedNumber(schema, step) });
 }
 
 /** @param {Schema} schema */
@@ -168,23 +168,23 @@ const form = (schema) => code(schema.description ?? schema.pattern ?? "");
 
 // What is allowed, in a few words beside the field.
 /** @param {Schema} schema */
-export function allowed(schema) {
+export function limitsText(schema) {
   if (isFlag(schema) || isChoice(schema)) return "";
   if (schema.type === "array") {
     const { minItems: min, maxItems: max } = schema;
     return t(min ? "allowed_items" : "allowed_most", { min, max });
   }
-  if (isNumber(schema)) return allowedNumbers(schema);
+  if (isNumber(schema)) return rangeText(schema);
   if (schema.type !== "string") return "";
-  return [allowedLength(schema), schema.description ? form(schema) : ""].filter(Boolean).join(", ");
+  return [lengthText(schema), schema.description ? form(schema) : ""].filter(Boolean).join(", ");
 }
 
-// A single letter is no limit to speak of, and how many fit is told where they come to an end.
+// A single character is no limit worth showing; how many fit is shown near the end.
 /** @param {Schema} schema */
-const allowedLength = ({ minLength: min = 0, maxLength: max }) =>
+const lengthText = ({ minLength: min = 0, maxLength: max }) =>
   max && min > 1 ? t("allowed_letters_from", { min, max }) : "";
 
-// A limit that is the end of what a machine counts is nobody's limit.
+// The end of a machine's range is no limit worth showing.
 const MOST = 2 ** 31 - 1;
 const MOST_OF_WORD = 2 ** 15 - 1;
 
@@ -193,23 +193,23 @@ const isBounded = ({ minimum, maximum }) =>
   maximum < MOST && minimum > -MOST && (maximum !== MOST_OF_WORD || minimum >= -MOST_OF_WORD);
 
 /** @param {Schema} schema */
-const allowedNumbers = (schema) =>
+const rangeText = (schema) =>
   isBounded(schema) ? t("allowed_range", limits(schema)) : "";
 
 // Lowest and highest as they are typed.
 /** @param {Schema} schema */
 function limits(schema) {
   const { min, max } = range(schema);
-  return { min: typedNumber(schema, min), max: typedNumber(schema, max) };
+  return { min: toTypedNumber(schema, min), max: toTypedNumber(schema, max) };
 }
 
 /** @param {Schema} schema @param {number} number */
-const typedNumber = (schema, number) =>
+const toTypedNumber = (schema, number) =>
   isDuration(schema) ? durationText(number) : limitText(number);
 
 // Percent-encoded so that nothing in it can be taken for a separator.
 /** @param {string} value */
-const encoded = (value) =>
+const encode = (value) =>
   encodeURIComponent(value).replace(
     /[!'()*]/g,
     (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
@@ -222,7 +222,7 @@ export function wireText(schema, value) {
   if (hasParts(schema)) return partsText(schema, value);
   if (schema["x-words"]) return codeNumber(schema["x-words"], value);
   if (isNumber(schema)) return String(Math.round(Number(value) * scale(schema)));
-  return encoded(schema.contentEncoding === "base64" ? base64(String(value)) : String(value ?? ""));
+  return encode(schema.contentEncoding === "base64" ? base64(String(value)) : String(value ?? ""));
 }
 
 /** @param {Schema} schema @param {Value} value */

@@ -55,7 +55,7 @@ export function header(context, current, skip, find) {
   </header>`;
 }
 
-// What everybody chooses in this browser, and what the controller is.
+// Language and theme, and what the controller is.
 /** @param {Context} context */
 export function ownChoices(context) {
   const { profile } = context.live.state;
@@ -96,7 +96,7 @@ export function connectionWord(live) {
 }
 
 /** @param {Live} live */
-export function lostBanner(live) {
+export function lossBanner(live) {
   if (live.connection !== "lost") return nothing;
   return html`<p class="lost" role="alert">${connectionWord(live)}. ${t("lost_advice")}</p>`;
 }
@@ -132,7 +132,7 @@ const isOffered = (context) => (/** @type {PageEntry} */ page) =>
 
 // [group, its pages] in the order of the list.
 /** @param {Context} context */
-export function offeredGroups(context) {
+export function listGroups(context) {
   return [...Map.groupBy(PAGES.filter(isOffered(context)), (page) => page.group)];
 }
 
@@ -151,7 +151,7 @@ const link = (name, text, current) =>
 // The first page of each group, in the order of the list.
 /** @param {Context} context @param {PageEntry | null} current */
 const groupLinks = (context, current) =>
-  offeredGroups(context).map(([group, [first]]) =>
+  listGroups(context).map(([group, [first]]) =>
     link(
       first.name,
       html`${t(`group_${group}`)}${group === "status" ? findingCount(context) : nothing}`,
@@ -162,7 +162,7 @@ const groupLinks = (context, current) =>
 // The pages of the present group, where it has several.
 /** @param {Context} context @param {PageEntry | null} current */
 export function pageLinks(context, current) {
-  const pages = offeredGroups(context).find(([group]) => group === current?.group)?.[1] ?? [];
+  const pages = listGroups(context).find(([group]) => group === current?.group)?.[1] ?? [];
   if (pages.length < 2) return nothing;
   return html`<nav class="pages" aria-label=${t(`group_${current?.group}`)}>
     ${pages.map(({ name }) => link(name, t(`page_${name}`), name === current?.name))}
@@ -174,7 +174,7 @@ const PHONE_ICONS = { status: "lever", timeline: "timeline", rules: "rule", thin
 
 /** @param {Context} context @param {PageEntry | null} current */
 export function phoneBar(context, current) {
-  const groups = offeredGroups(context).filter(([group]) => PHONE_GROUPS.includes(group));
+  const groups = listGroups(context).filter(([group]) => PHONE_GROUPS.includes(group));
   const elsewhere = current && !PHONE_GROUPS.includes(current.group);
   return html`<nav class="phone-bar" aria-label=${t("navigation_short")}>
     ${groups.map(([group, [first]]) =>

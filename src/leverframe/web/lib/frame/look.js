@@ -27,13 +27,13 @@ const coming = new Map();
 // Resolves when it is in force, so that nothing is seen without it.
 /** @param {string} name */
 export function useStyle(name) {
-  const known = coming.get(name) ?? added(name);
+  const known = coming.get(name) ?? addElement(name);
   coming.set(name, known);
   return known;
 }
 
 /** @param {string} name @returns {Promise<void>} */
-function added(name) {
+function addElement(name) {
   return new Promise((resolve) => {
     const link = document.createElement("link");
     link.rel = "stylesheet";

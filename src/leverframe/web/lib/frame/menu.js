@@ -40,7 +40,7 @@ export function closeMenusOutside() {
   });
 }
 
-// What everybody chooses in this browser: language and theme.
+// What every user chooses in this browser: language and theme.
 export const ownChoosers = () =>
   html`${chooser(t("language"), languageChoices(), currentLanguage(), chooseLanguage)}
   ${chooser(
@@ -66,8 +66,7 @@ function chooser(label, options, current, choose) {
   >`;
 }
 
-// What everybody chooses in this browser, where a page shows more than one controller: language and
-// theme.
+// Language and theme, for pages that show more than one controller.
 
 export const ownMenu = () =>
   html`<details class="pop own always" @keydown=${closeByEscape} @focusout=${closeWhenLeft}>

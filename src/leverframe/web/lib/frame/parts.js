@@ -15,7 +15,7 @@ export class PartsPage {
   /** @type {Signal<Card[]>} */
   #cards = signal([]);
 
-  // `states` tells by group what stands behind its name while it is closed.
+  // `states` gives the state shown beside a closed group.
   /**
    * @param {Context} context
    * @param {PageEntry} page
@@ -65,16 +65,16 @@ export class PartsPage {
         >
         ${state && !isOpen ? html`<small>${state}</small>` : nothing}
       </h2>
-      ${isOpen ? speaking(name, () => this.#opened()) : nothing}
+      ${isOpen ? speaking(name, () => this.#onOpen()) : nothing}
     </section>`;
   }
 
-  #opened() {
+  #onOpen() {
     return html`<div class="cards">${this.#cards.value.map((card) => card.view())}</div>`;
   }
 }
 
-// Everybody has an account; the rest is the administrator's.
+// Every user has an account; the rest is the administrator's.
 const FOR_ALL = ["accounts"];
 // A certificate is nothing to people who came without TLS.
 const FOR_TLS = ["certificate"];

@@ -81,14 +81,14 @@ export function leave(name, params) {
     return;
   }
   travel(-entry.over, () => {
-    entry = kept() ?? entry;
+    entry = keptState() ?? entry;
     replace(hash);
   });
 }
 
-// Goes through the history; `arrive()` is called before anybody else is told.
-/** @param {number} by */
-function travel(by, arrive = () => {}) {
+// Moves through the history; `arrive()` is called before all listeners.
+/** @param {number} steps */
+function travel(steps, arrive = () => {}) {
   arrival = new Promise((arrived) => {
     const there = () => {
       arrive();
@@ -96,7 +96,7 @@ function travel(by, arrive = () => {}) {
     };
     addEventListener("popstate", there, { once: true });
   });
-  history.go(by);
+  history.go(steps);
 }
 
 /** @param {string} hash */
@@ -108,7 +108,7 @@ function replace(hash) {
 }
 
 /** @returns {Entry | null} */
-const kept = () => (history.state?.at === undefined ? null : history.state);
+const keptState = () => (history.state?.at === undefined ? null : history.state);
 
 // A new entry over the one of what is shown.
 /** @param {string} hash @returns {Entry} */
@@ -138,14 +138,13 @@ const pageOf = (hash) => {
   return `${name}?${params}`;
 };
 
-// Calls `open(route)` for every new page and `turn(thing)` where only the drawer changes, unless
-// `mayLeave(isPage)` holds the person back: then the old address returns and `held(proceed)` is
-// told how to go on nevertheless.
+// Calls `open(route)` for every new page and `turn(thing)` where only the drawer changes. Where
+// `mayLeave(isPage)` forbids leaving, the old address returns and `held(proceed)` is called.
 export class Router {
   #open;
   #guard;
   #turn;
-  // Has somebody been asked, and goes on?
+  // The user has confirmed leaving.
   #isSure = false;
 
   /**
@@ -163,12 +162,12 @@ export class Router {
   start() {
     shown = location.hash;
     const drawers = here().thing ? null : 0;
-    entry = kept() ?? { at: 0, drawers, over: hasOver(shown) ? null : 0 };
+    entry = keptState() ?? { at: 0, drawers, over: hasOver(shown) ? null : 0 };
     history.replaceState(entry, "");
-    const moved = () => this.#moved();
-    addEventListener("hashchange", moved);
+    const onMove = () => this.#onMove();
+    addEventListener("hashchange", onMove);
     this.#open(here());
-    return () => removeEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", onMove);
   }
 
   // Opens another page in the place of the one that was asked for.
@@ -189,7 +188,7 @@ export class Router {
     }
   }
 
-  #moved() {
+  #onMove() {
     const wanted = location.hash;
     if (wanted === shown) return;
     const isPage = pageOf(wanted) !== pageOf(shown);
@@ -198,7 +197,7 @@ export class Router {
       this.#show(wanted, isPage);
       return;
     }
-    const { at } = kept() ?? {};
+    const { at } = keptState() ?? {};
     travel(entry.at - (at ?? entry.at + 1));
     this.#guard.held(() => this.#goOn(wanted, at));
   }
@@ -216,7 +215,7 @@ export class Router {
 
   /** @param {string} wanted @param {boolean} isPage */
   #show(wanted, isPage) {
-    entry = kept() ?? entryAbove(wanted);
+    entry = keptState() ?? entryAbove(wanted);
     shown = wanted;
     history.replaceState(entry, "", wanted);
     if (isPage) this.#open(here());

@@ -22,11 +22,11 @@ export class SearchDoor {
   /** @param {Context} context */
   constructor(context) {
     this.#context = context;
-    addEventListener("keydown", (event) => this.#pressed(event));
+    addEventListener("keydown", (event) => this.#onKeydown(event));
   }
 
   /** @param {KeyboardEvent} event */
-  #pressed(event) {
+  #onKeydown(event) {
     const isTyped = event.target instanceof Element && event.target.matches(TYPED_IN);
     if (event.ctrlKey || event.altKey || event.metaKey || isTyped) return;
     if (this.#early !== null && event.key.length === 1) this.#early += event.key;
@@ -66,8 +66,8 @@ export class SearchDoor {
     return this.#dialog.value ? speaking("search", () => this.#dialog.value?.view()) : nothing;
   }
 
-  drawn() {
-    if (!this.#dialog.value?.drawn() || this.#early === null) return;
+  onDrawn() {
+    if (!this.#dialog.value?.onDrawn() || this.#early === null) return;
     const typed = this.#early;
     this.#early = null;
     if (typed) this.#dialog.value.type(typed);

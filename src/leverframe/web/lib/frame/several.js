@@ -1,7 +1,7 @@
 // The frame of the pages that show several controllers: the fleet of a node, the units of a watch.
 
 import { html, nothing, render } from "../../vendor/lit-html.js";
-import { clock, heedWords, startWords, t, useCodes, usePageWords } from "../format/words.js";
+import { clock, followWords, startWords, t, useCodes, usePageWords } from "../format/words.js";
 import { keepDrawn } from "../live/drawing.js";
 import { icon, mark } from "../things/signs.js";
 import { applyTheme } from "./look.js";
@@ -18,7 +18,7 @@ export async function startFrame(page) {
 /** @param {string} page @param {() => Template} view */
 export function keepPageDrawn(page, view) {
   keepDrawn(() => {
-    heedWords();
+    followWords();
     document.title = `${t(page)} · Leverframe`;
     const focused = document.activeElement;
     render(html`${view()}`, document.body);
@@ -36,7 +36,7 @@ export function keepPageDrawn(page, view) {
  * @property {number | null | undefined} time
  */
 
-// Whose page it is, whether it is heard, and what everybody chooses.
+// The owner of the page, its connection, language and theme.
 /** @param {Top} top */
 export function header({ brand, links = nothing, connection, time }) {
   const word = connection === "lost" ? "no_connection" : `connection_${connection}`;
@@ -54,12 +54,12 @@ export function header({ brand, links = nothing, connection, time }) {
 export const brandOf = (name) => html`${mark()}<span>${name}</span>`;
 
 /** @param {number | null} since */
-export const lostView = (since) =>
+export const connectionView = (since) =>
   since === null
     ? nothing
     : html`<p class="lost" role="alert">${t("connection_lost", { time: clock(since) })}</p>`;
 
-// Beside the word for how a controller is; one that nobody hears of has a ring that is not whole.
+// Beside the word for the health of a controller; an unknown one has a dashed ring.
 /** @param {FleetHealth | WatchedUnit["health"]} health @param {"" | "s"} [size] */
 export function healthSign(health, size = "") {
   if (health === "off" || health === "unknown") {

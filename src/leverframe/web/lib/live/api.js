@@ -27,12 +27,12 @@ export const mayPass = (error) => isLoss(error) || error instanceof Refused;
 
 const WORDS = `${FILES}words/`;
 /** @type {(sentence: string) => string | Promise<string>} */
-let told = (sentence) => sentence;
+let reword = (sentence) => sentence;
 
 // How a refusal is said in the language of the pages.
-/** @param {typeof told} inWords */
-export function tellRefusals(inWords) {
-  told = inWords;
+/** @param {typeof reword} inWords */
+export function translateRefusals(inWords) {
+  reword = inWords;
 }
 
 /** @param {string} target @param {RequestInit} [options] */
@@ -43,7 +43,7 @@ export async function answer(target, options) {
   if ((reply.headers.get("content-type") || "").includes("json")) problem = await reply.json();
   // The words of refusals are a file themselves.
   const isOfWords = target.startsWith(WORDS);
-  throw new Refused(isOfWords ? problem : { ...problem, detail: await told(problem.detail) });
+  throw new Refused(isOfWords ? problem : { ...problem, detail: await reword(problem.detail) });
 }
 
 /**
@@ -60,7 +60,6 @@ const readXml = async (path) =>
 // The text of a query.
 /** @param {Params} params */
 export const queryOf = (params) =>
-  // Numbers become texts by themselves.
   new URLSearchParams(/** @type {Record<string, string>} */ (params)).toString();
 const FORM = "application/x-www-form-urlencoded";
 // A change is sent with POST: a page never changes anything by GET.
@@ -134,22 +133,22 @@ export const uploadSite = (file) =>
   send("/post.cgi?wwwfileupload", file, "application/octet-stream");
 // A passphrase goes in a header: unlike a query it is in no log.
 /** @param {string} passphrase @returns {Record<string, string>} */
-const sealed = (passphrase) =>
+const passphraseHeader = (passphrase) =>
   passphrase ? { "Backup-Passphrase": encodeURIComponent(passphrase) } : {};
 /** @param {string} passphrase */
 export const backup = async (passphrase) =>
-  (await answer("/dev_settings.bin", { headers: sealed(passphrase) })).blob();
+  (await answer("/dev_settings.bin", { headers: passphraseHeader(passphrase) })).blob();
 /** @param {File} file @param {string} passphrase */
 export const restoreBackup = (file, passphrase) =>
   answer("/post.cgi?settingsupload", {
     method: "POST",
     body: file,
-    headers: { "Content-Type": "application/octet-stream", ...sealed(passphrase) },
+    headers: { "Content-Type": "application/octet-stream", ...passphraseHeader(passphrase) },
   });
 /** @param {Record<string, string>} fields */
 export const changePassword = (fields) =>
   send("/post.cgi?passwd", new URLSearchParams(fields).toString());
-// Seconds that the bootloader goes on waiting for firmware; null when the controller runs.
+// Seconds that the bootloader still waits for firmware; null when the controller runs.
 export async function bootloaderWait() {
   const reply = await fetch("/health");
   return reply.status === 503 ? Number(reply.headers.get("retry-after") ?? 0) : null;
@@ -192,7 +191,7 @@ export function goToSignIn() {
 }
 export const signOut = () => send("/post.cgi?signout");
 
-// What `unit watch` tells of the units that it looks at, and what it can be asked to do.
+// What `unit watch` reports about its units, and its actions.
 /** @returns {Promise<WatchedUnits>} */
 export const units = () => read("/api/units");
 /** @param {string} name */
@@ -253,10 +252,10 @@ async function beginning(reply) {
 /** @param {Omit<Asked, "method"> & { method?: string }} asked */
 export function curl({ target, body, method = "POST", type = FORM }) {
   /** @param {string} text */
-  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const data = body == null ? "" : ` ${curlBody(body, type, quoted)}`;
+  const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const data = body == null ? "" : ` ${curlBody(body, type, quote)}`;
   const verb = method === "GET" ? "" : ` -X ${method}`;
-  return `curl${verb}${data} ${quoted(location.origin + target)}`;
+  return `curl${verb}${data} ${quote(location.origin + target)}`;
 }
 
 /** @param {string | File} body @param {string} type @param {(text: string) => string} quoted */

@@ -68,7 +68,7 @@ export class Command {
   // The same for a command whose body is a list; one object of values per entry.
   /** @param {ByLetter[]} entries */
   listRequest(entries) {
-    const items = entries.map((values) => `&${filled(this.body?.item ?? "", this.#texts(values))}`);
+    const items = entries.map((values) => `&${fill(this.body?.item ?? "", this.#texts(values))}`);
     return { target: this.#target({}), body: `${items.join("")}&&` };
   }
 
@@ -76,20 +76,20 @@ export class Command {
   /** @param {ByLetter} values */
   query(values) {
     const texts = this.#texts(values);
-    return this.items.map((item) => filled(item.text, texts)).join("&");
+    return this.items.map((item) => fill(item.text, texts)).join("&");
   }
 
   /** @param {Texts} texts */
   #target(texts) {
-    const query = this.items.map((item) => filled(item.text, texts)).join("&");
+    const query = this.items.map((item) => fill(item.text, texts)).join("&");
     return query ? `${this.path}?${query}` : this.path;
   }
 
   /** @param {ByLetter} values */
   #texts(values) {
-    const given = this.#fields.filter((field) => values[field.letter] !== undefined);
+    const present = this.#fields.filter((field) => values[field.letter] !== undefined);
     return Object.fromEntries(
-      given.map(({ letter }) => [letter, wireText(this.schema(letter, values), values[letter])]),
+      present.map(({ letter }) => [letter, wireText(this.schema(letter, values), values[letter])]),
     );
   }
 
@@ -102,10 +102,10 @@ export class Command {
 
 // The form with its holes filled; it ends before the first optional field that is not given.
 /** @param {string} text @param {Texts} texts */
-function filled(text, texts) {
+function fill(text, texts) {
   const missing = [...text.matchAll(HOLE)].find(([, letter]) => texts[letter] === undefined);
-  const given = missing ? text.slice(0, missing.index).replace(/[*:]$/, "") : text;
-  return given.replace(HOLE, (_, letter) => texts[letter]);
+  const known = missing ? text.slice(0, missing.index).replace(/[*:]$/, "") : text;
+  return known.replace(HOLE, (_, letter) => texts[letter]);
 }
 
 export class Commands {
@@ -158,7 +158,7 @@ export async function useDescriptions() {
 // The text itself where there is no other, as of a program that is newer than these pages. A number
 // at the end is one of several: "entry 3".
 /** @param {string} text */
-export function described(text) {
+export function describe(text) {
   const [, begin, number] = /^(.+)( \d+)$/.exec(text) ?? [];
   const whole = entries.get(text);
   if (whole) return inLanguage(whole);

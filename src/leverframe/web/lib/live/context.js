@@ -2,7 +2,7 @@
 
 import { signal } from "../../vendor/signals-core.js";
 import { moment } from "../format/moments.js";
-import { shown } from "../format/numbers.js";
+import { formatValue } from "../format/numbers.js";
 import { readingWord } from "../format/words.js";
 import { INPUTS, isState, OUTPUTS, SHOWN_PLACES } from "../things/labels.js";
 import * as api from "./api.js";
@@ -27,7 +27,7 @@ export class Context {
     },
   };
   role = CONTROL;
-  // The one that is set for everybody: "EN", "PL".
+  // The language setting of the controller: "EN", "PL".
   language = "";
   // How the board calls itself: "simulated", "linux".
   board = "";
@@ -55,8 +55,7 @@ export class Context {
     return this.role === ADMIN;
   }
 
-  // The step at which the first run goes on; null where it is finished, or where a controller was
-  // set up before there was one.
+  // The step at which the first run continues; null where it is finished or was never needed.
   get firstRunStep() {
     if (!this.settings) return null;
     const { ui, name, rules } = this.settings;
@@ -72,10 +71,10 @@ export class Context {
 
   // What is needed to show anything; `knowCommands` brings what is needed to change a setting.
   async load() {
-    const asked = ++this.#asked;
+    const request = ++this.#asked;
     const start = await api.start();
     this.live.know(start.state);
-    this.#take(start, asked);
+    this.#take(start, request);
   }
 
   // As much as all that the first view needs, and no part of it. They come once; if they could not
@@ -95,16 +94,16 @@ export class Context {
     this.commands = new Commands(rows);
   }
 
-  // After a change of the settings, by whomever.
+  // After any change of the settings.
   async readSettings() {
-    const asked = ++this.#asked;
+    const request = ++this.#asked;
     const start = await this.#readOrSignIn();
     if (start === null) return;
     if (this.#known > 0 && this.#isForOthers(start)) {
       location.reload();
       return;
     }
-    this.#take(start, asked);
+    this.#take(start, request);
     if (this.#needsCommands) await this.knowCommands();
   }
 
@@ -125,10 +124,10 @@ export class Context {
     }
   }
 
-  /** @param {Start} start @param {number} asked */
-  #take({ state, board, account, status, labels, settings }, asked) {
-    if (asked < this.#known) return;
-    this.#known = asked;
+  /** @param {Start} start @param {number} request */
+  #take({ state, board, account, status, labels, settings }, request) {
+    if (request < this.#known) return;
+    this.#known = request;
     this.#profile = state.profile;
     this.board = board;
     this.role = account.role;
@@ -139,9 +138,9 @@ export class Context {
   }
 }
 
-// What every account may know of the labels: names, units, what is shown, and what may be switched.
+// What every account may know of the labels: names, units, visibility, levers.
 //
-// It comes with the first answer, and again whenever somebody changes a setting.
+// It comes with the first answer, and again after every change of settings.
 
 export class Overview {
   #context;
@@ -164,7 +163,7 @@ export class Overview {
     this.#labels.value = labels;
   }
 
-  // Who is signed in; "" where nobody is asked.
+  // The account signed in; "" without sign-in.
   get accountName() {
     return this.#account.value.name ?? "";
   }
@@ -181,7 +180,7 @@ export class Overview {
     return word.charAt(0).toLocaleUpperCase() + word.slice(1);
   }
 
-  // Whether somebody here gave its name: that stands as it is in every language.
+  // Whether the user gave its name: that is the same in every language.
   /** @param {string} label */
   #isOfOwnDevice(label) {
     const { settings } = this.#context;
@@ -248,8 +247,8 @@ export class Overview {
 
   // The value of a reading as text with its unit.
   /** @param {string} label @param {number | null} [value] */
-  shown(label, value = this.#context.live.state[label]) {
-    return { ...shown(label, value), unit: this.unit(label) };
+  formatValue(label, value = this.#context.live.state[label]) {
+    return { ...formatValue(label, value), unit: this.unit(label) };
   }
 
   // Does the controller have a value of it, or has it had one?

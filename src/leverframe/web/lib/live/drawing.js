@@ -3,7 +3,7 @@
 //
 //   #typed = signal("");                       read and set by its `.value`
 //   observe(this, "saving", "tried");          in a constructor: fields that others read, too
-//   #typed = observed({ wanted: "" });         each member is a signal, also one that comes later
+//   #typed = observeMembers({ wanted: "" });  each member is a signal, also one that comes later
 //   #failed = new ShownMap();                  and each change of the map is seen
 //
 // What is not drawn from, such as timers, stays as it is.
@@ -72,7 +72,7 @@ export function observe(object, ...names) {
 
 // The same for members that are named by what is typed, or by what the controller has.
 /** @template {object} T @param {T} values @returns {T} */
-export function observed(values) {
+export function observeMembers(values) {
   const changes = signal(0);
   return new Proxy(values, {
     get(held, name) {
@@ -134,7 +134,7 @@ const DRAG_PX = 4;
 // The click comes after the finger is up; where it was moved away, none does.
 const CLICK_MS = 100;
 
-// Gives a function that tells whether something is held down; `released()` is called when it ends.
+// Returns a function that says whether a button is held down; `released()` is called at the end.
 /** @param {() => void} released */
 function watchPresses(released) {
   /** @type {{ x: number, y: number } | null} */
@@ -167,8 +167,8 @@ function watchPresses(released) {
   return () => pressed !== null;
 }
 
-// Where the focused element was drawn away, the focus goes to what stands in its place: who uses
-// the keyboard or a screen reader goes on from there instead of from the top of the page.
+// Moves the focus to what replaces a focused element: users of a keyboard or screen reader continue
+// there instead of at the top of the page.
 
 const CONTROLS = "a, button, input, select, textarea, summary";
 

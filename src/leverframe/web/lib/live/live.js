@@ -16,13 +16,13 @@ const DEFAULT_REFRESH_S = 30;
 const SECOND_MS = 1000;
 
 export class Live {
-  // Empty until the controller has told it.
+  // Empty until the controller has sent it.
   state = /** @type {State} */ ({});
   /** @type {Connection} */
   connection = "connecting";
   /** @type {number | null} */
   lostSince = null;
-  // How often the controller has told something; listeners are also called as time passes.
+  // Number of messages; listeners are also called as time passes.
   heard = 0;
   #refresh = DEFAULT_REFRESH_S;
   /** @type {Set<() => void>} */
@@ -34,10 +34,10 @@ export class Live {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #hasBegun = false;
-  // How often nobody listened for a while: what was then is known by the history only.
+  // Number of gaps without a stream: only the history knows what happened then.
   #gaps = 0;
   #isFallingBack = false;
-  // The controller's time when it was last told, and when that was in the browser's.
+  // The controller's time of the last message, and the browser's.
   #heardTime = 0;
   #heardAt = 0;
 
@@ -64,14 +64,14 @@ export class Live {
     return () => this.#listeners.delete(listener);
   }
 
-  // Called when the settings have changed, by whomever.
+  // Called after any change of the settings.
   /** @param {() => void} listener */
   listenToSettings(listener) {
     this.#settingsListeners.add(listener);
     return () => this.#settingsListeners.delete(listener);
   }
 
-  // Gives a function that tells whether there was a gap since it was last asked.
+  // Returns a function that says whether there was a gap since its last call.
   watchGaps() {
     let known = this.#gaps;
     return () => {
@@ -81,34 +81,33 @@ export class Live {
     };
   }
 
-  // What is known before the stream tells.
+  // What is known before the stream starts.
   /** @param {State} state */
   know(state) {
     if (this.connection === "connecting") this.#take("connecting", state);
   }
 
-  // Whole seconds that are left of so many when the controller last told: between two messages a
-  // page counts by itself.
+  // Whole seconds remaining of a duration in the last message; the page counts down in between.
   /** @param {number} seconds */
-  left(seconds) {
-    return Math.max(0, Math.ceil(seconds - this.#passed()));
+  remaining(seconds) {
+    return Math.max(0, Math.ceil(seconds - this.#elapsed()));
   }
 
   start() {
     addEventListener("offline", () => this.#fallBack());
-    document.addEventListener("visibilitychange", () => this.#seen());
+    document.addEventListener("visibilitychange", () => this.#onVisibilityChange());
     setInterval(() => this.#letTimePass(), SECOND_MS);
-    this.#seen();
+    this.#onVisibilityChange();
   }
 
   // Browsers open but a few connections to one controller, and every stream keeps one: tabs in the
   // background would leave none to the one that is looked at.
-  #seen() {
+  #onVisibilityChange() {
     clearTimeout(this.#timer);
     this.#stream?.close();
     if (document.hidden) return;
     if (this.connection !== "lost") this.connection = "connecting";
-    this.#tell();
+    this.#notify();
     this.#listen();
   }
 
@@ -122,23 +121,23 @@ export class Live {
     stream.addEventListener("change", (message) =>
       this.#hear({ ...this.state, ...JSON.parse(message.data) }),
     );
-    stream.addEventListener("settings", () => this.#tellSettings());
+    stream.addEventListener("settings", () => this.#notifySettings());
     stream.onerror = () => this.#fallBack();
   }
 
-  // Nobody knows what happened between two streams. Before the first one, the number tells.
+  // Between two streams anything may have happened. Before the first, the number decides.
   /** @param {State} state */
   #begin(state) {
     const known = this.state.settings_revision ?? state.settings_revision;
     if (this.#hasBegun) this.#resume();
-    else if (known !== state.settings_revision) this.#tellSettings();
+    else if (known !== state.settings_revision) this.#notifySettings();
     this.#hasBegun = true;
     this.#hear(state);
   }
 
   #resume() {
     this.#gaps++;
-    this.#tellSettings();
+    this.#notifySettings();
   }
 
   /** @param {State} state */
@@ -185,15 +184,15 @@ export class Live {
     this.#timer = setTimeout(act, ms);
   }
 
-  // The stream does not tell that time passes; a virtual clock stands still until it is moved.
+  // The stream does not report passing time; a virtual clock stands still until it is moved.
   #letTimePass() {
     if (this.connection === "lost" || this.state.virtual_time !== false) return;
-    this.state = Object.assign({ ...this.state }, { time: this.#heardTime + this.#passed() });
-    this.#tell();
+    this.state = Object.assign({ ...this.state }, { time: this.#heardTime + this.#elapsed() });
+    this.#notify();
   }
 
   // Seconds of the controller's time since it was last heard.
-  #passed() {
+  #elapsed() {
     return this.state.virtual_time === false ? (performance.now() - this.#heardAt) / 1000 : 0;
   }
 
@@ -206,25 +205,25 @@ export class Live {
     useZone(state.timezone);
     this.connection = connection;
     this.lostSince = null;
-    this.#tell();
+    this.#notify();
   }
 
   #lose() {
     this.connection = "lost";
     this.lostSince ??= Date.now() / 1000;
-    this.#tell();
+    this.#notify();
   }
 
-  #tellSettings() {
+  #notifySettings() {
     for (const listener of this.#settingsListeners) listener();
   }
 
-  #tell() {
+  #notify() {
     for (const listener of this.#listeners) listener();
   }
 }
 
-// What the stream does not tell: read again a moment after the state has moved on, and now and then
+// What the stream does not send: read again a moment after the state has moved on, and now and then
 // while nothing moves. It stands among the cards that show it, and draws nothing itself.
 //
 //   const outbox = new Followed(context, api.outbox);
@@ -284,7 +283,7 @@ export class Followed {
     }, READ_AGAIN_MS);
   }
 
-  // A lost connection is told by the frame; what was read last stays.
+  // The frame shows a lost connection; the last answer stays.
   #look() {
     if (this.#context.live.connection !== "lost") this.look().catch(() => {});
   }

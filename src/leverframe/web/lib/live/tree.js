@@ -9,7 +9,7 @@ export function valueAt(tree, path) {
 
 // The rules that exist, with their numbers from 1: places of the list may be empty.
 /** @param {(Rule | null)[] | undefined} rules */
-export const numberedRules = (rules) =>
+export const numberRules = (rules) =>
   (rules ?? []).flatMap((rule, place) => (rule ? [{ number: place + 1, rule }] : []));
 
 // The first place without a rule; behind the last one where none is empty.

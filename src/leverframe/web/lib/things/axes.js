@@ -68,7 +68,7 @@ function valueAxisWidth(_, values) {
 const MONTH_S = (365 * DAY_S) / 12;
 const MONTHLY_S = 27 * DAY_S;
 
-// All from a moment to another, so many seconds apart by the clocks.
+// All moments from one to another, this number of seconds apart by the clocks.
 /** @param {number} from @param {number} to @param {number} step */
 export function roundTimes(from, to, step) {
   const offsets = [from, to].map(offsetAt);

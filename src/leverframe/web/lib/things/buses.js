@@ -43,13 +43,13 @@ export function readingsOf(settings, slot) {
   );
 }
 
-// What the reading of a slot is now: as the bus tells, or as one of m1-m30 shows it. Undefined
-// where nobody asks for it.
+// Present value of a reading of a slot, from the bus or from m1-m30; undefined where it is not
+// read.
 /** @param {AdminContext} context @param {number} slot @param {number} number */
 export function valueOf({ live, settings }, slot, number) {
-  const told = live.state.modbus?.[slot]?.readings ?? {};
+  const values = live.state.modbus?.[slot]?.readings ?? {};
   const name = readingsOf(settings, slot)[number]?.name || String(number);
-  if (name in told) return told[name];
+  if (name in values) return values[name];
   const place = settings.modbus_mapping.findIndex(
     (one) => one.slot === slot && one.reading === number,
   );

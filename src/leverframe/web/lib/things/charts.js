@@ -2,7 +2,7 @@
 
 import { LEFT_PX, TIME_PX, timeAxis, valueAxis } from "./axes.js";
 import { Figure } from "./figure.js";
-import { joined } from "./history.js";
+import { join } from "./history.js";
 
 /** @import { Options } from "./figure.js" */
 
@@ -47,7 +47,7 @@ export class Lines {
     );
     const ghosts = behind?.columns.map(({ values, mean = [] }) => values ?? mean) ?? [];
     const data = behind
-      ? joined([behind.times, ...ghosts], [table.times, ...columns])
+      ? join([behind.times, ...ghosts], [table.times, ...columns])
       : [table.times, ...columns];
     await this.#figure?.draw(/** @type {uPlot.AlignedData} */ (data), from, to);
   }
@@ -81,7 +81,7 @@ export class Lines {
         {},
         ...ghosts.map((_, index) => ghostLine(index, behind?.step === 0, colours, Plot)),
         ...columns.flatMap((_, index) =>
-          isRaw ? rawLine(index, isDense, colours, Plot) : reducedLine(index, colours),
+          isRaw ? rawLine(index, isDense, colours, Plot) : reducedLineOf(index, colours),
         ),
       ],
       bands: isRaw ? [] : columns.map((_, index) => band(index, ghosts.length, colours)),
@@ -128,7 +128,7 @@ function ghostLine(index, isRaw, colours, Plot) {
 }
 
 /** @param {number} index @param {Colours} colours */
-function reducedLine(index, colours) {
+function reducedLineOf(index, colours) {
   const edge = { points: { show: false }, width: 0, spanGaps: false };
   return [lineOf(index, colours), { ...edge }, { ...edge }];
 }

@@ -16,7 +16,7 @@ export class Figure {
   #moves;
   #from = 0;
   #to = 1;
-  // While somebody moves the time by hand, it does not go on by itself.
+  // While the user moves the time, it does not advance.
   #isHeld = () => false;
   /** @type {Map<string, string>} */
   #colours = new Map();
@@ -57,7 +57,7 @@ export class Figure {
     }
   }
 
-  // The line through a moment, as if somebody pointed there; none where it is not in sight.
+  // Draws the line through a moment as if pointed at; none where it is out of sight.
   /** @param {number | null} time */
   mark(time) {
     const isSeen = time !== null && time >= this.#from && time <= this.#to;
@@ -105,8 +105,8 @@ export class Figure {
         },
         hooks: {
           ...hooks,
-          setSelect: [(plot) => this.#selected(plot)],
-          setCursor: [(plot) => this.#pointed(plot)],
+          setSelect: [(plot) => this.#onSelect(plot)],
+          setCursor: [(plot) => this.#onPoint(plot)],
         },
       },
       data,
@@ -115,7 +115,7 @@ export class Figure {
   }
 
   /** @param {uPlot} plot */
-  #selected(plot) {
+  #onSelect(plot) {
     const { left, width } = plot.select;
     if (width <= 0) return;
     plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
@@ -123,7 +123,7 @@ export class Figure {
   }
 
   /** @param {uPlot} plot */
-  #pointed(plot) {
+  #onPoint(plot) {
     const { left = -1, idx } = plot.cursor;
     this.#moves.point?.(left < 0 || idx == null ? null : plot.posToVal(left, "x"));
   }
@@ -167,8 +167,8 @@ export class Figure {
     const perPixel = (to - from) / plot.over.clientWidth;
     /** @param {MouseEvent} mouseEvent */
     const move = ({ clientX }) => {
-      const by = (begin - clientX) * perPixel;
-      this.#show(plot, from + by, to + by);
+      const offset = (begin - clientX) * perPixel;
+      this.#show(plot, from + offset, to + offset);
     };
     const end = () => {
       removeEventListener("mousemove", move);
@@ -318,8 +318,8 @@ let fetched = null;
 // The constructor `uPlot`. It is no module, so it comes by a script element.
 export function plotter() {
   fetched ??= Promise.all([
-    added("script", { src: SCRIPT }),
-    added("link", { rel: "stylesheet", href: STYLE }),
+    addElement("script", { src: SCRIPT }),
+    addElement("link", { rel: "stylesheet", href: STYLE }),
   ]).then(
     () => globalThis.uPlot,
     (error) => {
@@ -331,7 +331,7 @@ export function plotter() {
 }
 
 /** @param {"script" | "link"} tag @param {Record<string, string>} properties */
-function added(tag, properties) {
+function addElement(tag, properties) {
   return new Promise((resolve, reject) => {
     const element = Object.assign(document.createElement(tag), properties);
     element.onload = resolve;

@@ -89,13 +89,13 @@ function placeName(context, page) {
   return t(`page_${params.get("open") ?? name}`);
 }
 
-// The number beside "Status"; nothing where nobody knows.
+// The number beside "Status"; nothing while unknown.
 /** @param {Context} context */
 export function findingCount(context) {
   const count = context.live.connection === "lost" ? 0 : findingsOf(context).length;
   if (count === 0) return nothing;
-  const told = t("findings_open", { count });
-  return html`<span class="finding-count" role="img" aria-label=${told}>▲ ${count}</span>`;
+  const label = t("findings_open", { count });
+  return html`<span class="finding-count" role="img" aria-label=${label}>▲ ${count}</span>`;
 }
 
 /** @param {Api.FindingReport} finding */
@@ -109,12 +109,12 @@ const CUT = "\u0000";
 
 /** @param {Context} context @param {Found} finding */
 export const findingSaid = (context, finding) =>
-  worded(context, finding, (name) => `${CUT}${name}${CUT}`)
+  composeText(context, finding, (name) => `${CUT}${name}${CUT}`)
     .split(CUT)
     .map((part, index) => (index % 2 === 0 ? part : html`<b>${part}</b>`));
 
 /** @param {Context} context @param {Found} finding @param {(name: string) => string} mark */
-function worded(context, { kind, label, figures, text }, mark) {
+function composeText(context, { kind, label, figures, text }, mark) {
   const rules = ["rule", "other"].flatMap((key) =>
     key in figures ? [[key, mark(String(figures[key]))]] : [],
   );
@@ -126,7 +126,7 @@ function worded(context, { kind, label, figures, text }, mark) {
   return findingSentence(kind, values) ?? text;
 }
 
-// The icon of the tab tells the state by its shape: plain, triangle, crossed square, dashed ring.
+// The icon of the tab shows the state by its shape: plain, triangle, crossed square, dashed ring.
 
 const GREY = "#98a49d";
 const PLATE = '<rect width="32" height="32" rx="5" fill="#1d2521"/>';
@@ -150,7 +150,7 @@ const SHAPES = {
   },
 };
 
-// Null while nobody knows.
+// Null while unknown.
 /** @param {Context} context @returns {keyof typeof SHAPES | null} */
 function stateOf(context) {
   const { connection, isHeard } = context.live;

@@ -11,37 +11,37 @@ import { signal } from "../../vendor/signals-core.js";
 /** @param {HistoryReply} history @param {string[]} labels @returns {ChartTable} */
 export function tableOf(history, labels) {
   const series = labels.map((label) => history.series[label]);
-  return history.step === 0 ? rawTable(history, series) : reducedTable(history, series);
+  return history.step === 0 ? rawTable(history, series) : meanTable(history, series);
 }
 
 /** @param {HistoryReply} history @param {(RawSeries | undefined)[]} series */
 function rawTable({ to, now }, series) {
   const known = series.map((one) => one ?? { times: [], values: [] });
   const end = Math.min(to, now);
-  const times = known.length === 1 ? [...known[0].times] : merged(known.map((one) => one.times));
+  const times = known.length === 1 ? [...known[0].times] : merge(known.map((one) => one.times));
   // The last value still holds.
   if (times.length > 0 && times[times.length - 1] < end) times.push(end);
-  return { step: 0, times, columns: known.map((one) => ({ values: held(one, times) })) };
+  return { step: 0, times, columns: known.map((one) => ({ values: holdValues(one, times) })) };
 }
 
-// An answer about an earlier time as if it were so many seconds later.
-/** @param {HistoryReply} history @param {number} by @returns {HistoryReply} */
-export function shifted(history, by) {
+// An answer about an earlier time, shifted by a number of seconds.
+/** @param {HistoryReply} history @param {number} offset @returns {HistoryReply} */
+export function shift(history, offset) {
   /** @param {number[]} times */
-  const later = (times) => times.map((time) => time + by);
+  const later = (times) => times.map((time) => time + offset);
   const series = Object.entries(history.series).map(([label, one]) => [
     label,
     one.times ? { ...one, times: later(one.times) } : one,
   ]);
-  const [from, to, now] = [history.from + by, history.to + by, history.now + by];
+  const [from, to, now] = [history.from + offset, history.to + offset, history.now + offset];
   const times = later(history.times);
   return { ...history, from, to, now, times, series: Object.fromEntries(series) };
 }
 
 // Both on common times. What one has nothing to say about is undefined there, which is no gap.
 /** @param {Drawn} one @param {Drawn} other @returns {Drawn} */
-export function joined(one, other) {
-  const times = merged([one[0], other[0]]);
+export function join(one, other) {
+  const times = merge([one[0], other[0]]);
   const places = new Map(times.map((time, place) => [time, place]));
   const columns = [one, other].flatMap(([own, ...lists]) =>
     lists.map((list) => {
@@ -56,12 +56,12 @@ export function joined(one, other) {
 }
 
 /** @param {number[][]} lists */
-function merged(lists) {
+function merge(lists) {
   return [...new Set(lists.flat())].sort((one, other) => one - other);
 }
 
 /** @param {RawSeries} series @param {number[]} common */
-function held({ times, values }, common) {
+function holdValues({ times, values }, common) {
   const column = new Array(common.length);
   let next = 0;
   /** @type {number | null} */
@@ -75,7 +75,7 @@ function held({ times, values }, common) {
 
 // A mean stands for its whole interval, so it is drawn in the middle of it.
 /** @param {HistoryReply} history @param {(ReducedSeries | undefined)[]} series */
-function reducedTable({ times, step }, series) {
+function meanTable({ times, step }, series) {
   const empty = times.map(() => null);
   return {
     step,
@@ -91,7 +91,7 @@ export function barsOf(history, label, isInverted = false) {
   if (!series) return [];
   /** @param {number | null} level */
   const share = (level) => (level === null ? 0 : isInverted ? 1 - level : level);
-  return history.step === 0 ? rawBars(history, series, share) : reducedBars(history, series, share);
+  return history.step === 0 ? rawBars(history, series, share) : meanBars(history, series, share);
 }
 
 /** @typedef {(level: number | null) => number} Share */
@@ -108,7 +108,7 @@ function rawBars({ to, now }, { times, values }, share) {
 }
 
 /** @param {HistoryReply} history @param {ReducedSeries} series @param {Share} share */
-function reducedBars({ times, step }, { mean }, share) {
+function meanBars({ times, step }, { mean }, share) {
   /** @type {Bar[]} */
   const bars = [];
   mean.forEach((level, index) => {
@@ -187,8 +187,8 @@ function lineTo(isDown, isHeld, place, height) {
 /** @type {Signal<number | null>} */
 const moment = signal(null);
 
-// Null where nobody points: then it is now.
-export const pointedAt = () => moment.value;
+// Null while nothing is pointed at: then it is now.
+export const pointedMoment = () => moment.value;
 
 /** @param {number | null} time */
 export function pointAt(time) {

@@ -13,7 +13,7 @@ import { durationText, numberText } from "../format/numbers.js";
 import {
   changesOfThings,
   pageOfSetting,
-  parsedChange,
+  parseChange,
   settingName,
   settingWords,
   thingOfSetting,
@@ -23,7 +23,7 @@ import {
   clock,
   currentLanguage,
   fetchWords,
-  known,
+  wordIn,
   PLACES,
   rich,
   serverText,
@@ -37,20 +37,20 @@ import { observe } from "../live/drawing.js";
 import { findingSaid } from "./findings.js";
 import { isState, levelWord, stateWord } from "./labels.js";
 import { causeOf, icon } from "./signs.js";
-import { kindOf, namedCode, thingAddress, thingName, thingOf } from "./things.js";
+import { kindOf, codeName, thingAddress, thingName, thingOf } from "./things.js";
 
 /** @import { SettingChange } from "../format/setting_words.js" */
 /** @import { IconName } from "./signs.js" */
 
 /** @typedef {Api.EntryReport} JournalEntry */
 /** @typedef {{ name: string, address: string }} Link */
-/** @typedef {{ entry: JournalEntry, changes: SettingChange[], leftOut: number }} Told */
+/** @typedef {{ entry: JournalEntry, changes: SettingChange[], leftOut: number }} EntryGroup */
 
 // The place of the thing in a sentence, left open for its link.
 const { which: WHICH } = /** @type {Record<string, string>} */ (PLACES);
 const USUAL = 300;
 const MAX_KEPT = 5000;
-// Settings that one person changes in a row are told together.
+// Settings that one account changes in a row are shown together.
 const TOGETHER_S = 120;
 const CHARTED_S = 3600;
 
@@ -76,7 +76,7 @@ export class JournalReader {
     const newest = this.entries.at(-1)?.number;
     const came = await this.#ask(newest === undefined ? {} : { after: newest });
     if (newest === undefined) this.hasOlder = came.length === this.#limit;
-    // Another reading may have brought them meanwhile.
+    // Another request may have brought them since then.
     const last = this.entries.at(-1)?.number ?? -1;
     const fresh = came.filter(({ number }) => number > last);
     this.entries = [...this.entries, ...fresh].slice(-MAX_KEPT);
@@ -86,9 +86,9 @@ export class JournalReader {
   async readOlder() {
     const [oldest] = this.entries;
     if (!oldest) return;
-    const kept = new Set(this.entries.map(({ number }) => number));
+    const known = new Set(this.entries.map(({ number }) => number));
     const came = await this.#ask({ to: oldest.time });
-    const older = came.filter(({ number }) => !kept.has(number));
+    const older = came.filter(({ number }) => !known.has(number));
     this.hasOlder = older.length > 0;
     this.entries = [...older, ...this.entries];
   }
@@ -149,7 +149,7 @@ const partsOf = ({ figures }) => /** @type {Figures} */ (figures);
 
 /** @param {JournalEntry} entry */
 const changesOf = (entry) =>
-  (partsOf(entry).changes ?? []).flatMap((change) => changesOfThings(parsedChange(change)));
+  (partsOf(entry).changes ?? []).flatMap((change) => changesOfThings(parseChange(change)));
 
 // The labels of the things that an entry is about.
 /** @param {JournalEntry} entry */
@@ -174,12 +174,12 @@ function linkOf(context, label) {
     const name = t("why_rule", { rule: ruleName(context, number) });
     return { name, address: address("rules", { edit: number }) };
   }
-  if (!kindOf(label).kind) return { name: namedCode(context, label), address: "" };
+  if (!kindOf(label).kind) return { name: codeName(context, label), address: "" };
   return { name: thingName(context, label), address: thingAddress(label) };
 }
 
 /** @param {Link} link */
-const linked = ({ name, address: to }) =>
+const linkTo = ({ name, address: to }) =>
   to ? html`<a class="name" href=${to}>${name}</a>` : html`<b>${name}</b>`;
 
 /** @param {string} channel */
@@ -192,13 +192,13 @@ function channelName(channel) {
 /** @type {Record<string, (context: Context, value: any, which: string) => string>} */
 const FIGURES = {
   seconds: (_, value) => durationText(value),
-  value: (context, value, which) => measured(context, which, value),
-  shown: (context, value, which) => measured(context, which, value),
+  value: (context, value, which) => measuredText(context, which, value),
+  shown: (context, value, which) => measuredText(context, which, value),
   labels: (context, value) => namesIn(context, value),
   source: (context, value) => linkOf(context, value).name,
   rule: (context, value) => ruleName(context, value),
   problem: (_, value) => serverText(value),
-  action: (context, value) => namedCode(context, value),
+  action: (context, value) => codeName(context, value),
   told: (_, value) => stateWord(value === "on"),
   does: (_, value) => stateWord(value === "on"),
 };
@@ -206,7 +206,7 @@ const FIGURES = {
 // What was read or set, as people write it. At the pin of an analog input there are volts, whatever
 // its sensor makes of them.
 /** @param {Context} context @param {string} label @param {number | string | null} value */
-function measured(context, label, value) {
+function measuredText(context, label, value) {
   if (value === null || value === "absent") return t("no_value");
   if (isState(label)) return levelWord(context, label, Number(value) === 1);
   const unit = label.startsWith("INPA") ? "V" : context.overview.unit(label);
@@ -231,32 +231,32 @@ function figuresOf(context, { figures, detail, which }) {
 }
 
 // What happened, with the thing as a link.
-/** @param {Context} context @param {Told} told */
-function sentence(context, told) {
-  const { entry } = told;
-  if (entry.what === "settings") return ofSettings(context, told);
+/** @param {Context} context @param {EntryGroup} group */
+function sentence(context, group) {
+  const { entry } = group;
+  if (entry.what === "settings") return ofSettings(context, group);
   if (entry.cause === "finding") return ofFinding(context, entry);
   if (entry.what === "fault_begins") return ofFault(context, String(entry.figures.text));
   const values = { ...figuresOf(context, entry), which: WHICH };
-  const which = linked(linkOf(context, entry.which ?? ""));
+  const which = linkTo(linkOf(context, entry.which ?? ""));
   return rich(t(`what_${entry.what}`, values), { which });
 }
 
 // "sensor_85*label:DS2": how it fails in the words of the test bench, and its thing if it has one.
 /** @param {Context} context @param {string} text */
 function ofFault(context, text) {
-  const [kind, ...given] = text.split("*");
+  const [kind, ...values] = text.split("*");
   const key = `fails_${kind}`;
-  const fault = known("simulation", key) ?? kind.replaceAll("_", " ");
-  if (known("simulation", key) === null) fetchWords("simulation").catch(() => {});
-  const [, label] = given.map((one) => /^label:(.+)$/.exec(one)).find(Boolean) ?? [];
+  const fault = wordIn("simulation", key) ?? kind.replaceAll("_", " ");
+  if (wordIn("simulation", key) === null) fetchWords("simulation").catch(() => {});
+  const [, label] = values.map((one) => /^label:(.+)$/.exec(one)).find(Boolean) ?? [];
   if (!label) return t("what_fault_begins", { fault });
   return rich(t("fault_of_thing", { fault, which: WHICH }), {
-    which: linked(linkOf(context, label)),
+    which: linkTo(linkOf(context, label)),
   });
 }
 
-/** @param {Context} context @param {Told} told */
+/** @param {Context} context @param {EntryGroup} group */
 function ofSettings(context, { entry, changes, leftOut }) {
   const [version] = changes.filter(({ path }) => path === "profile.sw");
   if (version) return t("settings_version", { new: String(version.new), old: String(version.old) });
@@ -272,12 +272,13 @@ function ofSettings(context, { entry, changes, leftOut }) {
   const owners = new Set(changes.map(({ path }) => ownerOf(path)));
   const [owner] = owners;
   if (owners.size !== 1 || !owner) return t("what_settings", { count });
-  const text = t("settings_of", { count, which: WHICH });
   const label = thingOfSetting(changes[0].path);
+  const isNew = label && count > 1 && changes.every((one) => "new" in one && !("old" in one));
+  const text = t(isNew ? "settings_added" : "settings_of", { count, which: WHICH });
   const link = label
     ? linkOf(context, label)
     : { name: t(`page_${owner}`), address: address(owner) };
-  return rich(text, { which: linked(link) });
+  return rich(text, { which: linkTo(link) });
 }
 
 // What a setting belongs to: its thing, or the page that sets it.
@@ -295,8 +296,8 @@ function ofFinding(context, entry) {
   const { finding: kind = "", figures = {} } = partsOf(entry);
   const isOver = what === "finding_over";
   if (kind === "sensor_lost" && which) {
-    const told = t(isOver ? "sensor_back" : "sensor_lost", { which: WHICH });
-    return rich(told, { which: linked(linkOf(context, which)) });
+    const sentenceText = t(isOver ? "sensor_back" : "sensor_lost", { which: WHICH });
+    return rich(sentenceText, { which: linkTo(linkOf(context, which)) });
   }
   const found = findingSaid(context, { kind, label: which, figures, text });
   return isOver ? rich(t("what_finding_over", PLACES), { text: html`${found}` }) : found;
@@ -344,8 +345,8 @@ function byTimer({ detail = "", seconds = 0, after = 0 }, entries) {
     case "return time":
       return t("why_return_time", values);
     case "pulse": {
-      const asked = entries.find(({ number }) => number === after)?.by.account;
-      return asked ? t("why_pulse_by", { ...values, account: asked }) : t("why_pulse", values);
+      const account = entries.find(({ number }) => number === after)?.by.account;
+      return account ? t("why_pulse_by", { ...values, account }) : t("why_pulse", values);
     }
     case "start delay":
       return t("why_start_delay", values);
@@ -358,7 +359,7 @@ function byTimer({ detail = "", seconds = 0, after = 0 }, entries) {
 
 // Who asked for a message or a write: the kind stands first in the reason.
 /** @param {Context} context @param {Api.Cause} by @param {string} reason */
-function askedBy(context, by, reason) {
+function requesterText(context, by, reason) {
   const [kind, ...rest] = reason.split(" ");
   const detail = rest.join(" ");
   if (kind === "rule") return byRule(context, by.number ? by : { ...by, ...ruleIn(detail) });
@@ -401,11 +402,11 @@ function whyOf(context, entry, entries) {
     case "fault":
       return t("why_bench");
     case "outbox":
-      return askedBy(context, by, String(figures.reason ?? ""));
+      return requesterText(context, by, String(figures.reason ?? ""));
     case "modbus":
-      return askedBy(context, by, detail);
+      return requesterText(context, by, detail);
     case "finding":
-      return lasted(entry, entries);
+      return durationOf(entry, entries);
     case "sign-in":
       return by.account ? t("why_by", { account: by.account }) : t("why_from", { source: detail });
     case "rule loop":
@@ -418,7 +419,7 @@ function whyOf(context, entry, entries) {
 
 // How long a finding was there, where its beginning is among the entries.
 /** @param {JournalEntry} entry @param {JournalEntry[]} entries */
-function lasted({ what, detail, number, time, figures }, entries) {
+function durationOf({ what, detail, number, time, figures }, entries) {
   if (what !== "finding_over") return "";
   const began = entries.findLast(
     (one) => one.what === "finding" && one.detail === detail && one.number < number,
@@ -431,9 +432,9 @@ function lasted({ what, detail, number, time, figures }, entries) {
 // ---- lists -----------------------------------------------------------------------------------
 
 // Newest first; settings that one person changed of one thing or page in a row are one line.
-/** @param {JournalEntry[]} entries @returns {Told[]} */
-export function folded(entries) {
-  /** @type {Told[]} */
+/** @param {JournalEntry[]} entries @returns {EntryGroup[]} */
+export function fold(entries) {
+  /** @type {EntryGroup[]} */
   const lines = [];
   for (const entry of [...entries].reverse()) {
     const changes = changesOf(entry);
@@ -447,7 +448,7 @@ export function folded(entries) {
   return lines;
 }
 
-/** @param {Told} last @param {JournalEntry} entry */
+/** @param {EntryGroup} last @param {JournalEntry} entry */
 function isOneWork({ entry: newer, changes }, entry) {
   if (newer.what !== "settings" || entry.what !== "settings" || changes.length === 0) return false;
   if (newer.detail !== entry.detail || newer.time - entry.time > TOGETHER_S) return false;
@@ -480,9 +481,9 @@ function changeLine(context, change) {
   return t("old" in change ? "setting_changed" : "setting_set", values);
 }
 
-/** @param {Context} context @param {Told} told @param {JournalEntry[]} entries */
-function line(context, told, entries) {
-  const { entry, changes, leftOut } = told;
+/** @param {Context} context @param {EntryGroup} part @param {JournalEntry[]} entries */
+function line(context, part, entries) {
+  const { entry, changes, leftOut } = part;
   const group = groupOf(entry);
   const isSensor = entry.figures.finding === "sensor_lost";
   const cause = causeOf(entry.cause, entry.detail);
@@ -499,7 +500,7 @@ function line(context, told, entries) {
     >
     <span class=${own ? "q" : cause.look}>${icon(own ?? cause.icon, "s")}</span>
     <div>
-      <span class="what">${sentence(context, told)}</span> ${chartLink(context, entry, time)}
+      <span class="what">${sentence(context, part)}</span> ${chartLink(context, entry, time)}
       ${changes.length === 0 || changes.some(({ path }) => path === "profile.sw")
         ? why
           ? html`<span class="why">${why}</span>`
@@ -527,51 +528,51 @@ function chartLink({ live }, { which, time: at }, time) {
   >`;
 }
 
-// Entries by day, the newest first, at most so many lines.
+// Entries by day, newest first, with a limited number of lines.
 /** @param {Context} context @param {JournalEntry[]} entries @param {number} [most] */
 export function journalList(context, entries, most = Infinity) {
   return speaking("journal", () => {
     const now = context.live.state.time ?? Date.now() / 1000;
-    /** @type {[number, Told[]][]} */
+    /** @type {[number, EntryGroup[]][]} */
     const days = [];
-    for (const told of folded(entries).slice(0, most)) {
-      const day = dayOf(told.entry.time);
+    for (const group of fold(entries).slice(0, most)) {
+      const day = dayOf(group.entry.time);
       const last = days.at(-1);
-      if (last?.[0] === day) last[1].push(told);
-      else days.push([day, [told]]);
+      if (last?.[0] === day) last[1].push(group);
+      else days.push([day, [group]]);
     }
     return html`<div class="journal">
       ${days.map(
-        ([, told]) =>
-          html`<h3>${dayName(told[0].entry.time, now)}</h3>
+        ([, groups]) =>
+          html`<h3>${dayName(groups[0].entry.time, now)}</h3>
             <ul role="list">
-              ${told.map((one) => line(context, one, entries))}
+              ${groups.map((one) => line(context, one, entries))}
             </ul>`,
       )}
     </div>`;
   });
 }
 
-// An entry by itself: what happened, and why.
+// A single entry: what happened, and why.
 /** @param {Context} context @param {JournalEntry} entry */
 export const entryView = (context, entry) =>
   speaking("journal", () => {
-    const [told] = folded([entry]);
-    return html`<span>${sentence(context, told)}</span>
+    const [group] = fold([entry]);
+    return html`<span>${sentence(context, group)}</span>
       <small>${whyOf(context, entry, [])}</small>`;
   });
 
 // Who asks for a message that is not sent yet.
 /** @param {Context} context @param {string} reason */
 export const reasonText = (context, reason) =>
-  speaking("journal", () => askedBy(context, /** @type {Api.Cause} */ ({}), reason));
+  speaking("journal", () => requesterText(context, /** @type {Api.Cause} */ ({}), reason));
 
 // The words of an entry alone, as a search finds them.
 /** @param {Context} context @param {JournalEntry} entry @param {JournalEntry[]} entries */
 export const plainText = (context, entry, entries) =>
   speaking("journal", () => {
-    const [told] = folded([entry]);
-    return `${textIn(sentence(context, told))} ${whyOf(context, entry, entries)}`;
+    const [group] = fold([entry]);
+    return `${textIn(sentence(context, group))} ${whyOf(context, entry, entries)}`;
   });
 
 // Addresses of links hold what is typed into the search itself.

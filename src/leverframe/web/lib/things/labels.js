@@ -3,19 +3,19 @@
 import { t } from "../format/words.js";
 
 /** @param {string} prefix @param {number} first @param {number} count */
-const numbered = (prefix, first, count) =>
+const numberLabels = (prefix, first, count) =>
   Array.from({ length: count }, (_, index) => `${prefix}${first + index}`);
 
-export const OUTPUTS = numbered("OUT", 0, 6);
-export const PWMS = numbered("PWM", 0, 4);
-export const VARIABLES = numbered("EVENT", 1, 8);
-export const INPUTS = numbered("INPD", 1, 4);
-export const METERS = numbered("POWER", 1, 6);
-const ANALOG = numbered("INPA", 1, 6);
-const ONEWIRE = numbered("DS", 1, 8);
-const DIFFERENTIALS = numbered("DIFF", 1, 6);
+export const OUTPUTS = numberLabels("OUT", 0, 6);
+export const PWMS = numberLabels("PWM", 0, 4);
+export const VARIABLES = numberLabels("EVENT", 1, 8);
+export const INPUTS = numberLabels("INPD", 1, 4);
+export const METERS = numberLabels("POWER", 1, 6);
+const ANALOG = numberLabels("INPA", 1, 6);
+const ONEWIRE = numberLabels("DS", 1, 8);
+const DIFFERENTIALS = numberLabels("DIFF", 1, 6);
 const PARTICULATES = ["PM1.0", "PM2.5", "PM4.0", "PM10.0"];
-const MAPPED = numbered("m", 1, 30);
+const MAPPED = numberLabels("m", 1, 30);
 const WEATHER = ["T1", "H1", "P1"];
 
 // Readings in the order of the Status page.

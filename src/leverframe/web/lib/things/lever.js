@@ -15,7 +15,7 @@ import { stateWord } from "./labels.js";
 import { outOfReach, standing } from "./lever_state.js";
 import { thingName } from "./things.js";
 
-// An order that nobody confirms is forgotten after this time.
+// An unconfirmed order is forgotten after this time.
 const PATIENCE_MS = 3000;
 
 export class Lever {
@@ -42,33 +42,33 @@ export class Lever {
     const { name, tag, inverted, reason, notes, label } = this.#options;
     const level = this.#context.live.state[label];
     this.#follow(level);
-    const asked = this.#asked.value === null ? null : (this.#asked.value === 1) !== inverted();
+    const requested = this.#asked.value === null ? null : (this.#asked.value === 1) !== inverted();
     const { isOn, word, share, marks } = standing(this.#context, label);
     // That an account may only look stands once, in the header, as does a lost connection.
     const isToldAbove = this.#context.overview.isReadOnly || outOfReach(this.#context);
     const hindrance = isToldAbove ? "" : reason();
-    const given = name();
+    const ownName = name();
     const small = tag ? tag() : label;
     return html`${leverRow({
-      name: html`${given || label}${given && small ? html` <small>${small}</small>` : nothing}
+      name: html`${ownName || label}${ownName && small ? html` <small>${small}</small>` : nothing}
       ${hindrance ? html`<small class="why">${hindrance}</small>` : nothing}
       ${notes().map((note) => html`<small class="soon">${note}</small>`)}`,
-      ...{ isOn: asked ?? isOn, share, marks, asked },
-      word: asked === null ? word : "…",
+      ...{ isOn: requested ?? isOn, share, marks, asked: requested },
+      word: requested === null ? word : "…",
       hindrance: reason(),
       press: () => this.#switch(level === 1 ? 0 : 1),
     })}
-    ${this.#refused()}`;
+    ${this.#onRefused()}`;
   }
 
-  // As it stands in a frame. What hinders it is told when it is pressed, not before. `place` tells
-  // ids of its parts apart where it stands on the page twice.
+  // Upright, as in a frame. What hinders it is shown when it is pressed, not before. `place` keeps
+  // ids unique where the lever is on the page twice.
   upright(place = "") {
     const { label, inverted } = this.#options;
     const level = this.#context.live.state[label];
     this.#follow(level);
     const { isOn, word, beneath, share, marks } = standing(this.#context, label);
-    const asked = this.#asked.value === null ? null : (this.#asked.value === 1) !== inverted();
+    const requested = this.#asked.value === null ? null : (this.#asked.value === 1) !== inverted();
     const hindrance = this.#options.reason();
     return html`<button
         type="button"
@@ -79,22 +79,24 @@ export class Lever {
         aria-describedby=${`${place}note-${label} ${place}who-${label}`}
         aria-disabled=${hindrance ? "true" : nothing}
         title=${hindrance ?? nothing}
-        aria-busy=${asked === null ? nothing : "true"}
+        aria-busy=${requested === null ? nothing : "true"}
         data-marks=${marks.join(" ")}
         @click=${() => this.#switch(level === 1 ? 0 : 1)}
       >
-        ${picture(share, marks, asked)}
+        ${picture(share, marks, requested)}
         <span class="state"
           ><b>${word}</b
           ><small id=${`${place}note-${label}`}
-            >${asked === null ? beneath : t("lever_asked", { state: stateWord(asked) })}</small
+            >${requested === null
+                ? beneath
+                : t("lever_asked", { state: stateWord(requested) })}</small
           ></span
         >
       </button>
-      ${this.#refused()}`;
+      ${this.#onRefused()}`;
   }
 
-  #refused() {
+  #onRefused() {
     return refusalView(this.#explained.value ?? this.#task.refusal());
   }
 
@@ -102,7 +104,7 @@ export class Lever {
   async #switch(level) {
     const hindrance = this.#options.reason();
     if (hindrance) {
-      if (!this.#context.overview.isReadOnly) await this.#tell(hindrance);
+      if (!this.#context.overview.isReadOnly) await this.#announce(hindrance);
       return;
     }
     this.#asked.value = level;
@@ -113,7 +115,7 @@ export class Lever {
   }
 
   /** @param {string} hindrance */
-  async #tell(hindrance) {
+  async #announce(hindrance) {
     this.#explained.value = hindrance;
     this.#explained.value = (await this.#options.explain().catch(() => null)) ?? hindrance;
   }
@@ -172,15 +174,15 @@ export function leverRow({ name, word, isOn, press, hindrance, ...more }) {
 // Degrees from upright to either end.
 const LEAN = 19;
 
-/** @param {number} share @param {string[]} marks @param {boolean | null} asked */
-function picture(share, marks, asked) {
+/** @param {number} share @param {string[]} marks @param {boolean | null} requested */
+function picture(share, marks, requested) {
   const lean = (2 * share - 1) * LEAN;
   const hasCollar = marks.includes("held") || marks.includes("locked");
   return html`<svg viewBox="0 0 76 88" aria-hidden="true">
     <path class="sector" d="M17 61a34 34 0 0 1 42 0L51 88H25zM26 56l-1.5-4.5M50 56l1.5-4.5" />
-    ${asked === null
+    ${requested === null
       ? nothing
-      : svg`<path class="ghost" transform=${`rotate(${asked ? LEAN : -LEAN} 38 88)`}
+      : svg`<path class="ghost" transform=${`rotate(${requested ? LEAN : -LEAN} 38 88)`}
           d="M35 88l1-54h4l1 54zM34 37V7h8v30z" />`}
     <g class="arm" .style=${`--lean: ${lean.toFixed(1)}deg`}>
       <path class="shaft" d="M35 88l1.2-54h3.6L41 88z" />

@@ -1,7 +1,7 @@
-// How a lever stands, and who moved it: from what the controller tells alone.
+// How a lever stands, and who moved it, as the controller reports it.
 
 import { shortMoment } from "../format/moments.js";
-import { setText, shown } from "../format/numbers.js";
+import { setText, formatValue } from "../format/numbers.js";
 import { t } from "../format/words.js";
 import { dutyOf, isState, levelWord, PWMS, stateWord, VARIABLES } from "./labels.js";
 import { causeOf } from "./signs.js";
@@ -25,7 +25,7 @@ export function standing(context, label) {
   const word = duty === null ? stateWord(isOn) : `${Math.round(duty)}\u00a0%`;
   const share = duty === null ? Number(isOn) : duty / 100;
   /** @param {Partial<Standing>} more */
-  const told = (more) => ({ isOn, word, share, beneath: "", ...more, marks: marksOf(more) });
+  const build = (more) => ({ isOn, word, share, beneath: "", ...more, marks: marksOf(more) });
   /** @param {Partial<Standing>} more @returns {Mark[]} */
   const marksOf = ({ marks = [] }) => [
     ...marks,
@@ -34,14 +34,14 @@ export function standing(context, label) {
   ];
   if (outOfReach(context)) {
     const time = shortMoment(live.lostSince ?? 0);
-    return told({ word: t("lever_was", { state: word }), beneath: time, marks: ["stale"] });
+    return build({ word: t("lever_was", { state: word }), beneath: time, marks: ["stale"] });
   }
   if (live.state.troubles && label in live.state.troubles) {
-    return told({ word: t("lever_fault"), beneath: t("lever_no_answer"), marks: ["fault"] });
+    return build({ word: t("lever_fault"), beneath: t("lever_no_answer"), marks: ["fault"] });
   }
-  if (isLocked(context, label)) return told({ beneath: t("lever_is_locked"), marks: ["locked"] });
-  if (heldBy(context, label)) return told({ beneath: t("lever_held"), marks: ["held"] });
-  return told({ beneath: isOn ? ending(context, label) : "" });
+  if (isLocked(context, label)) return build({ beneath: t("lever_is_locked"), marks: ["locked"] });
+  if (findHeld(context, label)) return build({ beneath: t("lever_held"), marks: ["held"] });
+  return build({ beneath: isOn ? ending(context, label) : "" });
 }
 
 // Why nothing can be asked of the controller now; null while it is reached.
@@ -54,7 +54,7 @@ export const isLocked = ({ overview }, label) =>
 
 // The finding that a hand keeps it from what its rule wants.
 /** @param {Context} context @param {string} label */
-const heldBy = ({ live }, label) =>
+const findHeld = ({ live }, label) =>
   (live.state.findings ?? []).find((one) => one.kind === "rule_held" && one.label === label);
 
 // When it goes off by its return time: as a time that runs out, or as a time of day.
@@ -62,14 +62,14 @@ const heldBy = ({ live }, label) =>
 export function returning({ live }, label) {
   const back = /** @type {Record<string, number>} */ (live.state.returns_in ?? {})[label];
   if (back == null) return "";
-  const left = live.left(back);
+  const left = live.remaining(back);
   const until = shortMoment(live.state.time + left, live.state.time);
   return left < HOUR_S
     ? t("lever_left", { time: minutesAndSeconds(left) })
     : t("lever_until", { time: until });
 }
 
-// When what is on ends by itself.
+// When an active output switches off automatically.
 /** @param {Context} context @param {string} label */
 function ending(context, label) {
   const { live, settings } = context;
@@ -89,7 +89,7 @@ function ending(context, label) {
 const minutesAndSeconds = (seconds) =>
   `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 
-// Who moved it last, why and when; null where nobody has since the start.
+// Who moved it last, why and when; null if not moved since startup.
 /** @param {Context} context @param {string} label */
 export function mover(context, label) {
   const { live } = context;
@@ -123,15 +123,15 @@ const TIMERS = {
 
 /** @param {Context} context @param {string} label @param {Api.Cause} by */
 function reasons(context, label, { conditions = [] }) {
-  const held = heldBy(context, label);
+  const held = findHeld(context, label);
   if (held) {
     const wanted = stateWord(context.overview.isOn(label) === false);
     return [t("lever_but", { rule: ruleName(context, held.figures.rule), state: wanted })];
   }
-  return conditions.filter((one) => one.is_met !== false).map((one) => compared(context, one));
+  return conditions.filter((one) => one.is_met !== false).map((one) => compareText(context, one));
 }
 
-// Of a rule that is told by its number, or by its name where it has one. Every account may know it.
+// The name of a rule, or its number. Every account may know it.
 /** @param {Context} context @param {number | string} rule */
 export const ruleName = ({ live }, rule) =>
   typeof rule === "string"
@@ -141,11 +141,11 @@ export const ruleName = ({ live }, rule) =>
 
 // "Soil moisture 28 % < 30 %", "Door open"
 /** @param {Context} context @param {Api.Decided} decided */
-export function compared(context, { label, value, compare, threshold }) {
+export function compareText(context, { label, value, compare, threshold }) {
   const name = thingName(context, label);
   if (value === null) return name;
   if (isState(label)) return `${name} ${levelWord(context, label, value === 1)}`;
   const sign = compare === ">=" ? "≥" : compare;
-  const is = `${shown(label, value).text} ${context.overview.unit(label)}`.trim();
+  const is = `${formatValue(label, value).text} ${context.overview.unit(label)}`.trim();
   return `${name} ${is} ${sign} ${setText(context, label, threshold)}`;
 }

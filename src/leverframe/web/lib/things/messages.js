@@ -48,14 +48,14 @@ function messageLine(message, now) {
     ${problem ? html`<small class="problem">${serverText(problem)}</small>` : nothing}
     ${uncertain ? html`<small class="problem">${t("message_uncertain")}</small>` : nothing}
     ${answer ? html`<small>${t("message_answer", { answer })}</small>` : nothing}
-    ${content ? html`<small>${said(content)}</small>` : nothing}
+    ${content ? html`<small>${contentView(content)}</small>` : nothing}
   </li>`;
 }
 
 // What a captured message says, each once; how it would have been wrapped is read at /api/outbox.
 const SAYING = ["subject", "text", "body", "path", "label", "value"];
 /** @param {Record<string, unknown>} content */
-const said = (content) =>
+const contentView = (content) =>
   [...new Set(SAYING.map((part) => content[part] ?? ""))].filter((one) => one !== "").join(" · ");
 
 /** @param {Message[]} messages @param {number} now */

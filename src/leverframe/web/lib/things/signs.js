@@ -86,7 +86,7 @@ export const CAUSES = /** @type {Record<CauseName, Look>} */ (
   )
 );
 
-// By the kind of a cause of the engine. Whatever a request did was somebody's hand.
+// By the kind of cause in the engine. All requests count as "by hand".
 /** @type {Record<string, CauseName>} */
 const BY_KIND = {
   rule: "rule",

@@ -67,7 +67,7 @@ export class Switches {
     return lockText(this.#context);
   }
 
-  // What will happen to it by itself next.
+  // What will happen to it next without a command.
   /** @param {string} label */
   notes(label) {
     const returns = returning(this.#context, label);
@@ -86,7 +86,7 @@ export class Switches {
       .sort((one, other) => one.pending - other.pending);
     if (!next) return [];
     const rule = ruleName(this.#context, next.number);
-    return [t("lever_rule", { rule, time: durationText(live.left(next.pending)) })];
+    return [t("lever_rule", { rule, time: durationText(live.remaining(next.pending)) })];
   }
 
   /** @param {string} label */
@@ -122,8 +122,8 @@ async function lockText({ live }) {
     changes.some((change) => change.path === LOCK && change.new === true),
   );
   if (!entry) return t("lever_locked");
-  const by = [entry.account, entry.source].filter(Boolean).join(", ") || entry.cause;
-  return t("lever_locked_by", { by, time: shortMoment(entry.time, live.state.time) });
+  const actor = [entry.account, entry.source].filter(Boolean).join(", ") || entry.cause;
+  return t("lever_locked_by", { by: actor, time: shortMoment(entry.time, live.state.time) });
 }
 
 // The duty of a PWM output under its lever: a slider that sends when it is let go.
@@ -174,8 +174,7 @@ export class Duty {
   }
 }
 
-// An output on for a while: so many seconds, or until a time of the day. Its return time stays as
-// it is.
+// An output on for a number of seconds, or until a time of day. Its return time does not change.
 
 const DAY_S = 86_400;
 

@@ -4,7 +4,7 @@
 import { numberText } from "../format/numbers.js";
 import { code, t } from "../format/words.js";
 import { addressWith } from "../frame/router.js";
-import { numberedRules } from "../live/tree.js";
+import { numberRules } from "../live/tree.js";
 import {
   dutyOf,
   energyOf,
@@ -72,19 +72,19 @@ export function plateOf(label) {
 /** @param {string} label */
 export const thingAddress = (label) => addressWith(thingOf(label));
 
-// What it is called: the name that somebody gave it, or what it is with the number of its terminal.
+// The name that the user gave it, or its kind with the number of its terminal.
 /** @param {Context} context @param {string} label */
 export function thingName(context, label) {
   const { kind, number } = kindOf(label);
   if (kind === "all") return t(`all_${number}`);
-  const given = context.overview.name(label) || ownName(context, kind, Number(number));
-  return given || kindName(label);
+  const chosen = context.overview.name(label) || ownName(context, kind, Number(number));
+  return chosen || kindName(label);
 }
 
 // What stands in a list of readings, where a meter has two.
 /** @param {Context} context @param {string} word */
 export function readingName(context, word) {
-  const name = namedCode(context, word);
+  const name = codeName(context, word);
   const [, quantity] = /^(POWER|ENERGY)\d$/.exec(word) ?? [];
   return quantity ? t(`meter_${quantity.toLowerCase()}`, { name }) : name;
 }
@@ -101,7 +101,7 @@ export const withNames = (context, text) =>
 
 // A word of a code list with the name of the thing whose label it is or ends in: "AutoSwitch OUT0".
 /** @param {Context} context @param {string} word */
-export function namedCode(context, word) {
+export function codeName(context, word) {
   const label = word.split(" ").at(-1) ?? "";
   if (!kindOf(label).kind) return code(word);
   return code(word).replace(label, () => thingName(context, label));
@@ -130,7 +130,7 @@ function ownName({ settings }, kind, number) {
 export function thingValue({ overview, live, settings }, label) {
   const { kind, number } = kindOf(label);
   if (kind === "text") return settings?.variables.strings[Number(number)] ?? "";
-  if (kind === "write") return writtenValues(settings?.modbus_writes[Number(number) - 1]);
+  if (kind === "write") return writeValuesText(settings?.modbus_writes[Number(number) - 1]);
   if (kind === "watchdog") return guardWord(live.state.watchdog?.[Number(number) - 1]);
   if (kind === "device") return deviceWord(live.state.modbus?.[number]);
   if (isState(label)) {
@@ -140,13 +140,13 @@ export function thingValue({ overview, live, settings }, label) {
       ? `${Math.round(live.state[dutyOf(label)] ?? 0)} %`
       : onWord(label, on);
   }
-  const { text, unit, absent } = overview.shown(label);
+  const { text, unit, absent } = overview.formatValue(label);
   return absent ? "" : `${text} ${unit}`.trim();
 }
 
 // The same as pages show it: while the connection is lost, what is measured was so.
 /** @param {Context} context @param {string} label */
-export function shownValue(context, label) {
+export function currentValueText(context, label) {
   const value = thingValue(context, label);
   const isMeasured = isState(label) || context.overview.isKnown(label);
   const wasSo = context.live.connection === "lost" && isMeasured && value !== "";
@@ -161,12 +161,12 @@ const deviceWord = (device) =>
   device ? t(device.silent_since ? "device_silent" : "device_answers") : "";
 
 /** @param {Settings["modbus_writes"][number]} write @param {boolean} on */
-const writtenValue = ({ on_value: one, off_value: other }, on) =>
+const writeValueText = ({ on_value: one, off_value: other }, on) =>
   `${stateWord(on)} ${numberText(on ? one : other)}`;
 
 /** @param {Settings["modbus_writes"][number] | undefined} write */
-const writtenValues = (write) =>
-  write ? [true, false].map((on) => writtenValue(write, on)).join(" · ") : "";
+const writeValuesText = (write) =>
+  write ? [true, false].map((on) => writeValueText(write, on)).join(" · ") : "";
 
 /** @param {Context} context @param {string} label @returns {Thing} */
 export const thing = (context, label) => ({
@@ -181,15 +181,15 @@ export const thing = (context, label) => ({
 /** @param {Context} context */
 export function things(context) {
   const { overview, settings } = context;
-  const told = [...OUTPUTS, ...PWMS, ...INPUTS, ...READINGS]
+  const present = [...OUTPUTS, ...PWMS, ...INPUTS, ...READINGS]
     .filter((label) => overview.isPresent(label) || isSetUp(settings, label))
     .concat(METERS.filter((label) => isCounting(context, label)))
     .concat(VARIABLES.filter((label) => isUsed(context, label)));
-  const configured = settings === null ? [] : configuredOnly(settings);
-  return [...told, ...configured].map((label) => thing(context, label));
+  const configured = settings === null ? [] : listConfigured(settings);
+  return [...present, ...configured].map((label) => thing(context, label));
 }
 
-// A reading that somebody has set up, though it may never have been seen.
+// A reading that is set up, though it may never have had a value.
 /** @param {Settings | null} settings @param {string} label */
 function isSetUp(settings, label) {
   if (settings === null) return false;
@@ -212,7 +212,7 @@ function isSetUp(settings, label) {
 }
 
 /** @param {Settings} settings */
-function configuredOnly({ watchdog, modbus_slots: slots, modbus_writes: writes, variables }) {
+function listConfigured({ watchdog, modbus_slots: slots, modbus_writes: writes, variables }) {
   return [
     ...slots.flatMap(({ module }, index) => (module === "OFF" ? [] : [`SLOT${index + 1}`])),
     ...writes.flatMap(({ slot }, index) => (slot === 0 ? [] : [`WRITE${index + 1}`])),
@@ -230,7 +230,7 @@ function isCounting({ overview, live: { state } }, label) {
 // A variable that has a name, is on or stands in a rule; the others would only fill the page.
 /** @param {Context} context @param {string} label */
 export function isUsed({ overview, live, settings }, label) {
-  const rules = numberedRules(settings?.rules);
+  const rules = numberRules(settings?.rules);
   return (
     overview.isKnown(label) &&
     (overview.name(label) !== "" ||

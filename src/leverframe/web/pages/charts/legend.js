@@ -7,7 +7,7 @@ import { clock, t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
 import { observe } from "../../lib/live/drawing.js";
 import { DASHES, TOKENS } from "../../lib/things/charts.js";
-import { shifted, summaryOf } from "../../lib/things/history.js";
+import { shift, summaryOf } from "../../lib/things/history.js";
 import {
   dutyOf,
   energyOf,
@@ -74,7 +74,7 @@ export class Legend {
     const at = this.#time.value ?? Math.min(history.to, history.now);
     const value = valueAt(behind, label, at);
     if (isStates) return this.#word(label, value, behind.step);
-    return this.#overview.shown(label, value).text;
+    return this.#overview.formatValue(label, value).text;
   }
 
   // On and off, of contacts open and closed; of reduced values, how much of the time.
@@ -101,16 +101,16 @@ export class Legend {
     const name = thingName(this.#context, label);
     const { min, max, last } = history ? summaryOf(history, label) : NOTHING_YET;
     const present = this.#time.value && history ? valueAt(history, label, this.#time.value) : last;
-    const said = isStates
+    const text = isStates
       ? this.#word(label, present, history?.step ?? 0)
-      : this.#overview.shown(label, present).text;
+      : this.#overview.formatValue(label, present).text;
     /** @param {number | null} number */
     const value = (number) =>
-      html`<td class="number">${this.#overview.shown(label, number).text}</td>`;
+      html`<td class="number">${this.#overview.formatValue(label, number).text}</td>`;
     return html`<tr>
       <td>${isStates ? nothing : sample(index)} <a href=${thingAddress(label)}>${name}</a></td>
       ${isStates ? nothing : html`${value(min)}${value(max)}`}
-      <td class="number">${said}</td>
+      <td class="number">${text}</td>
       ${this.#course.behind
         ? html`<td class="number">${this.#before(label, isStates)}</td>`
         : nothing}
@@ -151,7 +151,7 @@ function valueAt({ series, step, times }, label, time) {
 const POINTS = 1500;
 // Reduced values grow by whole intervals; they are read again when one is over, but not too often.
 const READ_AGAIN_S = 5;
-// What stands behind is read a little further than it is shown, because the time goes on.
+// The comparison is read a little further than shown, because time advances.
 const AHEAD = 0.1;
 
 export class Course {
@@ -179,7 +179,7 @@ export class Course {
       labels.length > 0 ? api.history(this.query(labels, span)) : null,
       labels.length > 0 && before ? this.#readBehind(labels, span, before) : null,
     ]);
-    // Somebody may have chosen others meanwhile.
+    // Other labels may have been chosen since then.
     if (labels === this.#labels) [this.history, this.behind] = [history, behind];
     return labels === this.#labels;
   }
@@ -187,10 +187,10 @@ export class Course {
   /** @param {string[]} labels @param {[number, number]} span @param {number} before */
   async #readBehind(labels, [from, to], before) {
     const end = to - before + (to - from) * AHEAD;
-    return shifted(await api.history(this.query(labels, [from - before, end])), before);
+    return shift(await api.history(this.query(labels, [from - before, end])), before);
   }
 
-  // What is on its way is taken by nobody any more.
+  // Pending answers are ignored.
   leave() {
     this.#labels = [];
   }
@@ -204,7 +204,7 @@ export class Course {
     const known = Math.min(history.to, history.now);
     if (Math.abs(state.time - known) >= Math.max(READ_AGAIN_S, history.step)) return false;
     if (history.step > 0) return true;
-    // Several messages may tell of one moment, and one that was long on its way of an earlier one.
+    // Several messages may be about one moment, and a late one about an earlier moment.
     const now = Math.max(state.time, known);
     for (const [label, series] of Object.entries(history.series)) {
       const { times, values } = series;
@@ -253,8 +253,8 @@ export class Picker {
     this.#toggle = toggle;
   }
 
-  // What is drawn where nobody has chosen yet.
-  suggested() {
+  // The lines drawn before the user chooses.
+  suggestLabels() {
     return this.#present(READINGS).slice(0, SUGGESTED);
   }
 

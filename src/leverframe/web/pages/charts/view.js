@@ -22,7 +22,7 @@ const isBehind = (name) => name in BEHIND;
 /** @param {string} name @returns {name is Range} */
 const isRange = (name) => name in RANGES;
 export const DEFAULT_RANGE = "24h";
-// Nobody needs to see less than this many seconds, and nothing is kept for longer.
+// The smallest span in seconds; nothing is stored longer than the largest.
 const MIN_S = 10;
 const MAX_S = 10 * 365 * 24 * HOUR_S;
 
@@ -89,8 +89,8 @@ export class View {
   /** @param {number} share @param {number} now */
   shift(share, now) {
     const [from, to] = this.span(now);
-    const by = (to - from) * share;
-    this.zoom(from + by, to + by, now);
+    const offset = (to - from) * share;
+    this.zoom(from + offset, to + offset, now);
   }
 
   // Shows `factor` times as much time around the middle.

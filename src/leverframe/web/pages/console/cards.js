@@ -6,8 +6,8 @@ import { t } from "../../lib/format/words.js";
 import { Action } from "../../lib/forms/action.js";
 import { copyable } from "../../lib/forms/controls.js";
 import * as api from "../../lib/live/api.js";
-import { described } from "../../lib/live/commands.js";
-import { observed } from "../../lib/live/drawing.js";
+import { describe } from "../../lib/live/commands.js";
+import { observeMembers } from "../../lib/live/drawing.js";
 import { fieldName, FieldSet } from "./fields.js";
 
 // Something is lost, or the controller is away for a while.
@@ -51,7 +51,7 @@ export class CommandCard {
     const own = body?.fields ?? fields;
     const written = this.#kind === "form" ? own.map(withSpaces) : own;
     return new FieldSet(written, `${this.#id}-${number}`, (letter) =>
-      described(fieldName(this.#command, letter)),
+      describe(fieldName(this.#command, letter)),
     );
   }
 
@@ -108,7 +108,7 @@ export class CommandCard {
   #upload() {
     const { content, max_bytes: size } = this.#command.body ?? {};
     return html`<div class="field">
-      <label for="${this.#id}-file">${t("file")} <small>${described(content ?? "")}</small></label>
+      <label for="${this.#id}-file">${t("file")} <small>${describe(content ?? "")}</small></label>
       <input id="${this.#id}-file" type="file" @change=${(event) => this.#choose(event)} />
       <small class="hint">${t("bytes_at_most", { size })}</small>
     </div>`;
@@ -151,7 +151,7 @@ export function versions(available) {
     .replaceAll(" or ", ` ${t("versions_or")} `);
 }
 
-// One path that is read: what it tells, what may stand in its query, and its answer.
+// One path that is read: its description, query and answer.
 
 /** @typedef {{ name: string, description: string }} Parameter */
 /**
@@ -172,7 +172,7 @@ export class ReadingCard {
   #reading;
   #id;
   /** @type {Record<string, string>} */
-  #typed = observed({});
+  #typed = observeMembers({});
   #body = signal("");
   #action;
   /** @type {Signal<Answer | null>} */
@@ -198,8 +198,8 @@ export class ReadingCard {
   /** @returns {Asked} */
   get request() {
     const { method, path } = this.#reading;
-    const given = Object.entries(this.#typed).filter(([, text]) => text.trim() !== "");
-    const query = new URLSearchParams(given).toString();
+    const filled = Object.entries(this.#typed).filter(([, text]) => text.trim() !== "");
+    const query = new URLSearchParams(filled).toString();
     const target = query ? `${path}?${query}` : path;
     if (!this.#takesBody) return { method, target };
     return { method, target, body: this.#body.value, type: "text/plain" };
@@ -231,7 +231,7 @@ export class ReadingCard {
         .value=${this.#typed[name] ?? ""}
         @input=${(event) => (this.#typed[name] = event.target.value)}
       />
-      <small class="hint" id="${id}-hint">${described(description).replaceAll("`", "")}</small>
+      <small class="hint" id="${id}-hint">${describe(description).replaceAll("`", "")}</small>
     </div>`;
   }
 
@@ -265,7 +265,7 @@ export class ReadingCard {
  * @property {boolean} isText
  */
 
-// More than this nobody reads on a page.
+// Longer answers are cut.
 const MAX_LETTERS = 20_000;
 const IS_TEXT = /json|xml|text|csv/;
 
@@ -285,7 +285,7 @@ const isJson = (type) => type.includes("json");
 const pretty = (type, text) =>
   isJson(type) && text ? JSON.stringify(JSON.parse(text), null, 2) : text;
 
-// The problem that a refusal tells; null for other answers.
+// The problem of a refusal; null for other answers.
 /** @param {Answer} answer */
 export function problemOf({ status, type, text }) {
   if (status < 400) return null;

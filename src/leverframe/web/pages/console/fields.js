@@ -14,7 +14,7 @@ import {
   range,
   valueFrom,
 } from "../../lib/forms/schema.js";
-import { observed } from "../../lib/live/drawing.js";
+import { observeMembers } from "../../lib/live/drawing.js";
 
 // The fields of one command, or of one entry of its list: filled with the example, typed, checked.
 
@@ -23,7 +23,7 @@ export class FieldSet {
   #id;
   #nameOf;
   /** @type {Record<string, Typed>} */
-  #typed = observed({});
+  #typed = observeMembers({});
   /** @type {Signal<Record<string, string>>} */
   #refusals = signal({});
 
@@ -42,7 +42,7 @@ export class FieldSet {
     const seen = {};
     for (const { letter, schema, example } of fields) {
       const fitting = caseOf(schema, seen);
-      this.#typed[letter] = typedFromWire(fitting, example);
+      this.#typed[letter] = toTypedFromWire(fitting, example);
       seen[letter] = valueFrom(fitting, this.#typed[letter]);
     }
   }
@@ -202,7 +202,7 @@ const NAMES = {
 
 // "return_time", "displayTime", "line11" -> "return time", "display time", "line 11"
 /** @param {string} segment */
-const spaced = (segment) =>
+const separateWords = (segment) =>
   segment
     .replaceAll("_", " ")
     .replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
@@ -211,11 +211,11 @@ const spaced = (segment) =>
 // The name of a field; the letter itself where nothing better is known.
 /** @param {Command} command @param {string} letter */
 export function fieldName({ items, sets, letters }, letter) {
-  if (letter.length > 1) return spaced(letter);
+  if (letter.length > 1) return separateWords(letter);
   const [path = ""] = sets[letter] ?? [];
   if (SETTINGS[path]) return SETTINGS[path];
   const own = sets[letter]?.[0].split(".").filter((segment) => !/^[{\d]/.test(segment));
-  if (own?.length) return spaced(own.at(-1) ?? "");
+  if (own?.length) return separateWords(own.at(-1) ?? "");
   const named = NAMES[items[0]?.name]?.split(", ")[letters.indexOf(letter)];
   return named ?? placeName(Object.values(sets).flat(), letter) ?? letter;
 }
@@ -226,7 +226,7 @@ function placeName(paths, letter) {
   for (const path of paths) {
     const segments = path.split(".");
     const place = segments.indexOf(`{${letter}}`);
-    if (place > 0) return spaced(segments[place - 1]).replace(/s$/, "");
+    if (place > 0) return separateWords(segments[place - 1]).replace(/s$/, "");
   }
   return null;
 }
@@ -234,13 +234,13 @@ function placeName(paths, letter) {
 // From the text of a value on the wire to what is typed: the way back of lib/forms/schema.js.
 
 /** @param {Schema} schema @param {string} wire @returns {Typed} */
-export function typedFromWire(schema, wire) {
+export function toTypedFromWire(schema, wire) {
   if (isFlag(schema)) return wire === "1";
   if (hasParts(schema)) return partsFromWire(schema, wire);
   if (schema["x-words"]) return String(schema["x-words"][wire]);
   if (isNumber(schema)) return numberText(Number(wire) * range(schema).step);
   const text = decodeURIComponent(wire);
-  return schema.contentEncoding === "base64" ? decodedBase64(text) : text;
+  return schema.contentEncoding === "base64" ? decodeBase64(text) : text;
 }
 
 /** @param {Schema} schema @param {string} wire @returns {Typed} */
@@ -250,14 +250,14 @@ function partsFromWire(schema, wire) {
   }
   const texts = wire === "" ? [] : wire.split(schema["x-separator"]);
   if (schema.type === "array") {
-    return texts.map((text, at) => typedFromWire(partOf(schema, at), text));
+    return texts.map((text, at) => toTypedFromWire(partOf(schema, at), text));
   }
   const names = Object.keys(schema.properties);
   return Object.fromEntries(
-    names.map((name, at) => [name, typedFromWire(schema.properties[name], texts[at])]),
+    names.map((name, at) => [name, toTypedFromWire(schema.properties[name], texts[at])]),
   );
 }
 
 /** @param {string} text */
-const decodedBase64 = (text) =>
+const decodeBase64 = (text) =>
   new TextDecoder().decode(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));

@@ -5,9 +5,9 @@ import { signal } from "../../vendor/signals-core.js";
 import { chooseLanguage, currentLanguage, LANGUAGES, t } from "../../lib/format/words.js";
 import { ownZone } from "../../lib/format/zone.js";
 import { optionsOf } from "../../lib/forms/controls.js";
-import { allowed, choices, problemOf } from "../../lib/forms/schema.js";
+import { limitsText, choices, problemOf } from "../../lib/forms/schema.js";
 import * as api from "../../lib/live/api.js";
-import { observed } from "../../lib/live/drawing.js";
+import { observeMembers } from "../../lib/live/drawing.js";
 import { Step } from "./step.js";
 
 // First step: what the controller is called, which language it speaks, and where it stands.
@@ -44,7 +44,7 @@ export class PlaceStep extends Step {
           this.typing("controller_name");
         }}
       />`,
-      allowed(commands.get("sname").schema("A")),
+      limitsText(commands.get("sname").schema("A")),
     )}
     ${this.field(
       "language",
@@ -72,7 +72,7 @@ export class PlaceStep extends Step {
     )}`;
   }
 
-  // The page speaks it at once.
+  // The page uses the language immediately.
   /** @param {string} language */
   #speak(language) {
     this.#language.value = language;
@@ -110,7 +110,7 @@ export class PlaceStep extends Step {
 export class PasswordStep extends Step {
   title = "password_title";
   commandsOf = { wanted: "auth" };
-  #typed = observed({ wanted: "", again: "" });
+  #typed = observeMembers({ wanted: "", again: "" });
   #isShown = signal(false);
 
   view() {
@@ -121,7 +121,7 @@ export class PasswordStep extends Step {
         ${t(access.required ? "password_note" : "password_note_open", { name })}
       </p>
       <input type="hidden" name="username" autocomplete="username" .value=${name} />
-      ${this.field("wanted", this.#input("wanted"), allowed(schema))}
+      ${this.field("wanted", this.#input("wanted"), limitsText(schema))}
       ${this.field("again", this.#input("again"))}
       <label class="check">
         <input
@@ -159,8 +159,8 @@ export class PasswordStep extends Step {
     return this.task.sayAll({ again: wanted === again ? "" : t("not_same") });
   }
 
-  // The sessions of the account end with its old password: whoever had one signs in anew, and the
-  // first run goes on from the step that is stored in the same moment.
+  // The sessions of the account end with its old password: every session signs in again, and the
+  // first run continues at the step that is stored in the same request.
   /** @param {string} note */
   send(note) {
     const { commands, settings } = this.context;
@@ -171,13 +171,13 @@ export class PasswordStep extends Step {
   }
 }
 
-// Why a password is easy to guess, as far as it can be told from the password itself.
+// Why a password is easy to guess, as far as the password itself shows it.
 
 // Long enough, and among the first that are tried.
 const COMMON = /^((password|passw0rd|leverframe|changeme|iloveyou)\d*|administrator|\d+)$/i;
 const MIN_DIFFERENT = 5;
 
-// One word for the reason; null where there is none. `names` are those that anybody knows.
+// The key of the reason; null without one. `names` are names that are public.
 /** @param {string} password @param {string[]} names */
 export function weakness(password, names) {
   const folded = password.toLowerCase();

@@ -34,7 +34,7 @@ export class RuleStep extends Step {
   }
 
   get #sources() {
-    const offered = new Set(this.#draft(EMPTY_RULE).offered("B"));
+    const offered = new Set(this.#draft(EMPTY_RULE).choicesOf("B"));
     const { overview } = this.context;
     return READINGS.filter((label) => offered.has(label) && overview.isPresent(label));
   }
@@ -47,7 +47,7 @@ export class RuleStep extends Step {
 
   view() {
     const unit = this.context.overview.unit(this.#source.value);
-    const { text } = this.context.overview.shown(this.#source.value);
+    const { text } = this.context.overview.formatValue(this.#source.value);
     const [on, off] = this.#limits;
     const key = on > off ? "above" : "below";
     return html`<p class="note">${t("rule_note")}</p>

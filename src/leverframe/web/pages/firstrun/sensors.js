@@ -44,10 +44,10 @@ export class FindStep extends Step {
                 </li>`
               : nothing}
           </ul>`}
-      <p role="status">${this.#told()}</p>`;
+      <p role="status">${this.#outcomeText()}</p>`;
   }
 
-  #told() {
+  #outcomeText() {
     if (this.#found.value === null) return "";
     if (!this.#isDone.value) return t("scanning", { count: this.#found.value.length });
     const count = this.#found.value.length + (this.context.settings.i2c.primary === NONE ? 0 : 1);
@@ -108,7 +108,7 @@ export class FindStep extends Step {
 /** @typedef {{ label: string, kind: string, id: string, command: string, at: ByLetter }} Sensor */
 /** @typedef {{ time: number, value: number }} Sample */
 
-// A change within this time is one that somebody makes just now.
+// A change within this time counts as happening now.
 const SPAN_S = 20;
 const FELT = 0.4;
 
@@ -142,8 +142,8 @@ export class NamesStep extends Step {
       const value = state[label];
       if (typeof value !== "number") continue;
       const begin = state.time - SPAN_S;
-      const kept = (this.#samples.get(label) ?? []).filter(({ time }) => time > begin);
-      this.#samples.set(label, [...kept, { time: state.time, value }]);
+      const recent = (this.#samples.get(label) ?? []).filter(({ time }) => time > begin);
+      this.#samples.set(label, [...recent, { time: state.time, value }]);
     }
   }
 
@@ -159,7 +159,7 @@ export class NamesStep extends Step {
 
   /** @param {Sensor} sensor */
   #row({ label, kind, id }) {
-    const { text, unit, absent } = this.context.overview.shown(label);
+    const { text, unit, absent } = this.context.overview.formatValue(label);
     const trend = absent ? "silent" : this.#trend(label);
     const wrong = this.task.refusal(label);
     return html`<li ?data-felt=${trend === "rising" || trend === "falling"} data-label=${label}>

@@ -35,8 +35,8 @@ export class Step {
     return true;
   }
 
-  // Sends what is typed. `note` is an item of /stm.cgi that stores the next step, to be joined
-  // where all or nothing must happen; `done()` stores it by itself.
+  // Sends what is typed. `note` is an item of /stm.cgi that stores the next step, to be sent in the
+  // same request; `done()` stores it separately.
   /**
    * @param {string} _note
    * @param {() => Promise<unknown>} done

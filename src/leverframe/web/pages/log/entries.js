@@ -12,7 +12,7 @@ import {
 import { t } from "../../lib/format/words.js";
 import { isState, levelWord } from "../../lib/things/labels.js";
 import { causeOf, icon } from "../../lib/things/signs.js";
-import { kindOf, namedCode, thingName, thingOf } from "../../lib/things/things.js";
+import { kindOf, codeName, thingName, thingOf } from "../../lib/things/things.js";
 
 /** @typedef {{ time: number, cause: string, who: string, lines: string[] }} Entry */
 /** @typedef {AuditEntries[number]["changes"][number]} Change */
@@ -28,14 +28,14 @@ export function asEntries(context, entries) {
     .map((entry) => ({
       time: entry.time,
       cause: entry.cause,
-      who: whoOf(entry),
+      who: actorOf(entry),
       lines: linesOf(context, entry),
     }))
     .reverse();
 }
 
 /** @param {AuditEntries[number]} audit */
-const whoOf = ({ account, source, detail }) =>
+const actorOf = ({ account, source, detail }) =>
   account ? [account, source].filter(Boolean).join(" · ") : detail;
 
 /** @param {Context} context @param {AuditEntries[number]} audit */
@@ -74,7 +74,7 @@ function whatOf(context, path) {
   if (kind) return t(`written_${kind}`, { slot, register });
   if (path.endsWith(".duty")) return t("duty_of", { name: thingName(context, thingOf(path)) });
   if (kindOf(path).kind) return thingName(context, path);
-  const word = namedCode(context, path);
+  const word = codeName(context, path);
   return word === path ? settingName(context, path) : word;
 }
 
@@ -124,8 +124,8 @@ export function causeName(cause) {
 /** @param {Pick<Entry, "cause" | "who">} entry */
 export function why({ cause, who }) {
   const { icon: glyph, look } = causeOf(cause);
-  const by = who ? ` · ${who}` : "";
+  const actor = who ? ` · ${who}` : "";
   return html`<small>
-    <span class=${look}>${icon(glyph, "s")} ${causeName(cause)}</span>${by}
+    <span class=${look}>${icon(glyph, "s")} ${causeName(cause)}</span>${actor}
   </small>`;
 }

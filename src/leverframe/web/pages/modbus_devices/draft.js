@@ -1,8 +1,8 @@
 // The readings of one device of one's own while they are edited.
 
 import { t } from "../../lib/format/words.js";
-import { parsed, UnclosedQuote, written } from "../../lib/forms/files.js";
-import { choices, isChoice, problemOf, typedFrom, valueFrom } from "../../lib/forms/schema.js";
+import { parseCsv, UnclosedQuote, writeCsv } from "../../lib/forms/files.js";
+import { choices, isChoice, problemOf, toTyped, valueFrom } from "../../lib/forms/schema.js";
 import { ShownMap } from "../../lib/live/drawing.js";
 import { isSame } from "../../lib/live/tree.js";
 
@@ -51,13 +51,13 @@ export class ReadingsDraft {
   }
 
   /** @param {number} number @param {Column} column */
-  #unchanged(number, { name, schema }) {
-    return String(typedFrom(schema, this.#saved[number][name]));
+  #savedText(number, { name, schema }) {
+    return String(toTyped(schema, this.#saved[number][name]));
   }
 
   /** @param {number} number @param {Column} column */
-  typed(number, column) {
-    return this.#typed.get(number)?.[column.name] ?? this.#unchanged(number, column);
+  textOf(number, column) {
+    return this.#typed.get(number)?.[column.name] ?? this.#savedText(number, column);
   }
 
   /** @param {number} number @param {Column} column @param {string} typed */
@@ -71,12 +71,12 @@ export class ReadingsDraft {
 
   /** @param {number} number @param {Column} column */
   problem(number, column) {
-    return problemOf(column.schema, this.typed(number, column));
+    return problemOf(column.schema, this.textOf(number, column));
   }
 
   /** @param {number} number @param {Column} column */
   isCellChanged(number, column) {
-    return !isSame(this.typed(number, column), this.#unchanged(number, column));
+    return !isSame(this.textOf(number, column), this.#savedText(number, column));
   }
 
   // Nothing is known of it, and nothing is typed.
@@ -116,7 +116,7 @@ export class ReadingsDraft {
   #values(number) {
     const own = this.columns.map((column) => [
       column.letter,
-      valueFrom(column.schema, this.typed(number, column)),
+      valueFrom(column.schema, this.textOf(number, column)),
     ]);
     return { A: this.device, B: number, ...Object.fromEntries(own) };
   }
@@ -133,16 +133,16 @@ export function tableOf(draft) {
   const header = [NUMBER, ...draft.columns.map(({ name }) => name)];
   const rows = draft.numbers.map((number) => [
     String(number),
-    ...draft.columns.map((column) => draft.typed(number, column)),
+    ...draft.columns.map((column) => draft.textOf(number, column)),
   ]);
-  return written([header, ...rows]);
+  return writeCsv([header, ...rows]);
 }
 
 // Takes a table into the draft if all of it is right; else gives what is wrong, in sentences.
 /** @param {ReadingsDraft} draft @param {string} text */
 export function take(draft, text) {
   try {
-    const [header, ...lines] = parsed(text);
+    const [header, ...lines] = parseCsv(text);
     const table = new Table(draft, header?.cells ?? []);
     const problems = header ? table.problems(lines) : [t("csv_empty")];
     if (problems.length === 0) table.fill(lines);
@@ -173,7 +173,7 @@ class Table {
     const ofHeader = this.#headerProblems();
     if (ofHeader.length) return ofHeader;
     if (lines.length === 0) return [t("csv_empty")];
-    return [...lines.flatMap((line) => this.#lineProblems(line)), ...this.#repeated(lines)];
+    return [...lines.flatMap((line) => this.#lineProblems(line)), ...this.#findRepeated(lines)];
   }
 
   #headerProblems() {
@@ -215,7 +215,7 @@ class Table {
   }
 
   /** @param {{ line: number, cells: string[] }[]} lines */
-  #repeated(lines) {
+  #findRepeated(lines) {
     const seen = new Map();
     return lines.flatMap(({ line, cells }) => {
       const number = this.#numberOf(cells);

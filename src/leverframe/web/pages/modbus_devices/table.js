@@ -2,12 +2,12 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
-import { shown } from "../../lib/format/numbers.js";
+import { formatValue } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { optionsOf } from "../../lib/forms/controls.js";
 import { DraftForm } from "../../lib/forms/draft_form.js";
 import { download } from "../../lib/forms/files.js";
-import { allowed, choices, isChoice, range } from "../../lib/forms/schema.js";
+import { limitsText, choices, isChoice, range } from "../../lib/forms/schema.js";
 import * as api from "../../lib/live/api.js";
 import { slotsOf, valueOf } from "../../lib/things/buses.js";
 import { ReadingsDraft, tableOf, take } from "./draft.js";
@@ -23,7 +23,7 @@ import { ReadingsDraft, tableOf, take } from "./draft.js";
  * @property {(typed: string) => void} change
  */
 
-// More sentences than this help nobody.
+// Number of problems shown.
 const MAX_PROBLEMS = 8;
 const MAX_BYTES = 200_000;
 
@@ -59,11 +59,11 @@ export class ReadingsTable extends DraftForm {
   }
 
   // It stays, and says so itself.
-  tellSaved() {}
+  reportSaved() {}
 
-  touched() {
+  onEdit() {
     this.#saved.value = false;
-    super.touched();
+    super.onEdit();
   }
 
   view() {
@@ -73,8 +73,8 @@ export class ReadingsTable extends DraftForm {
       novalidate
       ?data-changed=${this.isChanged}
       ?data-all=${this.#hasAll.value}
-      @submit=${(event) => this.submitted(event)}
-      @keydown=${(event) => this.pressed(event)}
+      @submit=${(event) => this.onSubmit(event)}
+      @keydown=${(event) => this.onKeydown(event)}
     >
       <h2>${t("readings")}</h2>
       <p class="note">${t("readings_note")}</p>
@@ -88,7 +88,7 @@ export class ReadingsTable extends DraftForm {
                 (column) =>
                   html`<th scope="col">
                     ${t(`column_${column.name}`)}
-                    <small>${isChosen(column) ? "" : allowed(column.schema)}</small>
+                    <small>${isChosen(column) ? "" : limitsText(column.schema)}</small>
                   </th>`,
               )}
               <th scope="col">${t("now")}</th>
@@ -125,12 +125,12 @@ export class ReadingsTable extends DraftForm {
     /** @type {Cell} */
     const cell = {
       id,
-      typed: draft.typed(number, column),
+      typed: draft.textOf(number, column),
       named: t("cell", { column: t(`column_${column.name}`), number }),
       problem,
       change: (typed) => {
         draft.type(number, column, typed);
-        this.touched();
+        this.onEdit();
       },
     };
     return html`<div class="cell" ?data-changed=${draft.isCellChanged(number, column)}>
@@ -145,7 +145,7 @@ export class ReadingsTable extends DraftForm {
     const [slot] = slotsOf(this.context.settings, this.draft.device);
     const value = slot ? valueOf(this.context, slot, number) : undefined;
     const { unit } = this.context.settings.modbus_devices[this.draft.device].readings[number];
-    const { text, absent } = shown("m1", value);
+    const { text, absent } = formatValue("m1", value);
     return html`${text} <small>${absent ? "" : unit}</small>`;
   }
 
@@ -159,15 +159,15 @@ export class ReadingsTable extends DraftForm {
             class="unseen"
             type="file"
             accept=".csv,text/csv"
-            @change=${(event) => this.#chosen(event.target)}
+            @change=${(event) => this.#onFileChosen(event.target)}
           />
         </label>
         <button type="button" @click=${() => this.#export()}>${t("export")}</button>
       </div>
-      ${this.#imported()}`;
+      ${this.#importNote()}`;
   }
 
-  #imported() {
+  #importNote() {
     if (!this.#import.value) return nothing;
     const { problems, file } = this.#import.value;
     if (problems.length === 0) return html`<p role="status">${t("csv_taken", { file })}</p>`;
@@ -182,7 +182,7 @@ export class ReadingsTable extends DraftForm {
   }
 
   /** @param {HTMLInputElement} chooser */
-  async #chosen(chooser) {
+  async #onFileChosen(chooser) {
     const [file] = chooser.files ?? [];
     if (!file) return;
     const problems =
@@ -191,7 +191,7 @@ export class ReadingsTable extends DraftForm {
         : take(this.draft, await file.text());
     // The same file may be chosen again once it is corrected.
     chooser.value = "";
-    this.touched();
+    this.onEdit();
     this.#import.value = { problems, file: file.name };
   }
 
@@ -220,7 +220,7 @@ export class ReadingsTable extends DraftForm {
 const isChosen = ({ name, schema }) => isChoice(schema) || name === "function";
 
 /** @param {Column} column @returns {[string, string][]} */
-function offeredOf({ name, schema }) {
+function choicesOf({ name, schema }) {
   if (name !== "function") return choices(schema);
   const { min, max } = range(schema);
   return Array.from({ length: max - min + 1 }, (_, index) => {
@@ -232,7 +232,7 @@ function offeredOf({ name, schema }) {
 /** @param {Column} column @param {Cell} cell */
 const select = (column, { id, typed, named, change }) =>
   html`<select id=${id} aria-label=${named} @change=${(event) => change(event.target.value)}>
-    ${optionsOf(offeredOf(column), typed)}
+    ${optionsOf(choicesOf(column), typed)}
   </select>`;
 
 /** @param {Column} column @param {Cell} cell */

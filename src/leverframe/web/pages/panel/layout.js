@@ -1,7 +1,7 @@
-// Where the elements of the panel stand, as it is stored and as somebody arranges it.
+// Positions of the elements of the panel, as stored and as arranged.
 //
 // A place is [left, top] in pixels of the picture in its own size. An element at [0, 0] was never
-// placed: it does not stand on the picture.
+// placed and is not on the picture.
 
 import { signal } from "../../vendor/signals-core.js";
 import { Task } from "../../lib/forms/task.js";

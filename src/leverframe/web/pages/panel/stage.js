@@ -23,8 +23,8 @@ import { t } from "../../lib/format/words.js";
 const EMPTY_SIZE = [1280, 720];
 // Elements stand on a grid, unless Alt is held in dragging or Shift with the arrow keys.
 const STEP = 8;
-// Elements that are put down without a drag stand in columns of so many, far enough from each other
-// for the small picture of a phone.
+// Elements placed without a drag are put in columns of this many, far enough from each other for
+// the small picture of a phone.
 const ROWS = 5;
 const COLUMNS = 4;
 // A finger trembles; only from here on it drags.
@@ -81,12 +81,12 @@ export class Stage {
             alt=${t("picture")}
             @load=${(event) => this.#fit(event.target)}
           />`}
-      ${this.#layout.placed.map((element) => this.#placed(element, nameOf(element.labels)))}
+      ${this.#layout.placed.map((element) => this.#placedView(element, nameOf(element.labels)))}
     </div>`;
   }
 
   /** @param {Placed} placed @param {string} name */
-  #placed({ index, labels, place: [left, top] }, name) {
+  #placedView({ index, labels, place: [left, top] }, name) {
     const [width, height] = this.#size.value;
     const style = `--left: ${(left / width) * 100}%; --top: ${(top / height) * 100}%`;
     if (!this.#layout.isArranged) {
@@ -117,9 +117,9 @@ export class Stage {
     const { clientX: x, clientY: y } = event;
     this.#layout.remember();
     this.#held.value = { index, x, y, byX: x - box.left, byY: y - box.top, isMoved: false };
-    addEventListener("pointermove", this.#moved);
-    addEventListener("pointerup", this.#released);
-    addEventListener("pointercancel", this.#released);
+    addEventListener("pointermove", this.#onMove);
+    addEventListener("pointerup", this.#onRelease);
+    addEventListener("pointercancel", this.#onRelease);
     // What lies under the way of a drag is not to be selected.
     addEventListener("selectstart", refuse);
     if (event.currentTarget.hasPointerCapture?.(event.pointerId)) {
@@ -150,7 +150,7 @@ export class Stage {
   }
 
   /** @param {PointerEvent} event */
-  #moved = (event) => {
+  #onMove = (event) => {
     if (this.#held.value === null) return;
     const { index, x, y, byX, byY } = this.#held.value;
     this.#held.value.isMoved ||= Math.hypot(event.clientX - x, event.clientY - y) >= MIN_DRAG_PX;
@@ -176,7 +176,7 @@ export class Stage {
 
   // Beside the picture an element is taken off it.
   /** @param {PointerEvent} event */
-  #released = (event) => {
+  #onRelease = (event) => {
     const { index, isMoved } = /** @type {Held} */ (this.#held.value);
     if (isMoved && event.type === "pointerup" && !isWithin(stageBox(), event)) {
       this.#layout.takeOff(index);
@@ -186,9 +186,9 @@ export class Stage {
 
   #letGo() {
     this.#held.value = null;
-    removeEventListener("pointermove", this.#moved);
-    removeEventListener("pointerup", this.#released);
-    removeEventListener("pointercancel", this.#released);
+    removeEventListener("pointermove", this.#onMove);
+    removeEventListener("pointerup", this.#onRelease);
+    removeEventListener("pointercancel", this.#onRelease);
     removeEventListener("selectstart", refuse);
   }
 

@@ -3,7 +3,7 @@
 import { html, svg } from "../../vendor/lit-html.js";
 import { numberOf } from "../../lib/format/numbers.js";
 import { decimal, t } from "../../lib/format/words.js";
-import { observed } from "../../lib/live/drawing.js";
+import { observeMembers } from "../../lib/live/drawing.js";
 
 const [WIDTH, HEIGHT] = [480, 160];
 const ROOM = 8;
@@ -13,7 +13,7 @@ const MINUTE_S = 60;
 export class StepCard {
   #gains;
   #unit;
-  #typed = observed({ gain: "40", lag: "10" });
+  #typed = observeMembers({ gain: "40", lag: "10" });
 
   // `gains()` are those that are typed, `unit()` is that of the input.
   /** @param {() => Gains} gains @param {() => string} unit */
@@ -51,7 +51,7 @@ export class StepCard {
   /** @param {Gains} gains @param {import("./step_card.js").Plant} plant */
   #picture(gains, plant) {
     const response = stepResponse(gains, plant, STEP);
-    const { overshoot, settled } = judged(response, STEP);
+    const { overshoot, settled } = judge(response, STEP);
     const most = Math.max(STEP * 1.2, ...response.values);
     const least = Math.min(0, ...response.values);
     const span = response.times.at(-1) ?? 1;
@@ -61,7 +61,7 @@ export class StepCard {
       .map((value, at) => [(response.times[at] / span) * WIDTH, y(value)])
       .map((point) => point.map((one) => one.toFixed(1)).join(" "))
       .join("L");
-    const told =
+    const outcome =
       settled === null
         ? t("step_never", { minutes: decimal(span / MINUTE_S, 0) })
         : t("step_settles", {
@@ -74,7 +74,7 @@ export class StepCard {
         viewBox="0 0 ${WIDTH} ${HEIGHT}"
         preserveAspectRatio="none"
         role="img"
-        aria-label=${told}
+        aria-label=${outcome}
       >
         ${svg`<path class="wanted" d=${`M0 ${y(STEP)}H${WIDTH}`} />
           <path class="answer" d=${`M${line}`} />`}
@@ -82,7 +82,7 @@ export class StepCard {
       <p class="axis" aria-hidden="true">
         ${marks.map((minutes) => html`<span>${t("in_minutes", { count: minutes })}</span>`)}
       </p>
-      <p class="outcome" role="status">${told}</p>`;
+      <p class="outcome" role="status">${outcome}</p>`;
   }
 }
 
@@ -127,7 +127,7 @@ export function stepResponse({ kp, ki, kd }, { gain, lag }, step) {
 
 // How far it goes past the target, in parts of the step, and when it stays within a twentieth.
 /** @param {Response} response @param {number} step */
-export function judged({ times, values }, step) {
+export function judge({ times, values }, step) {
   const last = values.findLastIndex((value) => Math.abs(value - step) > Math.abs(step) / 20);
   return {
     overshoot: Math.max(0, ...values.map((value) => value / step - 1)),

@@ -50,7 +50,7 @@ export class Trend {
   }
 
   /** @param {number} value */
-  #told(value) {
+  #valueText(value) {
     return `${numberText(value)} ${this.#unit}`.trim();
   }
 
@@ -72,7 +72,7 @@ export class Trend {
       },
       axes: [
         { ...axis, values: (_, moments) => moments.map(clockTime), space: 80, size: 32 },
-        { ...axis, size: 72, values: (_, values) => values.map((value) => this.#told(value)) },
+        { ...axis, size: 72, values: (_, values) => values.map((value) => this.#valueText(value)) },
         { ...axis, scale: "duty", side: 1, grid: { show: false }, size: 56, values: percent },
       ],
       series: [
@@ -125,7 +125,7 @@ export class Course {
   static of(answer, { source, output, target }) {
     const course = new Course();
     const [input, duty] = [answer.series[source], answer.series[output]];
-    const columns = answer.step ? reduced(answer.times, input, duty) : held(input, duty);
+    const columns = answer.step ? reduce(answer.times, input, duty) : holdLast(input, duty);
     for (const [time, one, other] of columns) course.add(time, one, target, other);
     const last = columns.at(-1);
     if (last && answer.step === 0) course.add(answer.to, last[1], target, last[2]);
@@ -160,12 +160,12 @@ export class Course {
  * @param {ReducedSeries} duty
  * @returns {Row[]}
  */
-const reduced = (times, input, duty) =>
+const reduce = (times, input, duty) =>
   times.map((time, index) => [time, input.mean[index], duty.mean[index]]);
 
 // Each value holds until the next one of its own: one row for every moment at which one changed.
 /** @param {RawSeries} input @param {RawSeries} duty @returns {Row[]} */
-function held(input, duty) {
+function holdLast(input, duty) {
   const moments = [...new Set([...input.times, ...duty.times])].sort((one, other) => one - other);
   const [one, other] = [holder(input), holder(duty)];
   return moments.map((time) => [time, one(time), other(time)]);

@@ -4,9 +4,9 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { durationText } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import { isState, levelWord } from "../../lib/things/labels.js";
-import { namedCode, readingName } from "../../lib/things/things.js";
+import { codeName, readingName } from "../../lib/things/things.js";
 import { daysText, WEEKDAYS } from "../schedule/entry.js";
-import { AT_ONCE } from "./draft.js";
+import { IMMEDIATELY } from "./draft.js";
 import { dependence, dependsOn, joint, present } from "./sentence.js";
 import { WEEKEND, WORKDAYS } from "./window.js";
 
@@ -51,7 +51,7 @@ function sourceSelect(editor, letter, name) {
     aria-label=${t("source")}
     @change=${(event) => editor.change(name, event.target.value)}
   >
-    ${sourceGroups(editor.context, editor.draft.offered("B")).map(
+    ${sourceGroups(editor.context, editor.draft.choicesOf("B")).map(
       ([group, options]) =>
         html`<optgroup label=${group}>
           ${options.map(([word, shown]) => option(word, shown, word === typed))}
@@ -212,7 +212,7 @@ export const operatorBlank = (editor) =>
     editor,
     "F",
     "operator",
-    editor.draft.offered("F").map((word) => [word, t(`joint_${joint(word)}`)]),
+    editor.draft.choicesOf("F").map((word) => [word, t(`joint_${joint(word)}`)]),
   );
 
 /** @param {Editor} editor */
@@ -221,7 +221,7 @@ export const actionBlank = (editor) =>
     editor,
     "G",
     "action",
-    editor.draft.actions.map((word) => [word, namedCode(editor.context, word)]),
+    editor.draft.actions.map((word) => [word, codeName(editor.context, word)]),
   );
 
 /** @param {Editor} editor */
@@ -233,7 +233,7 @@ export const valueBlank = (editor) =>
     editor.draft.values.map((value) => [value, t(`value_${value}`)]),
   );
 
-// A wait: "at once", or a duration. The word goes where people begin to type.
+// A wait: "immediately", or a duration. The word goes where people begin to type.
 /** @param {Editor} editor @param {string} letter @param {"on_delay" | "off_delay"} name */
 export const delayBlank = (editor, letter, name) =>
   durationBlank(editor, letter, name, t(LABELS[letter]), t("at_once"));
@@ -260,10 +260,10 @@ function durationBlank(editor, letter, name, label, nothingSaid) {
     aria-label=${label}
     aria-invalid=${problem ? "true" : "false"}
     aria-describedby=${problem ? `${editor.id(letter)}-wrong` : nothing}
-    .value=${typed === AT_ONCE ? nothingSaid : typed}
-    @focus=${(event) => typed === AT_ONCE && event.target.select()}
+    .value=${typed === IMMEDIATELY ? nothingSaid : typed}
+    @focus=${(event) => typed === IMMEDIATELY && event.target.select()}
     @input=${({ target: { value } }) =>
-      editor.change(name, value.trim().toLowerCase() === nothingSaid ? AT_ONCE : value)}
+      editor.change(name, value.trim().toLowerCase() === nothingSaid ? IMMEDIATELY : value)}
   />`;
 }
 

@@ -57,7 +57,7 @@ const DELAYS = ["on_delay", "off_delay"];
 // Letters of durations: people type "3 min".
 const DURATIONS = ["L", "N"];
 // A wait of nothing, whatever the language calls it.
-export const AT_ONCE = "at once";
+export const IMMEDIATELY = "immediately";
 const USUAL_PULSE = "10 s";
 
 /** @type {Rule} */
@@ -115,16 +115,16 @@ export class Draft {
     this.#saved = signal(saved);
     this.#uses = uses;
     this.#window = windowOfRule(uses, saved ?? EMPTY_RULE);
-    this.#begun = typedRule(rule, windowOfRule(uses, rule));
+    this.#begun = toTyped(rule, windowOfRule(uses, rule));
     this.#typed = signal(this.#begun);
-    this.#stored = typedRule(saved ?? EMPTY_RULE, this.#window);
+    this.#stored = toTyped(saved ?? EMPTY_RULE, this.#window);
   }
 
   get isNew() {
     return this.#saved.value === null;
   }
 
-  // The rule as it was before somebody deleted it, or as it is stored.
+  // The rule before it was deleted elsewhere, or as it is stored.
   get known() {
     return this.#saved.value ?? this.#lost.value;
   }
@@ -152,7 +152,8 @@ export class Draft {
     return draft;
   }
 
-  // Is there anything to save? An empty rule is nobody's choice; one that was deleted can be again.
+  // Whether there is anything to save. An empty rule is not worth saving; a deleted one can be
+  // saved again.
   get isChanged() {
     return this.#lost.value !== null || !isSame(this.#typed.value, this.#stored);
   }
@@ -212,12 +213,12 @@ export class Draft {
 
   // The words that a version has for a field.
   /** @param {string} letter */
-  offered(letter) {
+  choicesOf(letter) {
     return choices(this.#event.schema(letter)).map(([word]) => word);
   }
 
   get actions() {
-    return [...new Set(this.offered("G").map((word) => word.split("=")[0]))];
+    return [...new Set(this.choicesOf("G").map((word) => word.split("=")[0]))];
   }
 
   // The values that the chosen action can have; none for what is not switched.
@@ -225,7 +226,7 @@ export class Draft {
     const { action } = this.#typed.value;
     if (!isSwitched(action)) return [];
     if (!this.has("M")) {
-      const words = this.offered("G").filter((word) => word.startsWith(`${action}=`));
+      const words = this.choicesOf("G").filter((word) => word.startsWith(`${action}=`));
       return words.map((word) => word.split("=")[1]);
     }
     return Array.from({ length: this.#event.schema("M").maximum + 1 }, (_, value) => String(value));
@@ -233,7 +234,7 @@ export class Draft {
 
   #fitAction() {
     const { action, off_delay: lasting } = this.#typed.value;
-    if (isPulse(action) && lasting === AT_ONCE) this.#typed.value.off_delay = USUAL_PULSE;
+    if (isPulse(action) && lasting === IMMEDIATELY) this.#typed.value.off_delay = USUAL_PULSE;
     this.#fitValue();
   }
 
@@ -283,10 +284,10 @@ export class Draft {
 
   // The variable and the places in the schedule that its window has, or would get.
   #place() {
-    const kept = this.#window;
-    if (kept && (goesWith(this.#uses, kept, this.index) || !this.#hasOtherHours)) {
-      const { label, begins, ends } = kept;
-      return { label, places: [begins.place, ends.place], name: this.#nameOfWindow(kept) };
+    const before = this.#window;
+    if (before && (goesWith(this.#uses, before, this.index) || !this.#hasOtherHours)) {
+      const { label, begins, ends } = before;
+      return { label, places: [begins.place, ends.place], name: this.#nameOfWindow(before) };
     }
     const [label, places] = [freeVariable(this.#uses), freePlaces(this.#uses, 2)];
     return label && places.length === 2 ? { label, places, name: undefined } : null;
@@ -298,7 +299,7 @@ export class Draft {
     return !names.every((name) => isSame(this.#typed.value[name], stored[name]));
   }
 
-  // A name that somebody gave it stays; one that only says the hours follows them.
+  // A name given by the user stays; a name that only says the hours follows them.
   /** @param {Window} window */
   #nameOfWindow(window) {
     const { name } = window.begins.entry;
@@ -377,7 +378,7 @@ export class Draft {
   /** @param {string} letter */
   #wire(letter) {
     const typed = this.#effective(FIELDS[letter]);
-    if (typed === AT_ONCE) return "0";
+    if (typed === IMMEDIATELY) return "0";
     if (letter === "C" || letter === "I") {
       const digital = isState(this.#effective(letter === "C" ? "source" : "source2"));
       return digital ? "0" : typed;
@@ -436,7 +437,7 @@ const FROM = "22:00";
 const TO = "06:00";
 
 /** @param {Rule} rule @param {Window | null} window */
-function typedRule(rule, window) {
+function toTyped(rule, window) {
   const typed = /** @type {TypedRule} */ ({
     permanent: rule.permanent,
     name: rule.name,
@@ -466,7 +467,7 @@ function typedRule(rule, window) {
 const blankText = (value) => (typeof value === "number" ? numberText(value) : value);
 
 /** @param {number} seconds */
-const delayText = (seconds) => (seconds === 0 ? AT_ONCE : durationText(seconds));
+const delayText = (seconds) => (seconds === 0 ? IMMEDIATELY : durationText(seconds));
 
 // What `event` says of it.
 /** @param {TypedRule} typedRule */

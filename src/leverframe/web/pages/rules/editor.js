@@ -7,10 +7,10 @@ import { timeText } from "../../lib/format/moments.js";
 import { numberOf, setText } from "../../lib/format/numbers.js";
 import { PLACES, rich, t } from "../../lib/format/words.js";
 import { secondOfDay, weekdayOf } from "../../lib/format/zone.js";
-import { bothTold, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
+import { bothTexts, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
-import { isSame, numberedRules } from "../../lib/live/tree.js";
+import { isSame, numberRules } from "../../lib/live/tree.js";
 import { isState } from "../../lib/things/labels.js";
 import { icon } from "../../lib/things/signs.js";
 import { thingName } from "../../lib/things/things.js";
@@ -29,7 +29,7 @@ import {
   valueBlank,
   windowBlanks,
 } from "./blanks.js";
-import { AT_ONCE, FIELDS } from "./draft.js";
+import { IMMEDIATELY, FIELDS } from "./draft.js";
 import { effectOf, isPulse, isSwitched, present, shortSentence, truth } from "./sentence.js";
 import { thresholds, Trial } from "./trial.js";
 import { dependentsOf, isWithin, windowName } from "./window.js";
@@ -83,7 +83,7 @@ export class Editor extends DraftForm {
     this.draft.type(name, typed);
     this.#trial.follow();
     this.#question.value = null;
-    this.touched();
+    this.onEdit();
   }
 
   drop() {
@@ -109,7 +109,7 @@ export class Editor extends DraftForm {
 
   async send(enable = false) {
     const draft = this.#overStored;
-    // Somebody else may have stored the same.
+    // The same may have been stored elsewhere.
     if (draft.items(enable).length > 0) await api.send(draft.request(enable).target);
     await this.#nameWindow(draft.windowLabel);
     await this.context.readSettings();
@@ -119,7 +119,7 @@ export class Editor extends DraftForm {
     return this.draft.over(this.settings.rules, this.settings);
   }
 
-  // The variable of a window is called as its hours are; a name that somebody gave stays.
+  // The variable of a window is named by its hours; a name given by the user stays.
   /** @param {string | null} label */
   async #nameWindow(label) {
     const index = Number(label?.at(-1)) - 1;
@@ -131,10 +131,10 @@ export class Editor extends DraftForm {
 
   // A change of what others depend on is asked about first.
   /** @param {ControlEvent} event */
-  async submitted(event) {
+  async onSubmit(event) {
     const others = this.#dependents();
     if (others.length === 0 || this.hasProblem) {
-      await super.submitted(event);
+      await super.onSubmit(event);
       return;
     }
     event.preventDefault();
@@ -166,8 +166,8 @@ export class Editor extends DraftForm {
       novalidate
       ?data-changed=${draft.isChanged}
       aria-label=${draft.typed.name || t("rule_number", { number: draft.index + 1 })}
-      @submit=${(event) => this.submitted(event)}
-      @keydown=${(event) => this.pressed(event)}
+      @submit=${(event) => this.onSubmit(event)}
+      @keydown=${(event) => this.onKeydown(event)}
     >
       <div class="words">
         ${this.#nameField()} ${this.#conflict()}
@@ -175,7 +175,7 @@ export class Editor extends DraftForm {
           ${this.#condition(FIRST, t("line_first", PLACES), t("line_first_level", PLACES))}
           ${this.#secondLine()} ${this.#effectLines()}
         </div>
-        ${this.#explained()} ${this.#surroundings.notes?.() ?? nothing} ${this.#further()}
+        ${this.#explanationView()} ${this.#surroundings.notes?.() ?? nothing} ${this.#further()}
       </div>
       ${this.#trial.view()}
       <div class="acts">${this.refusalView} ${this.#asking()} ${this.#footer()}</div>
@@ -198,16 +198,16 @@ export class Editor extends DraftForm {
       ${problem ? html`<p class="wrong" role="alert">${problem}</p>` : nothing}`;
   }
 
-  // Somebody else changed or moved what is being edited: both are told.
+  // The rule was changed or moved elsewhere while being edited: shows both versions.
   #conflict() {
     const { draft } = this;
     const now = this.settings.rules[draft.index];
     if (draft.known === null || isSame(now, draft.known)) return nothing;
-    const told = (/** @type {Rule} */ rule) => shortSentence(this.context, rule);
+    const textOf = (/** @type {Rule} */ rule) => shortSentence(this.context, rule);
     const path = `rules.${draft.index}`;
     return foreignNote(
       t(draft.isNew ? "deleted_elsewhere" : "changed_elsewhere"),
-      bothTold(this.context, path, draft.known, now, told),
+      bothTexts(this.context, path, draft.known, now, textOf),
     );
   }
 
@@ -272,14 +272,14 @@ export class Editor extends DraftForm {
   }
 
   // Hysteresis in numbers, and what is made behind the scenes.
-  #explained() {
+  #explanationView() {
     const { typed } = this.draft;
     const { on, off } = thresholds(this.draft.condition);
-    const shown = (/** @type {number} */ value) => setText(this.context, typed.source, value);
+    const formatValue = (/** @type {number} */ value) => setText(this.context, typed.source, value);
     const hysteresis =
       isState(typed.source) || on === off || Number.isNaN(off)
         ? nothing
-        : t("hysteresis_numbers", { on: shown(on), off: shown(off) });
+        : t("hysteresis_numbers", { on: formatValue(on), off: formatValue(off) });
     const label = this.draft.windowLabel;
     const window = label
       ? html`${t("window_kept", { label: thingName(this.context, label) })}
@@ -300,7 +300,7 @@ export class Editor extends DraftForm {
     const met = !switched
       ? t("line_do", PLACES)
       : this.draft.has("N")
-        ? t(typed.on_delay === AT_ONCE ? "line_met_at_once" : "line_met_after", PLACES)
+        ? t(typed.on_delay === IMMEDIATELY ? "line_met_at_once" : "line_met_after", PLACES)
         : t("line_met", PLACES);
     return html`${this.#line(rich(met, parts), ["G", "M", "N"])}
     ${switched ? this.#ceasing() : isPulse(typed.action) ? this.#lasting() : nothing}`;
@@ -314,7 +314,7 @@ export class Editor extends DraftForm {
     const { action, value, off_delay: wait } = this.draft.typed;
     const delay = delayBlank(this, "L", "off_delay");
     const effect = effectOf(this.context, action, value === "2" ? 2 : 1 - Number(value));
-    const line = t(wait === AT_ONCE ? "line_ceasing_at_once" : "line_ceasing", PLACES);
+    const line = t(wait === IMMEDIATELY ? "line_ceasing_at_once" : "line_ceasing", PLACES);
     return this.#line(rich(line, { delay, effect }), ["L"]);
   }
 
@@ -366,12 +366,12 @@ export class Editor extends DraftForm {
   }
 
   #asking() {
-    const asked = this.#question.value;
-    if (!asked) return nothing;
-    return html`<div class="question" role="group" aria-label=${asked.label}>
-      <p>${asked.text}</p>
+    const question = this.#question.value;
+    if (!question) return nothing;
+    return html`<div class="question" role="group" aria-label=${question.label}>
+      <p>${question.text}</p>
       <footer>
-        <button type="button" class="danger" @click=${asked.act}>${asked.label}</button>
+        <button type="button" class="danger" @click=${question.act}>${question.label}</button>
         <button type="button" @click=${() => (this.#question.value = null)}>${t("cancel")}</button>
       </footer>
     </div>`;
@@ -408,17 +408,17 @@ export class Editor extends DraftForm {
   }
 
   // Dragging a row needs a mouse; this does not.
-  /** @param {string} key @param {-1 | 1} by */
-  #mover(key, by) {
+  /** @param {string} key @param {-1 | 1} step */
+  #mover(key, step) {
     const own = this.draft.index + 1;
-    const isPossible = numberedRules(this.settings.rules).some(
-      ({ number }) => Math.sign(number - own) === by,
+    const isPossible = numberRules(this.settings.rules).some(
+      ({ number }) => Math.sign(number - own) === step,
     );
     return html`<button
       type="button"
       class="bare"
       ?disabled=${!isPossible || this.draft.isChanged}
-      @click=${() => this.#surroundings.move(by)}
+      @click=${() => this.#surroundings.move(step)}
     >
       ${t(key)}
     </button>`;

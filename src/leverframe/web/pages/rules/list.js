@@ -9,14 +9,14 @@ import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
 import { indexOf, OUTPUTS, PWMS } from "../../lib/things/labels.js";
 import { icon } from "../../lib/things/signs.js";
-import { namedCode } from "../../lib/things/things.js";
+import { codeName } from "../../lib/things/things.js";
 import { isSwitched, ruleName, shortSentence } from "./sentence.js";
 
 // One rule in the list, 42 px high: its lever, its name, what it does, its state, and its last act.
 
 /**
  * What the list does for a row.
- * @typedef {object} Tell
+ * @typedef {object} RuleActions
  * @property {(index: number, box: HTMLInputElement) => void} enable
  * @property {(from: number, to: number) => void} move
  * @property {(from: number, by: -1 | 1) => void} step
@@ -48,10 +48,10 @@ const stateMark = (state) =>
  * @param {AdminContext} context
  * @param {Api.RuleReport} report
  * @param {Api.RuleExplanation} explanation
- * @param {Tell} tell
+ * @param {RuleActions} actions
  * @param {boolean} isOpen
  */
-export function ruleRow(context, report, explanation, tell, isOpen) {
+export function ruleRow(context, report, explanation, actions, isOpen) {
   const index = report.number - 1;
   const state = stateOf(report, explanation, context.live.state.findings ?? []);
   const name = ruleName(report);
@@ -59,9 +59,9 @@ export function ruleRow(context, report, explanation, tell, isOpen) {
     class="r"
     data-state=${state}
     draggable=${isOpen ? "false" : "true"}
-    @dragstart=${() => taken(index)}
+    @dragstart=${() => onDragStart(index)}
     @dragover=${(event) => event.preventDefault()}
-    @drop=${(event) => dropped(event, index, tell)}
+    @drop=${(event) => onDrop(event, index, actions)}
   >
     <input
       type="checkbox"
@@ -69,14 +69,14 @@ export function ruleRow(context, report, explanation, tell, isOpen) {
       class="small-lever"
       aria-label=${t("enable_rule", { name })}
       .checked=${report.settings.enabled}
-      @change=${(event) => tell.enable(index, event.target)}
+      @change=${(event) => actions.enable(index, event.target)}
     />
     <a
       class="name"
       id="rule-${report.number}"
       href=${isOpen ? address("rules") : address("rules", { edit: report.number })}
       aria-expanded=${isOpen ? "true" : "false"}
-      @keydown=${(event) => pressed(event, index, tell)}
+      @keydown=${(event) => onKeydown(event, index, actions)}
       >${name}</a
     >
     <span class="s" title=${isOpen ? "" : shortSentence(context, report.settings)}
@@ -99,7 +99,7 @@ function lastAct(context, { settings, firings, when_met: met, when_ceasing: ceas
   const last = firings.at(-1);
   const effect = last && (last.active ? met : ceasing);
   if (!last || !effect) return t("never_acted");
-  const name = namedCode(context, settings.action);
+  const name = codeName(context, settings.action);
   const what = isSwitched(settings.action) ? `${name} ${t(DOES[effect.does] ?? "state_on")}` : name;
   return `${what} ${shortMoment(last.time, context.live.state.time)}`;
 }
@@ -120,22 +120,22 @@ const DOES = { on: "state_on", off: "state_off", reverse: "value_2" };
 let dragged = null;
 
 /** @param {number} index */
-const taken = (index) => (dragged = index);
+const onDragStart = (index) => (dragged = index);
 
-/** @param {Event} event @param {number} index @param {Tell} tell */
-function dropped(event, index, tell) {
+/** @param {Event} event @param {number} index @param {RuleActions} actions */
+function onDrop(event, index, actions) {
   event.preventDefault();
   const from = dragged;
   dragged = null;
-  if (from !== null && from !== index) tell.move(from, index);
+  if (from !== null && from !== index) actions.move(from, index);
 }
 
 // The keyboard does what dragging does.
-/** @param {KeyboardEvent} event @param {number} index @param {Tell} tell */
-function pressed(event, index, tell) {
+/** @param {KeyboardEvent} event @param {number} index @param {RuleActions} actions */
+function onKeydown(event, index, actions) {
   if (!event.altKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
   event.preventDefault();
-  tell.step(index, event.key === "ArrowUp" ? -1 : 1);
+  actions.step(index, event.key === "ArrowUp" ? -1 : 1);
 }
 
 // Where a rule stands: since when it is met, what it did, what overrode it, why it does not act.
@@ -152,14 +152,14 @@ export function standing(context, report, explanation, { giveBack }) {
   );
   const held = findings.find(({ kind }) => kind === "rule_held");
   return html`
-    ${held ? heldNote(context, report, held, giveBack) : metNote(context, report, explanation)}
+    ${held ? manualNote(context, report, held, giveBack) : metNote(context, report, explanation)}
     ${findings
       .filter((finding) => finding !== held)
       .map(
         ({ kind, label, figures, text }) =>
           html`<p class="overruled">
             ${icon("attention", "s")}
-            ${findingSentence(kind, { name: named(context, label), ...figures }) ?? text}
+            ${findingSentence(kind, { name: nameOf(context, label), ...figures }) ?? text}
           </p>`,
       )}
     ${adviceList(report, context)}
@@ -167,7 +167,7 @@ export function standing(context, report, explanation, { giveBack }) {
 }
 
 /** @param {AdminContext} context @param {string | null} label */
-const named = (context, label) => (label ? namedCode(context, label) : "");
+const nameOf = (context, label) => (label ? codeName(context, label) : "");
 
 /**
  * @param {AdminContext} context
@@ -175,12 +175,12 @@ const named = (context, label) => (label ? namedCode(context, label) : "");
  * @param {Api.FindingReport} held
  * @param {(act: () => Promise<unknown>) => void} giveBack
  */
-function heldNote(context, report, held, giveBack) {
-  const act = wanted(report);
+function manualNote(context, report, held, giveBack) {
+  const act = wantedAct(report);
   const values = {
     since: metSince(context, report),
     did: lastAct(context, report),
-    name: named(context, held.label),
+    name: nameOf(context, held.label),
     time: shortMoment(held.since, context.live.state.time),
   };
   return html`<p class="overruled">
@@ -210,7 +210,7 @@ function metSince(context, { firings }) {
 
 // What sets the output as the rule wants it; null where that cannot be said.
 /** @param {Api.RuleReport} report @returns {(() => Promise<unknown>) | null} */
-function wanted({ settings: { action, value } }) {
+function wantedAct({ settings: { action, value } }) {
   if (value === 2) return null;
   if (OUTPUTS.includes(action)) return () => api.switchOutput(indexOf(action), value === 1);
   return PWMS.includes(action) ? () => api.switchPwm(indexOf(action), value === 1) : null;
@@ -218,12 +218,12 @@ function wanted({ settings: { action, value } }) {
 
 // Why a rule does not act, and what people should know about it, in words.
 
-// What is told once for all rules it is about, as seen from one of them.
+// Advice shown once for all its rules.
 const SHARED = ["fight", "shared", "interferes"];
 
 // What people call a rule in a sentence; its number where it has no name.
 /** @param {AdminContext} context @param {number | null | undefined} number */
-const called = ({ settings }, number) =>
+const titleOf = ({ settings }, number) =>
   number ? settings.rules[number - 1]?.name || String(number) : "";
 
 // The reason in words; empty while the rule acts as its conditions say.
@@ -236,8 +236,8 @@ export function reason(context, explanation, pending) {
   const { obstacle, combined } = explanation;
   if (obstacle) {
     const { kind, rule, label } = obstacle;
-    const name = label && namedCode(context, label);
-    return t(`why_${kind}`, { rule: called(context, rule), label: name });
+    const name = label && codeName(context, label);
+    return t(`why_${kind}`, { rule: titleOf(context, rule), label: name });
   }
   if (explanation.pending_action) {
     return t(`pending_${explanation.pending_action}`, { time: durationText(Math.ceil(pending)) });
@@ -247,27 +247,27 @@ export function reason(context, explanation, pending) {
 
 /** @param {Api.RuleReport} report @param {AdminContext} context */
 export function adviceList(report, context) {
-  const lines = [...ownAdvice(report, context), ...sharedAdvice(report, context)];
+  const lines = [...ownAdvice(report, context), ...listSharedAdvice(report, context)];
   if (lines.length === 0) return nothing;
   return html`<ul class="advice">
     ${lines.map((line) => html`<li>${line}</li>`)}
   </ul>`;
 }
 
-// A loop is told at all of its rules, the rest at the rule that it happens to.
+// A loop is shown at all of its rules, other advice at the affected rule.
 /** @param {Api.RuleReport} report @param {AdminContext} context */
 const ownAdvice = ({ number: own, advice }, context) =>
   advice
     .filter(({ kind, rules }) => kind === "loop" || (!SHARED.includes(kind) && rules[0] === own))
-    .map((one) => [told(one, context), pace(one.figures)].join(" ").trim());
+    .map((one) => [adviceText(one, context), pace(one.figures)].join(" ").trim());
 
 /** @param {Api.Advice} advice @param {AdminContext} context */
-function told({ kind, rules, labels, figures }, context) {
+function adviceText({ kind, rules, labels, figures }, context) {
   return t(`advice_${kind}`, {
-    rule: called(context, rules[0]),
-    other: called(context, rules[1]),
-    rules: rules.map((rule) => called(context, rule)).join(", "),
-    label: labels.map((label) => namedCode(context, label)).join(", "),
+    rule: titleOf(context, rules[0]),
+    other: titleOf(context, rules[1]),
+    rules: rules.map((rule) => titleOf(context, rule)).join(", "),
+    label: labels.map((label) => codeName(context, label)).join(", "),
     reference: number(figures.reference),
     range: span(figures),
   });
@@ -279,14 +279,14 @@ const pace = ({ delay_s: seconds }) =>
 
 // Several fights over one output are one line.
 /** @param {Api.RuleReport} report @param {AdminContext} context */
-function sharedAdvice({ number: own, advice }, context) {
+function listSharedAdvice({ number: own, advice }, context) {
   return SHARED.flatMap((kind) => {
     const about = advice.filter((one) => one.kind === kind);
     const byLabel = Map.groupBy(about, ({ labels: [label] }) => label);
     return [...byLabel].map(([label, all]) => {
       const others = all.flatMap(({ rules }) => rules).filter((rule) => rule !== own);
-      const namedOthers = others.map((rule) => called(context, rule)).join(", ");
-      const values = { label: namedCode(context, label), others: namedOthers };
+      const namedOthers = others.map((rule) => titleOf(context, rule)).join(", ");
+      const values = { label: codeName(context, label), others: namedOthers };
       return t(`advice_${kind}`, values);
     });
   });

@@ -2,7 +2,7 @@
 
 import { html } from "../../vendor/lit-html.js";
 import { timeText } from "../../lib/format/moments.js";
-import { setText, shown } from "../../lib/format/numbers.js";
+import { setText, formatValue } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import {
   isState,
@@ -13,7 +13,7 @@ import {
   VARIABLES,
 } from "../../lib/things/labels.js";
 import { icon } from "../../lib/things/signs.js";
-import { namedCode, thingName } from "../../lib/things/things.js";
+import { codeName, thingName } from "../../lib/things/things.js";
 import { daysText } from "../schedule/entry.js";
 import { windowOfRule } from "./window.js";
 
@@ -34,7 +34,7 @@ export const isSwitched = (action) => SWITCHED.includes(action);
 export const isPulse = (action) => action.startsWith("PULSE ");
 // What an action switches, also for a while; null where it does something else.
 /** @param {string} action */
-export function switchedBy(action) {
+export function outputOf(action) {
   const label = action.replace(/^PULSE /, "");
   return isSwitched(label) ? label : null;
 }
@@ -49,12 +49,12 @@ export const joint = (operator) => JOINTS[operator] ?? "single";
 export function present(context, label, value = context.live.state[label]) {
   if (value === null || value === undefined) return t("absent_now");
   if (isState(label)) return levelWord(context, label, Boolean(value));
-  return withUnit(context, label, shown(label, value).text);
+  return withUnit(context, label, formatValue(label, value).text);
 }
 
 /** @param {Context} context @param {string} label @param {string} text */
 const withUnit = ({ overview }, label, text) =>
-  `${text} ${overview.unit(label) || shown(label, 0).unit}`.trim();
+  `${text} ${overview.unit(label) || formatValue(label, 0).unit}`.trim();
 
 // [rule that is depended on or 0, whether it must be met]
 /** @param {Pick<Rule, "depends">} rule @returns {[number, boolean]} */
@@ -110,12 +110,12 @@ function secondText(context, rule) {
 const effectText = (context, { action, value }) =>
   isSwitched(action)
     ? `${thingName(context, action)} ${t(BECOMES[value])}`
-    : namedCode(context, action);
+    : codeName(context, action);
 
 // What switching an action to a value is called.
 /** @param {Context} context @param {string} action @param {number} value */
 export const effectOf = (context, action, value) =>
-  t(`effect_${["off", "on", "reverse"][value]}`, { target: namedCode(context, action) });
+  t(`effect_${["off", "on", "reverse"][value]}`, { target: codeName(context, action) });
 
 // The present value, and whether the condition holds.
 /** @param {string} text @param {boolean | null} result */

@@ -15,14 +15,14 @@ import { isState, stateWord } from "../../lib/things/labels.js";
 import { moverName } from "../../lib/things/lever_state.js";
 import { causeOf, icon } from "../../lib/things/signs.js";
 import { thingName } from "../../lib/things/things.js";
-import { switchedBy } from "./sentence.js";
+import { outputOf } from "./sentence.js";
 
 /** @import { Draft } from "./draft.js" */
 
 /**
  * @typedef {object} Past
  * @property {string} source
- * @property {Condition} condition  as it was tried: what is typed meanwhile may be no number
+ * @property {Condition} condition  as it was tried: the typed text may be no number now
  * @property {number | null} pulse  how long its pulse was to last; null where its action is none
  * @property {Api.RuleTrial} trial
  * @property {HistoryReply} history
@@ -76,14 +76,14 @@ export class Trial {
       this.#refusal.value = t("try_complete_first");
       return;
     }
-    const asked = ++this.#asked;
+    const request = ++this.#asked;
     try {
       const past = await this.#read();
-      if (asked !== this.#asked) return;
+      if (request !== this.#asked) return;
       this.#past.value = past;
       this.#refusal.value = null;
     } catch (error) {
-      if (asked !== this.#asked) return;
+      if (request !== this.#asked) return;
       this.#refusal.value = whyNot(error, "not_reached");
     }
   }
@@ -92,7 +92,7 @@ export class Trial {
   async #read() {
     const { condition, pulse, typed } = this.#draft;
     const { source, action } = typed;
-    const switched = switchedBy(action);
+    const switched = outputOf(action);
     const trial = await api.tryRule(this.#draft.trialItem(), this.#hours.value);
     const [from, to] = [Math.floor(trial.first), Math.ceil(trial.last)];
     const [history, timeline] = await Promise.all([
@@ -145,7 +145,7 @@ export class Trial {
     return html`<div class="plot">
         ${this.#readings(past)} ${this.#strips(trial, would, done, differing)} ${axis(first, last)}
       </div>
-      <p class="outcome" role="status">${this.#told(would, spans, differing, did)}</p>`;
+      <p class="outcome" role="status">${this.#outcomeText(would, spans, differing, did)}</p>`;
   }
 
   /** @param {Api.LaneBar} bar @param {Api.RuleTrial} trial @returns {Span} */
@@ -174,7 +174,7 @@ export class Trial {
         role="img"
         aria-label=${t("trial_readings", { name: thingName(this.#context, source) })}
       >
-        ${this.#excluded(trial).map(
+        ${this.#excludedSpans(trial).map(
           ([begin, end]) => svg`<rect x=${x(begin)} width=${x(end) - x(begin)} height=${HEIGHT} />`,
         )}
         <path class="limit" d="M0,${y(on)}H1000${off === on ? "" : `M0,${y(off)}H1000`}" />
@@ -190,17 +190,17 @@ export class Trial {
    * @param {(value: number) => number} y
    */
   #names(source, on, off, y) {
-    const shown = (/** @type {number} */ value) => setText(this.#context, source, value);
-    if (on === off) return name(y(on), t("on_at", { value: shown(on) }));
+    const formatValue = (/** @type {number} */ value) => setText(this.#context, source, value);
+    if (on === off) return name(y(on), t("on_at", { value: formatValue(on) }));
     const [one, other] = [y(on), y(off)];
     const push = Math.max(0, 18 - Math.abs(one - other)) / 2;
     const way = one > other ? 1 : -1;
-    return html`${name(one + way * push, t("on_at", { value: shown(on) }))}
-    ${name(other - way * push, t("off_at", { value: shown(off) }))}`;
+    return html`${name(one + way * push, t("on_at", { value: formatValue(on) }))}
+    ${name(other - way * push, t("off_at", { value: formatValue(off) }))}`;
   }
 
   /** @param {Api.RuleTrial} trial */
-  #excluded({ conditions, first, last }) {
+  #excludedSpans({ conditions, first, last }) {
     if (!this.#draft.typed.window || !conditions[1]) return [];
     return without(spansOf(conditions[1], last), first, last);
   }
@@ -248,15 +248,15 @@ export class Trial {
    * @param {Span[]} differing
    * @param {Api.LaneBar[] | null} bars
    */
-  #told(would, did, differing, bars) {
-    const said = counted("trial_would", "trial_never", would);
-    if (!did) return said;
-    const done = counted("trial_did", "trial_did_not", did);
-    if (differing.length === 0) return html`${icon("check", "s")} ${t("trial_same")} ${said}`;
+  #outcomeText(would, did, differing, bars) {
+    const sentence = countText("trial_would", "trial_never", would);
+    if (!did) return sentence;
+    const done = countText("trial_did", "trial_did_not", did);
+    if (differing.length === 0) return html`${icon("check", "s")} ${t("trial_same")} ${sentence}`;
     return html`<span class="attention"
         >${icon("attention", "s")} ${t("trial_differs", { count: differing.length })}</span
       >
-      ${this.#why(differing[0], bars ?? [])} ${said} ${done}`;
+      ${this.#why(differing[0], bars ?? [])} ${sentence} ${done}`;
   }
 
   // Who had it otherwise in the first difference.
@@ -266,19 +266,19 @@ export class Trial {
     if (!bar?.cause) return "";
     const { kind, detail } = bar.cause;
     const mover = moverName(this.#context, bar.cause);
-    // What a timer is called tells its cause already.
-    const who = kind === "timer" ? [mover] : [causeOf(kind, detail).word(), mover];
+    // The name of a timer already says its cause.
+    const names = kind === "timer" ? [mover] : [causeOf(kind, detail).word(), mover];
     return t("trial_why", {
-      name: thingName(this.#context, switchedBy(this.#draft.typed.action) ?? ""),
+      name: thingName(this.#context, outputOf(this.#draft.typed.action) ?? ""),
       state: stateWord(Boolean(bar.value)),
       time: clock(bar.begin).slice(0, 5),
-      who: who.filter(Boolean).join(" "),
+      who: names.filter(Boolean).join(" "),
     });
   }
 }
 
 /** @param {string} key @param {string} none @param {Span[]} spans */
-const counted = (key, none, spans) =>
+const countText = (key, none, spans) =>
   spans.length === 0 ? t(none) : t(key, { count: spans.length, time: roughText(total(spans)) });
 
 /** @param {number} top @param {string} text */

@@ -69,12 +69,12 @@ export class WhatIf {
         </footer>
       </form>
       ${this.#outcome.value || this.#task.refusal()
-        ? html`<section class="trial" role="status">${this.#told()}</section>`
+        ? html`<section class="trial" role="status">${this.#resultView()}</section>`
         : nothing}
     </section>`;
   }
 
-  #told() {
+  #resultView() {
     const outcome = this.#outcome.value;
     if (outcome === null) return html`<p class="refusal">${this.#task.refusal()}</p>`;
     const { differing, not_listed: further, same } = outcome;
@@ -132,8 +132,8 @@ export class WhatIf {
   async #try(event) {
     event.preventDefault();
     const isDone = await this.#task.run(async () => {
-      const asked = api.whatIf(this.#commands.value, this.#hours.value);
-      [this.#outcome.value] = await Promise.all([asked, journalWords()]);
+      const answer = api.whatIf(this.#commands.value, this.#hours.value);
+      [this.#outcome.value] = await Promise.all([answer, journalWords()]);
     });
     if (!isDone) this.#outcome.value = null;
   }

@@ -6,7 +6,7 @@
 // engine finds windows in the same way (`schedule_windows.py`).
 
 import { timeText } from "../../lib/format/moments.js";
-import { numberedRules } from "../../lib/live/tree.js";
+import { numberRules } from "../../lib/live/tree.js";
 import { VARIABLES } from "../../lib/things/labels.js";
 import { WEEKDAYS, wireOf } from "../schedule/entry.js";
 import { daysOfEnd } from "../schedule/week.js";
@@ -38,7 +38,7 @@ export function windowOf(settings, label) {
   const ends = edges.find(({ entry }) => entry.value === 0);
   if (edges.length !== 2 || !begins || !ends || !edges.every(isWeekly)) return null;
   if (!begins.entry.name || begins.entry.name !== ends.entry.name) return null;
-  if (numberedRules(settings.rules).some(({ rule }) => rule.action === label)) return null;
+  if (numberRules(settings.rules).some(({ rule }) => rule.action === label)) return null;
   const hours = { from: begins.entry.time, to: ends.entry.time, days: begins.entry.days };
   const isWhole = String(endDays(hours)) === String(ends.entry.days);
   return isWhole ? { label, ...hours, begins, ends } : null;
@@ -55,7 +55,7 @@ export function windowOfRule(settings, { operator, source2 }) {
 
 /** @param {Uses} settings @param {string} label */
 export const watchers = (settings, label) =>
-  numberedRules(settings.rules).flatMap(({ number, rule: { source, operator, source2 } }) =>
+  numberRules(settings.rules).flatMap(({ number, rule: { source, operator, source2 } }) =>
     source === label || (operator !== "-" && source2 === label) ? [number - 1] : [],
   );
 
@@ -68,7 +68,7 @@ export const goesWith = (settings, { label }, index) =>
 /** @param {Uses} settings */
 export function freeVariable({ rules, schedule, event_variables: variables }) {
   const used = new Set([
-    ...numberedRules(rules).flatMap(({ rule: { source, source2, operator, action } }) =>
+    ...numberRules(rules).flatMap(({ rule: { source, source2, operator, action } }) =>
       operator === "-" ? [source, action] : [source, source2, action],
     ),
     ...schedule.map((entry) => entry?.action),
@@ -81,14 +81,13 @@ export function freeVariable({ rules, schedule, event_variables: variables }) {
 export const freePlaces = ({ schedule }, count) =>
   schedule.flatMap((entry, place) => (entry ? [] : [place])).slice(0, count);
 
-// What a window is called that nobody named.
+// The name of a window without a name.
 /** @param {Pick<Hours, "from" | "to">} hours */
 export const windowName = ({ from, to }) => `${timeText(from)}-${timeText(to)}`;
 
 // The entries of a window at two places; their name is what it is.
-/** @param {Hours} hours @param {string} label @param {number[]} places @param {string} [given] */
-export function windowEntries(hours, label, places, given) {
-  const name = given ?? windowName(hours);
+/** @param {Hours} hours @param {string} label @param {number[]} places */
+export function windowEntries(hours, label, places, name = windowName(hours)) {
   const common = { name, action: label, date: null, periodic: false, active: true };
   const [begins, ends] = places;
   return [
@@ -109,7 +108,7 @@ export function isWithin({ from, to, days }, second, day) {
 /** @param {Uses} settings @param {number} index */
 export function dependentsOf(settings, index) {
   const action = settings.rules[index]?.action;
-  const needing = numberedRules(settings.rules).flatMap(({ number, rule: { depends } }) =>
+  const needing = numberRules(settings.rules).flatMap(({ number, rule: { depends } }) =>
     depends === index + 1 || depends === index + 21 ? [number - 1] : [],
   );
   const watching = action && VARIABLES.includes(action) ? watchers(settings, action) : [];

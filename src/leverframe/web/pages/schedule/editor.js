@@ -3,10 +3,10 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { PLACES, rich, t } from "../../lib/format/words.js";
 import { optionsOf } from "../../lib/forms/controls.js";
-import { bothTold, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
+import { bothTexts, DraftForm, foreignNote } from "../../lib/forms/draft_form.js";
 import { isSame } from "../../lib/live/tree.js";
 import { icon } from "../../lib/things/signs.js";
-import { namedCode } from "../../lib/things/things.js";
+import { codeName } from "../../lib/things/things.js";
 import { dayName, entrySentence, WEEKDAYS } from "./entry.js";
 
 /** @import { EntryDraft, TypedEntry } from "./entry.js" */
@@ -20,7 +20,7 @@ import { dayName, entrySentence, WEEKDAYS } from "./entry.js";
 
 const SWITCHED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
 const KINDS = ["days", "date", "period"];
-// Problems that the page tells in its own words.
+// Problems with texts of this page.
 const KEYS = ["missing_date", "missing_days", "wrong_time", "same_time", "no_place_for_end"];
 const USUAL_END = "20:00";
 
@@ -50,10 +50,10 @@ export class EntryEditor extends DraftForm {
   /** @param {keyof TypedEntry} name @param {string | boolean | string[] | null} typed */
   #type(name, typed) {
     this.draft.type(name, typed);
-    this.touched();
+    this.onEdit();
   }
 
-  // What stands beside a field: a refusal, or what must be mended before it can be sent.
+  // The problem beside a field: a refusal, or what prevents sending.
   /** @param {string} letter */
   #problem(letter) {
     const found = this.tried ? this.draft.problems()[letter] : undefined;
@@ -67,8 +67,8 @@ export class EntryEditor extends DraftForm {
       class="card rule editing"
       novalidate
       ?data-changed=${draft.isChanged}
-      @submit=${(event) => this.submitted(event)}
-      @keydown=${(event) => this.pressed(event)}
+      @submit=${(event) => this.onSubmit(event)}
+      @keydown=${(event) => this.onKeydown(event)}
     >
       <h2>${draft.isNew ? t("new_entry") : draft.typed.name || t("unnamed")}</h2>
       ${this.#conflict()}
@@ -85,7 +85,7 @@ export class EntryEditor extends DraftForm {
     </form>`;
   }
 
-  // Somebody else changed it meanwhile: what is stored stands beside what is typed.
+  // Changed elsewhere: the stored values are shown beside the typed ones.
   #conflict() {
     const { draft, context } = this;
     const { schedule } = context.settings;
@@ -94,10 +94,10 @@ export class EntryEditor extends DraftForm {
     const end = place === null || !entry ? null : schedule[place];
     const { saved } = draft;
     if (saved === null || (isSame(now, saved) && isSame(end, entry))) return nothing;
-    const told = (/** @type {Api.ScheduleEntry} */ one) =>
+    const textOf = (/** @type {Api.ScheduleEntry} */ one) =>
       entrySentence(one, context, one === saved ? entry : end);
     const path = `schedule.${draft.index}`;
-    return foreignNote(t("changed_elsewhere"), bothTold(context, path, saved, now, told));
+    return foreignNote(t("changed_elsewhere"), bothTexts(context, path, saved, now, textOf));
   }
 
   /** @param {Template} content @param {string[]} letters */
@@ -146,7 +146,7 @@ export class EntryEditor extends DraftForm {
 
   #action() {
     /** @type {[string, string][]} */
-    const options = this.draft.actions.map(([word]) => [word, namedCode(this.context, word)]);
+    const options = this.draft.actions.map(([word]) => [word, codeName(this.context, word)]);
     return this.#select("action", t("entry_action"), options);
   }
 
@@ -208,7 +208,7 @@ export class EntryEditor extends DraftForm {
   #days() {
     const { days } = this.draft.typed;
     /** @param {string} day */
-    const turned = (day) =>
+    const toggleDay = (day) =>
       WEEKDAYS.filter((one) => days.includes(one) !== (one === day));
     return html`<div class="days" role="group" aria-label=${t("weekdays")}>
       ${WEEKDAYS.map(
@@ -216,7 +216,7 @@ export class EntryEditor extends DraftForm {
           html`<button
             type="button"
             aria-pressed=${days.includes(day) ? "true" : "false"}
-            @click=${() => this.#type("days", turned(day))}
+            @click=${() => this.#type("days", toggleDay(day))}
           >
             ${dayName(day)}
           </button>`,

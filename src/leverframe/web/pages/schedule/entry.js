@@ -13,9 +13,9 @@ import { t } from "../../lib/format/words.js";
 import { choices, problemOf, range } from "../../lib/forms/schema.js";
 import { observe } from "../../lib/live/drawing.js";
 import { isSame } from "../../lib/live/tree.js";
-import { namedCode } from "../../lib/things/things.js";
+import { codeName } from "../../lib/things/things.js";
 
-/** @typedef {ReturnType<typeof typedFrom>} TypedEntry */
+/** @typedef {ReturnType<typeof toTyped>} TypedEntry */
 /**
  * Where the end of a span is kept, or would be; no place where all are used.
  * @typedef {{ place: number | null, entry: Api.ScheduleEntry | null }} Ending
@@ -39,7 +39,7 @@ const EMPTY_ENTRY = {
   active: true,
 };
 
-// How an entry repeats: at a time on weekdays, on one day, or every so many seconds.
+// How an entry repeats: at a time on weekdays, on one day, or periodically.
 /** @param {Api.ScheduleEntry} scheduleEntry */
 export const kindOf = ({ periodic, date }) => (periodic ? "period" : date ? "date" : "days");
 
@@ -83,7 +83,7 @@ export class EntryDraft {
   }
 
   get #stored() {
-    return typedFrom(this.#saved ?? EMPTY_ENTRY, this.ending.entry);
+    return toTyped(this.#saved ?? EMPTY_ENTRY, this.ending.entry);
   }
 
   get saved() {
@@ -94,7 +94,7 @@ export class EntryDraft {
     return this.#saved === null;
   }
 
-  // Is there anything to save, and would it be lost? What a new entry begins as nobody has chosen.
+  // Whether there is anything to save that would be lost. The defaults of a new entry do not count.
   get isChanged() {
     return !isSame(this.typed, this.#stored);
   }
@@ -169,7 +169,7 @@ export class EntryDraft {
 }
 
 /** @param {Api.ScheduleEntry} entry @param {Api.ScheduleEntry | null} end */
-function typedFrom(entry, end) {
+function toTyped(entry, end) {
   return {
     name: entry.name,
     action: entry.action,
@@ -234,7 +234,7 @@ export function daysText({ days, periodic = false }) {
 
 /** @param {Api.ScheduleEntry} scheduleEntry @param {Context} context */
 function effectOf({ action, value }, context) {
-  const target = namedCode(context, action);
+  const target = codeName(context, action);
   return SWITCHED_OR_COUNTED.test(action)
     ? t(`effect_${DOES[value]}`, { target })
     : t("effect_do", { target });

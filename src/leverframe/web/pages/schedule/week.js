@@ -20,7 +20,7 @@ import { WEEKDAYS } from "./entry.js";
  * @property {number} lane
  */
 /**
- * A part of a span that lies in one day; `tail` has begun the day before, `nose` goes on.
+ * A part of a span that lies in one day; `tail` began the day before, `nose` continues.
  * @typedef {{ piece: Piece, from: number, to: number, tail: boolean, nose: boolean }} Part
  */
 
@@ -122,32 +122,32 @@ export function partsOn(pieces, day) {
 }
 
 /** @param {number} seconds */
-const snapped = (seconds) => Math.round(seconds / SNAP_S) * SNAP_S;
+const snap = (seconds) => Math.round(seconds / SNAP_S) * SNAP_S;
 
 /** @param {number} seconds */
 const within = (seconds) => ((seconds % DAY_S) + DAY_S) % DAY_S;
 
 // The whole piece later or earlier; it begins on the days on which it did.
-/** @param {Piece} piece @param {number} by @returns {Piece} */
-export function moved(piece, by) {
-  const begin = Math.min(Math.max(piece.begin + snapped(by), 0), DAY_S - SNAP_S);
+/** @param {Piece} piece @param {number} seconds @returns {Piece} */
+export function move(piece, seconds) {
+  const begin = Math.min(Math.max(piece.begin + snap(seconds), 0), DAY_S - SNAP_S);
   const { end } = piece;
   return { ...piece, begin, end: end === null ? null : within(end + begin - piece.begin) };
 }
 
 // One of its edges later or earlier; a span keeps some length.
-/** @param {Piece} piece @param {"begin" | "end"} edge @param {number} by @returns {Piece} */
-export function stretched(piece, edge, by) {
+/** @param {Piece} piece @param {"begin" | "end"} edge @param {number} seconds @returns {Piece} */
+export function stretch(piece, edge, seconds) {
   const { begin, end } = piece;
-  if (end === null) return moved(piece, by);
-  const changed = within((edge === "begin" ? begin : end) + snapped(by));
+  if (end === null) return move(piece, seconds);
+  const changed = within((edge === "begin" ? begin : end) + snap(seconds));
   const other = edge === "begin" ? end : begin;
   return changed === other ? piece : { ...piece, [edge]: changed };
 }
 
 // On further days.
 /** @param {Piece} piece @param {string[]} days @returns {Piece} */
-export const copied = (piece, days) => ({ ...piece, days: inOrder([...piece.days, ...days]) });
+export const copyTo = (piece, days) => ({ ...piece, days: inOrder([...piece.days, ...days]) });
 
 /** What a place is to hold, or nothing. @typedef {[number, Api.ScheduleEntry | null]} Stored */
 
@@ -166,7 +166,7 @@ export function dayCopied(schedule, from, to) {
   /** @param {Piece} piece */
   const staysTogether = ({ begin, end, days }) => begin === end && days.includes(from);
   for (const piece of pieces.filter(staysTogether)) {
-    for (const [place, entry] of entriesOf(schedule, copied(piece, [to]))) after[place] = entry;
+    for (const [place, entry] of entriesOf(schedule, copyTo(piece, [to]))) after[place] = entry;
   }
   const apart = pieces.filter((piece) => !staysTogether(piece));
   for (const piece of apart.filter(({ days }) => days.includes(to))) {
@@ -196,7 +196,7 @@ const endOf = (entry, until) => ({
 
 // What a draft would store, by place: its entry, and the end where it has one.
 /** @param {EntryDraft} draft @returns {Stored[]} */
-export function storedOf(draft) {
+export function toEntries(draft) {
   const entry = draft.entry();
   const { until, ending } = draft;
   /** @type {Stored[]} */

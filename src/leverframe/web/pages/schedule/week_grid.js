@@ -8,7 +8,7 @@ import { dayText, timeText } from "../../lib/format/moments.js";
 import { t } from "../../lib/format/words.js";
 import { dayOf, secondOfDay, weekdayOf } from "../../lib/format/zone.js";
 import { dayName, daysText, WEEKDAYS } from "./entry.js";
-import { DAY_S, isWeekly, moved, partsOn, piecesOf, stretched } from "./week.js";
+import { DAY_S, isWeekly, move, partsOn, piecesOf, stretch } from "./week.js";
 
 /** @import { Part, Piece } from "./week.js" */
 
@@ -111,7 +111,7 @@ export class WeekGrid {
         ({ piece }) =>
           html`<li>
             <button type="button" @click=${() => this.#surroundings.choose({ piece, day })}>
-              ${told(piece)}
+              ${pieceText(piece)}
             </button>
           </li>`,
       )}
@@ -134,7 +134,7 @@ export class WeekGrid {
       type="button"
       class=${looks.filter(Boolean).join(" ")}
       aria-pressed=${isChosen && chosen?.day === day ? "true" : "false"}
-      aria-label=${told(piece)}
+      aria-label=${pieceText(piece)}
       .style=${`left:${left}%${width};--lane:${piece.lane}`}
       @pointerdown=${(event) => this.#grasp(event, part)}
       @pointermove=${(event) => this.#pull(event)}
@@ -164,11 +164,11 @@ export class WeekGrid {
   #pull(event) {
     const drag = this.#drag.value;
     if (!drag) return;
-    const by = event.clientX - drag.x;
-    const isMoved = Math.abs(by) >= MOVED_PX;
+    const offset = event.clientX - drag.x;
+    const isMoved = Math.abs(offset) >= MOVED_PX;
     // Back where it began, it is as it was.
     const { piece, grip, width } = drag;
-    const now = isMoved ? changed(piece, grip, (by / width) * DAY_S) : piece;
+    const now = isMoved ? changePiece(piece, grip, (offset / width) * DAY_S) : piece;
     this.#drag.value = { ...drag, now };
   }
 
@@ -191,14 +191,14 @@ export class WeekGrid {
     const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!way) return;
     event.preventDefault();
-    const next = changed(piece, event.shiftKey ? "end" : "move", way * STEP_S);
+    const next = changePiece(piece, event.shiftKey ? "end" : "move", way * STEP_S);
     if (next !== piece) this.#surroundings.store(next);
   }
 }
 
-/** @param {Piece} piece @param {Grip} grip @param {number} by */
-const changed = (piece, grip, by) =>
-  grip === "move" ? moved(piece, by) : stretched(piece, grip, by);
+/** @param {Piece} piece @param {Grip} grip @param {number} seconds */
+const changePiece = (piece, grip, seconds) =>
+  grip === "move" ? move(piece, seconds) : stretch(piece, grip, seconds);
 
 /** @param {Piece} piece */
 const times = ({ begin, end }) =>
@@ -206,7 +206,7 @@ const times = ({ begin, end }) =>
 
 // "Daylight: 07:00 to 20:00, on weekdays"
 /** @param {Piece} piece */
-export function told({ name, begin, end, days }) {
+function pieceText({ name, begin, end, days }) {
   const values = { name: name || t("unnamed"), from: timeText(begin), days: daysText({ days }) };
   return end === null ? t("week_moment", values) : t("week_span", { ...values, to: timeText(end) });
 }

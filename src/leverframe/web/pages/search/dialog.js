@@ -57,11 +57,11 @@ export class SearchDialog {
     if (this.#isStep) return;
     this.#isStep = true;
     history.pushState(history.state, "");
-    const left = () => {
+    const onLeave = () => {
       this.#isStep = false;
       this.#element?.close();
     };
-    addEventListener("popstate", left, { once: true });
+    addEventListener("popstate", onLeave, { once: true });
   }
 
   // The page that was found comes in the place of the search.
@@ -102,13 +102,13 @@ export class SearchDialog {
           placeholder=${t("search_for")}
           .value=${this.#typed.value}
           @input=${(event) => this.type(event.target.value)}
-          @keydown=${(event) => this.#pressed(event, found, chosen)}
+          @keydown=${(event) => this.#onKeydown(event, found, chosen)}
         />
       </div>
       <ul id="search-found" role="listbox" aria-label=${t("found")} lang=${this.#language.value}>
         ${found.map((one, index) => this.#row(one, index, index === chosen))}
       </ul>
-      <p class="note" role="status">${this.#told(found.length)}</p>
+      <p class="note" role="status">${this.#statusText(found.length)}</p>
     </dialog>`;
   }
 
@@ -129,7 +129,7 @@ export class SearchDialog {
   }
 
   /** @param {number} count */
-  #told(count) {
+  #statusText(count) {
     if (this.#typed.value.trim() === "") {
       return html`${t("how_to")} <span class="keys">${t("how_to_keys")}</span>`;
     }
@@ -144,7 +144,7 @@ export class SearchDialog {
   }
 
   /** @param {KeyboardEvent} event @param {SearchEntry[]} found @param {number} chosen */
-  #pressed(event, found, chosen) {
+  #onKeydown(event, found, chosen) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && found.length > 0) {
       this.#chosen.value = (chosen + step + found.length) % found.length;
@@ -166,7 +166,7 @@ export class SearchDialog {
   }
 
   // Returns whether it is there to be typed into.
-  drawn() {
+  onDrawn() {
     const element = this.#element;
     if (element && !element.open) element.showModal();
     element?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });

@@ -1,12 +1,12 @@
 // What can be searched: things, rules, pages, what stands on them, and commands; and how well an
 // entry fits.
 
-import { fetchWords, folded, inLanguage, t } from "../../lib/format/words.js";
-import { offeredGroups } from "../../lib/frame/frame.js";
+import { fetchWords, fold, inLanguage, t } from "../../lib/format/words.js";
+import { listGroups } from "../../lib/frame/frame.js";
 import { partsOf } from "../../lib/frame/parts.js";
 import { address } from "../../lib/frame/router.js";
-import { described, useDescriptions } from "../../lib/live/commands.js";
-import { numberedRules } from "../../lib/live/tree.js";
+import { describe, useDescriptions } from "../../lib/live/commands.js";
+import { numberRules } from "../../lib/live/tree.js";
 import { things } from "../../lib/things/things.js";
 import { MODULES } from "../things/lists.js";
 
@@ -20,7 +20,7 @@ import { MODULES } from "../things/lists.js";
 
 // Longer texts are sentences, and those with blanks are never shown as they are.
 const MAX_LETTERS = 40;
-// What everybody chooses in this browser; the page of all pages has it, too.
+// What every user chooses in this browser; the page of all pages has it, too.
 const OWN_CHOICES = ["language", "theme"];
 const KINDS = ["thing", "rule", "page", "setting", "command"];
 
@@ -37,11 +37,11 @@ const entry = (kind, name, beside, to, more = "") => ({
   name,
   beside,
   address: to,
-  text: folded(`${name} ${beside} ${more}`),
+  text: fold(`${name} ${beside} ${more}`),
 });
 
 /** @param {Context} context */
-const pagesOf = (context) => offeredGroups(context).flatMap(([, group]) => group);
+const pagesOf = (context) => listGroups(context).flatMap(([, group]) => group);
 
 // All that can be found, also by other words for the same.
 /** @param {Context} context */
@@ -55,7 +55,7 @@ export async function allEntries(context) {
 /** @param {Words} synonyms @param {string} key */
 const alsoCalled = (synonyms, key) => (synonyms[key] ? inLanguage(synonyms[key]) : "");
 
-// What is known at once.
+// The entries that need no request.
 /** @param {Context} context @param {Words} [synonyms] */
 export function nearEntries(context, synonyms = {}) {
   return [
@@ -92,7 +92,7 @@ async function farEntries(context, synonyms) {
       entry(
         "command",
         line.split(" ").at(-1) ?? line,
-        described(doc).replaceAll("`", ""),
+        describe(doc).replaceAll("`", ""),
         address("console", { row: line }),
       ),
     ),
@@ -101,7 +101,7 @@ async function farEntries(context, synonyms) {
 
 /** @param {Context} context */
 const ruleEntries = ({ settings }) =>
-  numberedRules(settings?.rules).flatMap(({ number, rule: { name } }) =>
+  numberRules(settings?.rules).flatMap(({ number, rule: { name } }) =>
     name ? [entry("rule", name, "", address("rules", { edit: number }))] : [],
   );
 
@@ -163,7 +163,7 @@ function settingEntries({ file, title, page, params, words }, synonyms) {
 // among these things before pages before what stands on them.
 /** @param {SearchEntry[]} entries @param {string} typed @param {number} most */
 export function bestOf(entries, typed, most) {
-  const words = folded(typed).split(/\s+/).filter(Boolean);
+  const words = fold(typed).split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   return entries
     .filter(({ text }) => words.every((word) => text.includes(word)))
@@ -175,7 +175,7 @@ export function bestOf(entries, typed, most) {
 
 /** @param {SearchEntry} searchEntry @param {string[]} words */
 function rank({ name, kind }, words) {
-  const own = folded(name);
+  const own = fold(name);
   const begins = words.every((word) => ` ${own}`.includes(` ${word}`));
   const fit = begins ? 0 : words.every((word) => own.includes(word)) ? 1 : 2;
   return fit * KINDS.length + KINDS.indexOf(kind) - (own.startsWith(words[0]) ? 0.5 : 0);

@@ -5,7 +5,7 @@ import * as api from "../../lib/live/api.js";
 import { observe } from "../../lib/live/drawing.js";
 
 export class Bench {
-  // As the controller tells it; nothing is drawn of it until it was read.
+  // As the controller reports it; nothing is drawn before that.
   /** @type {Signal<BenchReport | null>} */
   #report = signal(null);
   // What was sent last, { target }; null before.

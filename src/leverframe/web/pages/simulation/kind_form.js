@@ -23,13 +23,13 @@ import { kindOf, thingName } from "../../lib/things/things.js";
 
 // What people call a label; any other text as it is.
 /** @param {AdminContext} context @param {string} text */
-export const named = (context, text) => (kindOf(text).kind ? thingName(context, text) : text);
+export const nameOf = (context, text) => (kindOf(text).kind ? thingName(context, text) : text);
 
 // "load*switch:OUT0*on:5" -> ["load", [["switch", "OUT0"], ["on", "5"]]]
 /** @param {string} text @returns {[string, string[][]]} */
-function takenApart(text) {
-  const [kind, ...given] = text.split("*");
-  return [kind, given.map((one) => (/^(\w+):(.*)$/s.exec(one) ?? []).slice(1))];
+function takeApart(text) {
+  const [kind, ...values] = text.split("*");
+  return [kind, values.map((one) => (/^(\w+):(.*)$/s.exec(one) ?? []).slice(1))];
 }
 
 // Values of faults are texts of any kind; a bare `*` would end one.
@@ -49,7 +49,7 @@ const isDuration = ({ most }) => DURATION.test(most ?? "");
 
 // A value as people write it.
 /** @param {KindField} field @param {string} value */
-function spokenValue(field, value) {
+function valueText(field, value) {
   if (value === "" || !hasLimits(field)) return value;
   if (isDuration(field)) return durationText(secondsOf(value));
   return Number.isNaN(Number(value)) ? value : limitText(Number(value));
@@ -68,7 +68,7 @@ function limitsOf(field) {
   const { labels, least, most, allowed } = field;
   if (least === undefined || most === undefined) return serverText(allowed);
   const isBounded = isDuration(field) || Math.abs(Number(most)) < MOST;
-  const limits = isBounded ? `${spokenValue(field, least)} – ${spokenValue(field, most)}` : "";
+  const limits = isBounded ? `${valueText(field, least)} – ${valueText(field, most)}` : "";
   return [limits, labels ? `${labels[0]}–${labels.at(-1)}` : ""].filter(Boolean).join(", ");
 }
 
@@ -131,9 +131,9 @@ class KindForm {
     // What must be chosen starts with the first label, so that a form is never half empty.
     if (labels && least === undefined) {
       const options = [...(required ? [] : [""]), ...labels];
-      const shown = (/** @type {string} */ option) =>
+      const optionName = (/** @type {string} */ option) =>
         option || usual ? this.#spec.optionName(option || usual) : t("none");
-      return this.#choice(name, title, options, typed, shown, change);
+      return this.#choice(name, title, options, typed, optionName, change);
     }
     const id = `${this.#spec.item}-${name}`;
     return html`<div class="field">
@@ -141,7 +141,7 @@ class KindForm {
       <input
         id=${id}
         autocomplete="off"
-        placeholder=${spokenValue(field, usual)}
+        placeholder=${valueText(field, usual)}
         aria-describedby="${id}-hint"
         .value=${typed}
         @input=${(event) => change(event.target.value)}
@@ -184,8 +184,8 @@ class KindForm {
     this.#task.forget();
   }
 
-  #written() {
-    const given = Object.entries(this.#spec.kinds()[this.kind].fields)
+  #composeText() {
+    const items = Object.entries(this.#spec.kinds()[this.kind].fields)
       .map(([name, field]) => {
         const { labels, least, required } = field;
         const first = labels && least === undefined && required ? labels[0] : "";
@@ -193,14 +193,14 @@ class KindForm {
       })
       .filter(([, value]) => value !== "");
     const isFault = this.#spec.item === "fault";
-    const texts = given.map(([name, value]) => `${name}:${isFault ? faultValue(value) : value}`);
+    const texts = items.map(([name, value]) => `${name}:${isFault ? faultValue(value) : value}`);
     return [this.kind, ...texts].join("*");
   }
 
   /** @param {Event} event */
   #submit(event) {
     event.preventDefault();
-    this.#task.run(() => this.#bench.send([this.#spec.item, this.#written()]));
+    this.#task.run(() => this.#bench.send([this.#spec.item, this.#composeText()]));
   }
 }
 
@@ -219,16 +219,16 @@ export function faultsCard(context, bench) {
   // "sensor_85*label:DS2" -> "thermometer shows 85 °C · the reading: Thermometer 2"
   /** @param {string} text */
   const inWords = (text) => {
-    const [kind, given] = takenApart(text);
+    const [kind, values] = takeApart(text);
     const { fields } = bench.report.faults.kinds[kind];
-    const told = given.map(([name, value]) => {
+    const texts = values.map(([name, value]) => {
       const isOption = fields[name].labels?.includes(value);
       // An own answer may be a whole page.
       const decoded = decodeURIComponent(value).slice(0, SHOWN_LETTERS);
-      const shown = isOption ? optionName(value) : spokenValue(fields[name], decoded);
+      const shown = isOption ? optionName(value) : valueText(fields[name], decoded);
       return `${serverText(fields[name].doc)}: ${shown}`;
     });
-    return [t(`fails_${kind}`), ...told].join(" · ");
+    return [t(`fails_${kind}`), ...texts].join(" · ");
   };
   const form = new KindForm(bench, {
     item: "fault",
@@ -281,7 +281,7 @@ export function plantsCard(context, bench) {
     button: "wire",
     kindName: (kind) => t(`plant_${kind}`),
     fieldName: (name) => t(`field_${name}`),
-    optionName: (option) => named(context, option),
+    optionName: (option) => nameOf(context, option),
   });
   const view = () => {
     const { wired } = bench.report.plants;
@@ -305,10 +305,10 @@ export function plantsCard(context, bench) {
 // "load*switch:OUT0*on:5" -> "measured load · Switch: Pump · Reading with power: 5"
 /** @param {AdminContext} context @param {Bench} bench @param {string} wiring */
 function wiringInWords(context, bench, wiring) {
-  const [kind, given] = takenApart(wiring);
+  const [kind, values] = takeApart(wiring);
   const { fields } = bench.report.plants.kinds[kind];
-  const told = given.map(
-    ([name, value]) => `${t(`field_${name}`)}: ${named(context, spokenValue(fields[name], value))}`,
+  const texts = values.map(
+    ([name, value]) => `${t(`field_${name}`)}: ${nameOf(context, valueText(fields[name], value))}`,
   );
-  return [t(`plant_${kind}`), ...told].join(" · ");
+  return [t(`plant_${kind}`), ...texts].join(" · ");
 }

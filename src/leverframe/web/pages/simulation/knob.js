@@ -212,7 +212,7 @@ export class Pin {
 
   /** @param {string} text */
   async #send(text) {
-    // The banner tells why its lever, which only looks disabled, does nothing.
+    // The banner says why its lever, which only looks disabled, does nothing.
     if (outOfReach(this.#context)) return;
     await this.#task.run(() => this.#bench.send([this.#label, text]));
   }

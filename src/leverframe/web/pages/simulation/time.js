@@ -10,7 +10,7 @@ import * as api from "../../lib/live/api.js";
 
 /** @import { Bench } from "./bench.js" */
 
-// Time that stands still until somebody moves it: by steps, to what is due next, to a moment.
+// Time that stands still until it is moved: by steps, to the next due event, to a moment.
 
 /** @type {[number, string][]} */
 const STEPS = [

@@ -20,7 +20,7 @@ export class Beside {
   #tiles;
   #meters;
   #happened;
-  // Fetched when somebody wants to choose.
+  // Fetched when the user opens the choice.
   /** @type {Signal<Choice | null>} */
   #choice = signal(null);
   #stop;
@@ -40,7 +40,7 @@ export class Beside {
     this.#follow();
   }
 
-  // The lines of the last hour, the counters and the log come when they come: nobody waits.
+  // Reads the lines of the last hour, the counters and the log without waiting for them.
   read() {
     this.#isRead.value = true;
     this.#readHour();

@@ -14,7 +14,7 @@ const dialog = () =>
 export class Choice {
   #context;
   #overview;
-  // The places as they are being chosen; null while nobody chooses.
+  // The places being chosen; null while the choice is closed.
   /** @type {Signal<string[] | null>} */
   #draft = signal(null);
   #task = new Task();

@@ -37,8 +37,8 @@ function truth(context) {
   const findings = findingsOf(context);
   if (findings.length > 0) return list(context, findings);
   return connection === "live"
-    ? line("check", "fine", t("all_fine"), watched(context))
-    : line("more", "waiting", t("connection_connecting"), watched(context), t("all_fine"));
+    ? line("check", "fine", t("all_fine"), watchedText(context))
+    : line("more", "waiting", t("connection_connecting"), watchedText(context), t("all_fine"));
 }
 
 // What is probably said next keeps its room, so that nothing below moves when it is.
@@ -71,8 +71,8 @@ function list(context, findings) {
 
 // The readings that stand below it as tiles.
 /** @param {Context} context */
-function watched({ live, overview }) {
-  const rules = enabledRules(live.state).length;
+function watchedText({ live, overview }) {
+  const rules = activeRules(live.state).length;
   const sensors = [...READINGS, ...INPUTS].filter(
     (label) => overview.isVisible(label) && live.state[label] != null,
   ).length;
@@ -80,7 +80,7 @@ function watched({ live, overview }) {
 }
 
 /** @param {State} state */
-const enabledRules = ({ rules = [] }) =>
+const activeRules = ({ rules = [] }) =>
   rules.filter(({ obstacle }) => obstacle?.kind !== "disabled");
 
 /** @param {Context} context */
@@ -91,10 +91,10 @@ function facts(context) {
     (label) => overview.isVisible(label) && overview.isPresent(label),
   );
   const on = outputs.filter((label) => overview.isOn(label)).length;
-  const rules = enabledRules(live.state);
+  const rules = activeRules(live.state);
   const met = rules.filter((rule) => rule.met).length;
   const next = nextChange(context);
-  const told = [
+  const rows = [
     ["part_outputs", t("glance_on", { on, all: outputs.length })],
     ...(rules.length > 0 && overview.isVisible("rules")
       ? [["group_rules", t("glance_met", { met, all: rules.length })]]
@@ -102,7 +102,7 @@ function facts(context) {
     ...(next ? [["glance_next", next]] : []),
   ];
   return html`<dl class="figures">
-    ${told.map(([key, value]) => html`<div><dt>${t(key)}</dt><dd>${value}</dd></div>`)}
+    ${rows.map(([key, value]) => html`<div><dt>${t(key)}</dt><dd>${value}</dd></div>`)}
   </dl>`;
 }
 
@@ -117,7 +117,7 @@ function nextChange(context) {
     return [{ at: run, label: entry.action, on: entry.value === 1 }];
   });
   const ending = Object.entries(returns).map(([label, seconds]) => ({
-    at: time + live.left(Number(seconds)),
+    at: time + live.remaining(Number(seconds)),
     label,
     on: false,
   }));
@@ -151,10 +151,10 @@ export const post = (context, label, { lever, pulse, duty, soon }) =>
 
 /** @param {Context} context @param {string} label */
 function moverView(context, label) {
-  const who = mover(context, label);
-  if (who === null) return nothing;
-  return html`<span class=${`cause ${who.cause.look}`}
-      >${icon(who.cause.icon, "s")} ${who.name}</span
+  const actor = mover(context, label);
+  if (actor === null) return nothing;
+  return html`<span class=${`cause ${actor.cause.look}`}
+      >${icon(actor.cause.icon, "s")} ${actor.name}</span
     >
-    <span>${who.why}</span>`;
+    <span>${actor.why}</span>`;
 }

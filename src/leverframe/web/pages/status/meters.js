@@ -79,11 +79,11 @@ export class Meters {
   #row(label) {
     const { overview, live } = this.#context;
     const energy = energyOf(label);
-    const power = overview.shown(label);
+    const power = overview.formatValue(label);
     const known = this.#amounts.get(energy);
     /** @param {number | null | undefined} value */
     const amount = (value) => {
-      const { text, unit, absent } = overview.shown(energy, value ?? null);
+      const { text, unit, absent } = overview.formatValue(energy, value ?? null);
       return absent ? "—" : `${text} ${unit}`;
     };
     return html`<tr data-label=${label} ?data-stale=${power.absent || live.connection === "lost"}>

@@ -36,13 +36,13 @@ export class PulseMenu {
         class="pop pulse"
         @keydown=${closeByEscape}
         @focusout=${closeWhenLeft}
-        @toggle=${(event) => this.#toggled(event.target)}
+        @toggle=${(event) => this.#onToggle(event.target)}
       >
         <summary
           aria-label=${`${this.#name()}: ${t("pulse_for")}`}
           aria-disabled=${hindrance ? "true" : nothing}
           title=${hindrance ?? nothing}
-          @click=${(event) => this.#pressed(event)}
+          @click=${(event) => this.#onKeydown(event)}
         >
           ${icon("pulse", "s")} <span>${t("pulse_for")}</span> ${icon("down", "s")}
         </summary>
@@ -53,7 +53,7 @@ export class PulseMenu {
 
   // What is open can be closed at any time.
   /** @param {Event} event */
-  #pressed(event) {
+  #onKeydown(event) {
     if (this.#isOpen.value || this.#pulse.hindrance === null) return;
     event.preventDefault();
     this.#isPressedIdle.value = true;
@@ -61,7 +61,7 @@ export class PulseMenu {
 
   // At the lower end of a screen the page moves until the whole menu is seen.
   /** @param {HTMLDetailsElement} own */
-  #toggled(own) {
+  #onToggle(own) {
     this.#isOpen.value = own.open;
     requestAnimationFrame(() => own.querySelector(".menu")?.scrollIntoView({ block: "nearest" }));
   }

@@ -4,14 +4,14 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { shortMoment } from "../../lib/format/moments.js";
-import { shown } from "../../lib/format/numbers.js";
+import { formatValue } from "../../lib/format/numbers.js";
 import { t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
 import { ShownMap } from "../../lib/live/drawing.js";
 import { contactWord, INPUTS, READINGS } from "../../lib/things/labels.js";
 import { thingAddress, thingName } from "../../lib/things/things.js";
 
-// What the board itself tells, whether or not something is connected.
+// What the board itself measures, whatever is connected.
 const OWN = ["TEMP", "VCC"];
 
 export class Tiles {
@@ -47,22 +47,22 @@ export class Tiles {
   }
 
   get labels() {
-    return this.#chosen([...READINGS, ...INPUTS]);
+    return this.#filterLabels([...READINGS, ...INPUTS]);
   }
 
   view() {
-    const readings = this.#chosen(READINGS);
+    const readings = this.#filterLabels(READINGS);
     const isSensed = readings.some((label) => !OWN.includes(label));
     return html`<div class="tiles">
         ${readings.map((label) => this.#reading(label))}
-        ${this.#chosen(INPUTS).map((label) => this.#input(label))}
+        ${this.#filterLabels(INPUTS).map((label) => this.#input(label))}
       </div>
       ${isSensed ? nothing : this.#teach()}`;
   }
 
   // What is there, and what is set up but was never seen.
   /** @param {string[]} labels */
-  #chosen(labels) {
+  #filterLabels(labels) {
     const overview = this.#overview;
     return labels.filter(
       (label) => overview.isVisible(label) && (overview.isPresent(label) || this.#isAwaited(label)),
@@ -89,7 +89,7 @@ export class Tiles {
   #reading(label) {
     const line = this.#hour.line(label);
     const known = this.#known.get(label) ?? line.findLast((value) => value !== null);
-    const { text, unit } = this.#overview.shown(label, known ?? null);
+    const { text, unit } = this.#overview.formatValue(label, known ?? null);
     return this.#tile(label, {
       value: known == null ? html`—` : html`${text}<i>${unit}</i>`,
       trend: this.#trend(label, line),
@@ -104,7 +104,7 @@ export class Tiles {
     return this.#tile(label, {
       isWord: true,
       value: on === null ? html`—` : contactWord(on),
-      trend: since ? t("finding_since", { time: this.#short(since) }) : this.#unchanged(label),
+      trend: since ? t("finding_since", { time: this.#short(since) }) : this.#steadyText(label),
       picture: this.#strip(label),
     });
   }
@@ -142,7 +142,7 @@ export class Tiles {
 
   // Nothing is said before the hour is known.
   /** @param {string} label */
-  #unchanged(label) {
+  #steadyText(label) {
     return this.#hour.line(label).length > 0 ? t("unchanged_hour") : nothing;
   }
 
@@ -150,7 +150,7 @@ export class Tiles {
   #trend(label, line) {
     const risen = rise(line);
     if (risen === null) return nothing;
-    const { text } = shown(label, Math.abs(risen));
+    const { text } = formatValue(label, Math.abs(risen));
     if (!/[1-9]/.test(text)) return `→ ${t("steady")}`;
     return `${risen > 0 ? "↗" : "↘"} ${t("in_an_hour", { change: text })}`;
   }
@@ -171,7 +171,7 @@ export class Tiles {
 
   /** @param {string} label @param {(number | null)[]} line */
   #line(label, line) {
-    const { course, silence, limits } = drawn(line, this.#limits(label));
+    const { course, silence, limits } = linePath(line, this.#limits(label));
     return html`<svg
       class="spark"
       viewBox="0 0 ${WIDTH} ${HEIGHT}"
@@ -222,7 +222,7 @@ const MINUTE_S = 60;
 const MINUTES = 60;
 // Changes smaller than this share of the value are drawn flat.
 const MIN_SPAN = 0.005;
-// A threshold further away than so many spans would make the line flat: it is left out.
+// A threshold further away than this number of spans would flatten the line: it is left out.
 const NEAR_SPANS = 3;
 export const WIDTH = 59;
 export const HEIGHT = 34;
@@ -237,7 +237,7 @@ export class LastHour {
   /** @type {Set<string>} */
   #asked = new Set();
 
-  // Is there one that nobody has asked for?
+  // Whether one of them has not been requested.
   /** @param {string[]} labels */
   lacks(labels) {
     return labels.some((label) => !this.#asked.has(label));
@@ -313,7 +313,7 @@ export class LastHour {
 // The paths of a picture of WIDTH by HEIGHT: the line, its end while it is silent, and the
 // thresholds that are near enough.
 /** @param {Minutes} line @param {number[]} limits */
-export function drawn(line, limits) {
+export function linePath(line, limits) {
   const known = line.filter((value) => value !== null);
   if (known.length === 0) return { course: "", silence: "", limits: [] };
   const own = spanOf(known);

@@ -6,7 +6,7 @@ import { signal } from "../../vendor/signals-core.js";
 import { durationText, setText } from "../../lib/format/numbers.js";
 import { clock, t } from "../../lib/format/words.js";
 import * as api from "../../lib/live/api.js";
-import { numberedRules } from "../../lib/live/tree.js";
+import { numberRules } from "../../lib/live/tree.js";
 import { tableOf } from "../../lib/things/history.js";
 import { isState } from "../../lib/things/labels.js";
 import { causeOf, CAUSES } from "../../lib/things/signs.js";
@@ -159,7 +159,7 @@ export class Day {
           viewBox="0 0 100 ${LINE_HEIGHT}"
           preserveAspectRatio="none"
           role="img"
-          aria-label=${this.#said(Math.min(...known), Math.max(...known))}
+          aria-label=${this.#rangeText(Math.min(...known), Math.max(...known))}
         >
           ${limits.map((limit) => svg`<path class="limit" d="M0 ${y(limit)}H100" />`)}
           ${svg`<path d=${this.#path(times, values, y)} />`}
@@ -167,26 +167,26 @@ export class Day {
       </div>
       ${this.#axis()}
       <p class="q">
-        ${this.#said(Math.min(...known), Math.max(...known))}${this.#limitsSaid(limits)}
+        ${this.#rangeText(Math.min(...known), Math.max(...known))}${this.#limitsSaid(limits)}
       </p>`;
   }
 
   /** @param {number[]} limits */
   #limitsSaid(limits) {
     if (limits.length === 0) return "";
-    const said = limits.map((limit) => setText(this.#context, this.#label, limit)).join(", ");
-    return ` ${t("thresholds", { limits: said })}`;
+    const texts = limits.map((limit) => setText(this.#context, this.#label, limit)).join(", ");
+    return ` ${t("thresholds", { limits: texts })}`;
   }
 
   /** @param {number} value */
-  #written(value) {
-    const { text, unit } = this.#context.overview.shown(this.#label, value);
+  #formatValue(value) {
+    const { text, unit } = this.#context.overview.formatValue(this.#label, value);
     return `${text} ${unit}`.trim();
   }
 
   /** @param {number} low @param {number} high */
-  #said(low, high) {
-    const [lowest, highest] = [this.#written(low), this.#written(high)];
+  #rangeText(low, high) {
+    const [lowest, highest] = [this.#formatValue(low), this.#formatValue(high)];
     if (lowest === highest) return t("always", { value: lowest });
     return t("from_to", { low: lowest, high: highest });
   }
@@ -210,7 +210,7 @@ export class Day {
           return step;
         }
         height = y(value);
-        const begin = `M${this.#leftOf(times, values, index)} ${height.toFixed(1)}L`;
+        const begin = `M${this.#leftEdgeOf(times, values, index)} ${height.toFixed(1)}L`;
         const drawn = `${step}${isDrawing ? "L" : begin}${x} ${height.toFixed(1)}`;
         isDrawing = true;
         return drawn;
@@ -220,7 +220,7 @@ export class Day {
 
   // Where the line begins with a value: what was known for a moment only is seen, too.
   /** @param {number[]} times @param {(number | null)[]} values @param {number} index */
-  #leftOf(times, values, index) {
+  #leftEdgeOf(times, values, index) {
     const gap = values.findIndex((one, at) => at > index && (one === null || one === undefined));
     const end = this.#share(times.at(gap) ?? this.#to.value);
     return Math.max(0, Math.min(this.#share(times[index]), end - MIN_SHARE)).toFixed(2);
@@ -242,7 +242,7 @@ const key = (name, look, word) =>
 // Where rules that are on begin and end to be met.
 /** @param {Context} context @param {string} label */
 function thresholds({ settings }, label) {
-  const found = numberedRules(settings?.rules)
+  const found = numberRules(settings?.rules)
     .filter(({ rule }) => rule.enabled)
     .flatMap(({ rule }) => [
       ...(rule.source === label ? [rule.reference] : []),
@@ -251,6 +251,6 @@ function thresholds({ settings }, label) {
   return [...new Set(found)];
 }
 
-// Nobody wants to know the seconds of hours.
+// Hours are shown without seconds.
 /** @param {number} seconds */
 const roughly = (seconds) => (seconds < 600 ? Math.round(seconds) : Math.round(seconds / 60) * 60);

@@ -5,7 +5,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { shortMoment } from "../../lib/format/moments.js";
 import { code, t } from "../../lib/format/words.js";
-import { lostBanner } from "../../lib/frame/frame.js";
+import { lossBanner } from "../../lib/frame/frame.js";
 import { address } from "../../lib/frame/router.js";
 import * as api from "../../lib/live/api.js";
 import { findingList, findingsOf } from "../../lib/things/findings.js";
@@ -14,9 +14,9 @@ import { icon } from "../../lib/things/signs.js";
 import { Duty, Switches } from "../../lib/things/switches.js";
 import {
   kindOf,
-  namedCode,
+  codeName,
   plateOf,
-  shownValue,
+  currentValueText,
   thingAddress,
   thingName,
   things,
@@ -91,8 +91,8 @@ export class Drawer {
     this.#read(label);
   }
 
-  // The parts come when they come; a lost connection is told by the frame. The settings come below
-  // all others, which would move them away from under the hand: they wait for a while.
+  // Loads the parts without waiting; the frame shows a lost connection. The settings stand below
+  // the parts, which would move them from under the pointer: they wait for a while.
   /** @param {string} label */
   async #read(label) {
     const above = Promise.allSettled([this.#day.value?.read(), this.#why.value?.open()]);
@@ -101,7 +101,7 @@ export class Drawer {
     const more = { forms: this.forms, requests: requests(label) };
     const [settings] = await Promise.all([
       settingsOf(context, label, more).catch(ignoreLoss),
-      Promise.race([Promise.all([above, this.#readCodes()]), passed(PATIENCE_MS)]),
+      Promise.race([Promise.all([above, this.#readCodes()]), wait(PATIENCE_MS)]),
     ]);
     if (this.#label.value !== label) return;
     this.#settings.value = settings;
@@ -135,7 +135,7 @@ export class Drawer {
   }
 
   // To be called after drawing.
-  drawn() {
+  onDrawn() {
     const own = dialog();
     if (own && !own.open) own.showModal();
   }
@@ -149,15 +149,15 @@ export class Drawer {
       data-thing=${label}
       ?data-lost=${this.#isLost}
       aria-busy=${this.#context.isAdmin && this.#settings.value === null ? "true" : "false"}
-      @cancel=${(event) => this.#cancelled(event)}
+      @cancel=${(event) => this.#onCancel(event)}
       @click=${({ target, currentTarget }) => target === currentTarget && this.#leave()}
     >
       <div class="inside">
-        ${this.#bar(label)} ${lostBanner(this.#context.live)} ${this.#findings(label)}
+        ${this.#bar(label)} ${lossBanner(this.#context.live)} ${this.#findings(label)}
         ${this.#now(label)} ${this.#why.value?.view() ?? nothing}
         ${this.#isBlank(label) ? nothing : this.#day.value?.view()}
         ${this.#why.value?.before() ?? nothing} ${this.#about(label)} ${this.#uses(label)}
-        ${this.#settings.value?.view() ?? nothing} ${this.#advanced(label)} ${this.#ways(label)}
+        ${this.#settings.value?.view() ?? nothing} ${this.#advancedView(label)} ${this.#ways(label)}
       </div>
     </dialog>`;
   }
@@ -204,7 +204,7 @@ export class Drawer {
 
   /** @param {string} label */
   #findings(label) {
-    // Nobody knows what is found now.
+    // The findings are unknown now.
     if (this.#isLost) return nothing;
     const here = `things?thing=${label}`;
     const own = findingsOf(this.#context).filter(
@@ -216,7 +216,7 @@ export class Drawer {
   }
 
   /** @param {Event} event */
-  #cancelled(event) {
+  #onCancel(event) {
     event.preventDefault();
     this.#leave();
   }
@@ -232,14 +232,14 @@ export class Drawer {
       </section>`;
     }
     if (kindOf(label).kind === "all") return nothing;
-    // Who may not read the settings is not told what is set up.
+    // An account that may not read the settings does not see what is set up.
     if (this.#context.settings && !this.#isThere(label)) {
       return html`<section><p class="present q">${t("not_set_up")}</p></section>`;
     }
     const absent = this.#overview.absentSince(label);
     const none = absent ? "—" : t("no_value");
     return html`<section>
-      <p class="present">${shownValue(this.#context, label) || none}</p>
+      <p class="present">${currentValueText(this.#context, label) || none}</p>
       ${absent
         ? html`<p class="attention">
             ${t("silent_since", { time: shortMoment(absent, this.#context.live.state.time) })}
@@ -253,7 +253,7 @@ export class Drawer {
     return things(this.#context).some((one) => one.label === label);
   }
 
-  // "Add" leads to the drawer of a free place, of which there is nothing to tell yet.
+  // "Add" opens the drawer of a free place, which has nothing to show yet.
   /** @param {string} label */
   #isBlank(label) {
     const { kind } = kindOf(label);
@@ -272,12 +272,12 @@ export class Drawer {
   /** @param {string} label */
   #about(label) {
     const facts = this.#isThere(label) ? this.#facts(label) : [];
-    return facts.length === 0 ? nothing : html`<section>${listed(facts)}</section>`;
+    return facts.length === 0 ? nothing : html`<section>${factList(facts)}</section>`;
   }
 
-  // What programs call it, and what they are told of it.
+  // The label of a thing in programs, and its raw value.
   /** @param {string} label */
-  #advanced(label) {
+  #advancedView(label) {
     const key = this.#overview.isKnown(label) ? this.#overview.label(label) : "";
     const raw = this.#context.live.state[label];
     const isMeasured = !isState(label) && raw !== null && raw !== undefined;
@@ -291,7 +291,7 @@ export class Drawer {
     return html`<section>
       <details class="advanced">
         <summary>${t("advanced", { what })}</summary>
-        ${listed(facts)}
+        ${factList(facts)}
       </details>
     </section>`;
   }
@@ -306,7 +306,7 @@ export class Drawer {
     /** @type {[string, string][]} */
     const facts = [[t("source"), this.#source(label)]];
     if (kind === "meter") {
-      const { text, unit } = this.#overview.shown(energyOf(label));
+      const { text, unit } = this.#overview.formatValue(energyOf(label));
       facts.push([t("counted"), `${text} ${unit}`.trim()]);
     }
     return facts;
@@ -320,7 +320,7 @@ export class Drawer {
     const place = Number(number) - 1;
     const word = t(`from_${sourceOf(settings, kind, place)}`);
     /** @param {string} one */
-    const name = (one) => namedCode(this.#context, one);
+    const name = (one) => codeName(this.#context, one);
     const where = settings ? ADDRESSES[kind]?.(settings, place, name) : "";
     return where ? `${word} · ${where}` : word;
   }
@@ -351,7 +351,7 @@ const UNUSED = ["watchdog", "all"];
 const UNMEASURED = ["watchdog", "device", "text", "write", "all"];
 
 /** @param {[string, string][]} facts */
-const listed = (facts) =>
+const factList = (facts) =>
   html`<dl class="about">
     ${facts.map(
       ([what, text]) =>
@@ -367,7 +367,7 @@ function ignoreLoss(error) {
 }
 
 /** @param {number} ms */
-const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** @param {LabelsByCode} labels */
 const byLabel = (labels) =>

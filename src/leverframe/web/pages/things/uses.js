@@ -5,7 +5,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { shortMoment } from "../../lib/format/moments.js";
 import { t } from "../../lib/format/words.js";
 import { address } from "../../lib/frame/router.js";
-import { numberedRules } from "../../lib/live/tree.js";
+import { numberRules } from "../../lib/live/tree.js";
 import { ELEMENTS, stateWord } from "../../lib/things/labels.js";
 import { CAUSES, icon } from "../../lib/things/signs.js";
 import { kindOf, thingAddress, thingName, thingValue } from "../../lib/things/things.js";
@@ -35,7 +35,7 @@ export function usesOf(context, label, code) {
 function rules({ settings, live }, label) {
   // What writes to a Modbus module is an action, no label.
   const action = label.replace(/^WRITE/, "MODBUS WRITE ");
-  return numberedRules(settings.rules).flatMap(({ number, rule }) => {
+  return numberRules(settings.rules).flatMap(({ number, rule }) => {
     const second = rule.operator === "-" ? null : rule.source2;
     const isUsed = [rule.source, second].includes(label) || rule.action === action;
     if (!isUsed) return [];
@@ -137,7 +137,7 @@ function ofDevice(context, label) {
   return found.map((one) => ofThing(context, one));
 }
 
-// An element that nobody has moved stands in its corner: that one is not placed.
+// An element still in its corner was never placed.
 /** @param {AdminContext} context @param {string} label @returns {Use[]} */
 function panel({ overview }, label) {
   const place = overview.positions[ELEMENTS.findIndex((labels) => labels.includes(label))];

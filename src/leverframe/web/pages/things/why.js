@@ -31,7 +31,7 @@ export const lastSwitching = (entries, label) =>
 
 // Who it was, in a word or two: the name of a rule, an account, "return time".
 /** @param {Entry} entry */
-export function whoOf({ by, cause }) {
+export function actorOf({ by, cause }) {
   if (by.name) return by.name;
   if (cause === "rule") return t("rule_number", { number: by.number ?? "" });
   if (cause === "timer") return timerWord(by.detail ?? "");
@@ -111,17 +111,17 @@ export class Why {
       before && left > 0 && before.which !== entry.which
         ? this.#links(entries, before, left - 1)
         : [];
-    return [...earlier, ...this.#decided(entry), this.#caused(entry), this.#done(entry)];
+    return [...earlier, ...this.#decision(entry), this.#cause(entry), this.#change(entry)];
   }
 
   /** @param {Entry} entry @returns {Link[]} */
-  #decided({ by, time }) {
+  #decision({ by, time }) {
     return (by.conditions ?? []).flatMap(({ label, value, compare, threshold, is_met: isMet }) => [
       {
         icon: /** @type {IconName} */ ("reading"),
         text: rich(t("reading_was", PLACES), {
-          name: this.#named(label),
-          value: this.#written(label, value),
+          name: this.#nameOf(label),
+          value: this.#formatValue(label, value),
         }),
         time,
       },
@@ -131,7 +131,7 @@ export class Why {
         text: t(isMet ? "condition_met" : "condition_not_met", {
           condition: t(COMPARED[compare] ?? "compared_is", {
             value: isState(label)
-              ? this.#written(label, threshold)
+              ? this.#formatValue(label, threshold)
               : setText(this.#context, label, threshold),
           }),
         }),
@@ -141,13 +141,13 @@ export class Why {
   }
 
   /** @param {Entry} entry @returns {Link} */
-  #caused(entry) {
+  #cause(entry) {
     const { by, cause, time } = entry;
     const { icon: name, look } = causeOf(cause, by.detail);
-    const who = whoOf(entry);
+    const actor = actorOf(entry);
     const number = by.number ?? 1;
     /** @param {string} page @param {number} edit */
-    const link = (page, edit) => html`<a href=${address(page, { edit })}>${who}</a>`;
+    const link = (page, edit) => html`<a href=${address(page, { edit })}>${actor}</a>`;
     /** @type {[string, Template]} */
     const [key, part] =
       cause === "rule"
@@ -155,19 +155,19 @@ export class Why {
         : cause === "schedule"
           ? ["by_schedule", link("schedule", number - 1)]
           : cause === "timer"
-            ? ["by_timer", by.seconds ? `${who}, ${durationText(Math.round(by.seconds))}` : who]
-            : ["by_somebody", who];
+            ? ["by_timer", by.seconds ? `${actor}, ${durationText(Math.round(by.seconds))}` : actor]
+            : ["by_somebody", actor];
     // Without an account, who it was is the word of the cause: "by hand".
     const isWord = key === "by_somebody" && !by.account;
-    return { icon: name, look, text: isWord ? who : rich(t(key, PLACES), { who: part }), time };
+    return { icon: name, look, text: isWord ? actor : rich(t(key, PLACES), { who: part }), time };
   }
 
   /** @param {Entry} entry @returns {Link} */
-  #done({ what, which, figures, time, text }) {
+  #change({ what, which, figures, time, text }) {
     if (!which || !SWITCHED.includes(what)) return { icon: "lever", text, time };
     const isNow = which === this.#label && what !== "off";
-    const told = t(what === "off" ? "state_off" : "state_on");
-    const word = isNow ? thingValue(this.#context, which) : told;
+    const state = t(what === "off" ? "state_off" : "state_on");
+    const word = isNow ? thingValue(this.#context, which) : state;
     const seconds = Number(figures.seconds ?? 0);
     const lasting = seconds > 0 ? ` ${t("for_time", { time: durationText(seconds) })}` : "";
     return {
@@ -190,16 +190,16 @@ export class Why {
   }
 
   /** @param {string} label */
-  #named(label) {
+  #nameOf(label) {
     const name = thingName(this.#context, label);
     return html`<a class="name" href=${thingAddress(label)}>${name}</a>`;
   }
 
   /** @param {string} label @param {number | null} value */
-  #written(label, value) {
+  #formatValue(label, value) {
     if (value === null) return t("silent_word");
     if (isState(label)) return levelWord(this.#context, label, value === 1);
-    const { text, unit } = this.#context.overview.shown(label, value);
+    const { text, unit } = this.#context.overview.formatValue(label, value);
     return `${text} ${unit}`.trim();
   }
 }

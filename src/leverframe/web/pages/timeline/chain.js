@@ -19,7 +19,7 @@
 /** A bar, or a message. @typedef {{ label: string, begin: number }} Chosen */
 
 export const MESSAGES = "messages";
-// Moments are told by the millisecond, and what one instant does belongs together.
+// Moments have milliseconds; changes of one instant belong together.
 const INSTANT_S = 0.01;
 const MAX_EFFECTS = 6;
 
@@ -42,7 +42,7 @@ export function stepsOf(timeline, { label, begin }) {
     return message ? chainOfMessage(timeline, message) : [];
   }
   const lane = laneOf(timeline, label);
-  // What was chosen may have been drawn anew meanwhile.
+  // The chosen bar may have been drawn again since then.
   const bar = lane?.bars.find((one) => one.begin === begin) ?? barAt(lane?.bars ?? [], begin);
   return lane && bar ? chainOf(timeline, lane, bar) : [];
 }
@@ -63,16 +63,16 @@ export function meantAt(timeline, label, time, near) {
       ? timeline.messages.map((message) => message.time)
       : bars
           .filter(({ begin, end, value }) => value && end - begin < near && time <= end + near)
-          .map((bar) => begunBy(bars, bar).begin);
+          .map((bar) => originBar(bars, bar).begin);
   const fine = nearest(begins, time, near);
   if (fine !== null) return { label, begin: fine };
   const bar = barAt(bars, time);
-  return bar && bar.value !== null ? { label, begin: begunBy(bars, bar).begin } : null;
+  return bar && bar.value !== null ? { label, begin: originBar(bars, bar).begin } : null;
 }
 
-// What goes on as planned has begun before: there is its cause.
+// A bar that continues as planned began earlier: its cause is there.
 /** @param {LaneBar[]} bars @param {LaneBar} bar */
-function begunBy(bars, bar) {
+function originBar(bars, bar) {
   const before = bars[bars.indexOf(bar) - 1];
   return bar.planned && before?.value === bar.value ? before : bar;
 }
@@ -85,9 +85,9 @@ function nearest(times, time, near) {
   return found ?? null;
 }
 
-// What began at a moment, as somebody tells it who rounds to the second.
+// The bar that began at a moment, given to the second.
 /** @param {Timeline} timeline @param {number} at @returns {Chosen | null} */
-export function begunAt({ lanes }, at) {
+export function barStartingAt({ lanes }, at) {
   const begun = lanes.flatMap(({ label, bars }) =>
     bars.filter(({ planned }) => !planned).map(({ begin }) => ({ label, begin })),
   );
@@ -100,7 +100,7 @@ export function begunAt({ lanes }, at) {
 /** @param {Timeline} timeline @param {Lane} lane @param {LaneBar} bar @returns {Step[]} */
 function chainOf(timeline, lane, bar) {
   if (lane.kind === "rule") return chainOfRule(timeline, lane, bar);
-  if (lane.kind === "input") return [stateOf(lane, bar), ...turnedBy(timeline, lane, bar)];
+  if (lane.kind === "input") return [stateOf(lane, bar), ...findSwitcher(timeline, lane, bar)];
   return [
     ...causeSteps(timeline, bar.cause, bar.begin),
     stateOf(lane, bar),
@@ -113,7 +113,7 @@ function chainOf(timeline, lane, bar) {
 function chainOfMessage(timeline, message) {
   const rule = timeline.rules.find((one) => isOf(message, one));
   const steps = rule ? ruleSteps(timeline, rule.number, rule.name, message.time) : [];
-  return [...steps, sent(message)];
+  return [...steps, messageStep(message)];
 }
 
 /** @param {Timeline} timeline @param {Lane} lane @param {LaneBar} bar @returns {Step[]} */
@@ -122,22 +122,22 @@ function chainOfRule(timeline, lane, bar) {
   const next = following(lane, bar);
   return [
     ...readingSteps(timeline, number, bar),
-    met(number, bar),
+    metStep(number, bar),
     ...effectsOf(timeline, number, bar),
-    ...(next ? [...readingSteps(timeline, number, next), met(number, next)] : []),
+    ...(next ? [...readingSteps(timeline, number, next), metStep(number, next)] : []),
   ];
 }
 
 // The rules that an input turned at the beginning of its bar, and what they did.
 /** @param {Timeline} timeline @param {Lane} lane @param {LaneBar} bar @returns {Step[]} */
-function turnedBy(timeline, lane, bar) {
+function findSwitcher(timeline, lane, bar) {
   return timeline.rules
     .filter(({ conditions }) => conditions.some(({ label }) => label === lane.label))
     .flatMap(({ number }) => {
       const turn = laneOf(timeline, ruleLabel(number))?.bars.find(
         ({ begin }) => Math.abs(begin - bar.begin) <= INSTANT_S,
       );
-      return turn ? [met(number, turn), ...effectsOf(timeline, number, turn)] : [];
+      return turn ? [metStep(number, turn), ...effectsOf(timeline, number, turn)] : [];
     });
 }
 
@@ -153,7 +153,7 @@ function effectsOf(timeline, number, turn) {
       .map((bar) => stateOf(lane, bar)),
   );
   const messages = timeline.messages.filter((one) => rule && isOf(one, rule) && within(one.time));
-  return [...states, ...messages.map(sent)]
+  return [...states, ...messages.map(messageStep)]
     .sort((one, other) => one.time - other.time)
     .slice(0, MAX_EFFECTS);
 }
@@ -179,7 +179,7 @@ function causeSteps(timeline, cause, time) {
  */
 function ruleSteps(timeline, number, name, time) {
   const known = timeline.rules.find((one) => one.number === number);
-  // A rule that has gone, or another one at its place, cannot tell what decided.
+  // A rule that was deleted or replaced cannot say what decided.
   const isSame = known !== undefined && known.name === name;
   const turn = isSame ? barAt(laneOf(timeline, ruleLabel(number))?.bars ?? [], time) : undefined;
   const isTold = turn !== undefined && turn.value !== null && turn.begin > timeline.from;
@@ -239,7 +239,7 @@ function messagesWith(timeline, lane, bar) {
       ),
     )
     .slice(0, MAX_EFFECTS)
-    .map(sent);
+    .map(messageStep);
 }
 
 /** @param {Timeline} timeline @param {Lane} lane @param {LaneBar} bar @returns {Step[]} */
@@ -265,7 +265,7 @@ const stateOf = ({ label }, { value, begin, planned }) => ({
 });
 
 /** @param {number} number @param {LaneBar} bar @returns {Step} */
-const met = (number, { begin, value }) => ({
+const metStep = (number, { begin, value }) => ({
   what: "met",
   time: begin,
   number,
@@ -273,7 +273,7 @@ const met = (number, { begin, value }) => ({
 });
 
 /** @param {Sent} message @returns {Step} */
-const sent = ({ time, channel, slot }) => ({ what: "message", time, channel, slot });
+const messageStep = ({ time, channel, slot }) => ({ what: "message", time, channel, slot });
 
 /** @param {Sent} message @param {LaneRule} rule */
 const isOf = ({ reason }, { number, name }) => reason === `rule ${name || number}`;
@@ -290,9 +290,9 @@ export function lanesOf(steps) {
   );
 }
 
-// What was read when it began; how it ended is told later in the chain.
+// Readings at its start; its end comes later in the chain.
 /** @param {Step[]} steps @returns {Map<string, number>} */
-export function decidedBy(steps) {
+export function decidingStep(steps) {
   const read = steps.flatMap((step) => (step.what === "reading" ? [step] : []));
   return new Map(read.reverse().map(({ label, value }) => [label, value]));
 }

@@ -125,9 +125,9 @@ export class Stretch {
   /** @param {number} share @param {number} now */
   shift(share, now) {
     const [from, to] = this.bounds(now);
-    const by = (to - from) * share;
+    const offset = (to - from) * share;
     const wasRolling = this.span !== null;
-    this.#set(from + by, to + by);
+    this.#set(from + offset, to + offset);
     (wasRolling ? step : note)("timeline", { from: this.#from.value, to: this.#to.value });
   }
 
@@ -171,7 +171,7 @@ export function dragging(event, moved, ended) {
   moved(event.clientX);
 }
 
-// A mouse draws: `drawn` is told where it is, or null while that is too near; fingers scroll.
+// A mouse draws: `drawn` gets its place, or null while that is too near; fingers scroll.
 /**
  * @param {PointerEvent} event
  * @param {{ drawn: (clientX: number | null) => void, ended: () => void, pressed: () => void }} act

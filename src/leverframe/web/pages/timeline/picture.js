@@ -136,7 +136,7 @@ function laneBar(scene, row, one) {
       : nothing}`;
 }
 
-// A rule that nobody had made yet lacked no value.
+// A rule that did not exist yet lacked no value.
 /** @param {Row} row @param {LaneBar} one */
 const isBeforeRule = ({ kind, lane }, one) =>
   kind === "rule" && one.value === null && one === lane?.bars[0];

@@ -69,7 +69,7 @@ export function rowsOf(context, timeline) {
     href: thingAddress(label),
     height: READING_PX,
   }));
-  return stacked([
+  return stackRows([
     ...group("outputs", [...outputs, messages]),
     ...group("rules", ruleRows),
     ...group("inputs", [...inputs, ...readings]),
@@ -84,7 +84,7 @@ function group(name, rows) {
 }
 
 /** @param {Omit<Row, "top">[]} rows */
-function stacked(rows) {
+function stackRows(rows) {
   let top = 0;
   return rows.map((row) => {
     top += row.height;
@@ -127,7 +127,7 @@ export class Recorded {
   timeline = null;
   /** @type {HistoryReply | null} */
   history = null;
-  // Why the last reading, or what was asked of the controller meanwhile, was refused.
+  // Why the last request was refused.
   /** @type {string | null} */
   refusal = null;
   isReading = false;
@@ -152,25 +152,25 @@ export class Recorded {
   async read(stretch) {
     const { live } = this.#context;
     const { heard } = live;
-    const asked = ++this.#asked;
+    const request = ++this.#asked;
     this.#known = this.#signature();
     this.isReading = true;
     try {
       const answer = await this.#ask(stretch.bounds(live.state.time));
-      // Somebody may have chosen another stretch meanwhile.
-      if (asked !== this.#asked) return;
+      // Another stretch may have been chosen since then.
+      if (request !== this.#asked) return;
       [this.timeline, this.history] = answer;
       this.refusal = null;
     } catch (error) {
-      if (asked !== this.#asked) return;
+      if (request !== this.#asked) return;
       this.refuse(error);
     }
     this.isReading = false;
-    // The answer may be older than what was heard meanwhile.
+    // The answer may be older than the last message.
     if (live.heard !== heard) this.follow(stretch);
   }
 
-  // What is on its way is taken by nobody any more.
+  // Pending answers are ignored.
   leave() {
     this.#asked++;
   }

@@ -36,7 +36,7 @@ export class Story {
   word(label, value, begin, end = begin) {
     if (value === null || value === undefined) return t("not_known");
     if (!isState(label)) {
-      const { text, unit } = this.#context.overview.shown(label, value);
+      const { text, unit } = this.#context.overview.formatValue(label, value);
       // A number and its unit stay on one line.
       return `${text}\u00a0${unit}`.trim();
     }
@@ -65,7 +65,7 @@ export class Story {
           ${icon("close")}
         </button>
       </header>
-      ${this.#lasted(chosen)} ${this.view(steps)}
+      ${this.#durationText(chosen)} ${this.view(steps)}
       <p class="go">
         ${this.#toCharts(chosen.begin)}
         ${this.#context.isAdmin && rule
@@ -93,7 +93,7 @@ export class Story {
   }
 
   /** @param {Chosen} chosen */
-  #lasted(chosen) {
+  #durationText(chosen) {
     const bar = this.#bar(chosen);
     if (!bar) return nothing;
     const { now, from } = this.#timeline;
@@ -168,17 +168,17 @@ export class Story {
     const word = this.word(label, value, time);
     if (isState(label)) return html`${name} ${word}`;
     const isStill = before === null || before === value;
-    const moved = isStill ? t("was_at", { value: word }) : movedTo(value > before, word);
+    const moved = isStill ? t("was_at", { value: word }) : crossingText(value > before, word);
     const { compare, reference, ends } = condition;
     const [begins, stops] = [reference, ends].map((limit) =>
       setText(this.#context, label, limit).replaceAll(" ", "\u00a0"),
     );
     const isUpper = compare === ">=";
     const limits = { begins, ends: stops };
-    const said = isMet
+    const note = isMet
       ? t(isUpper ? "met_from" : "met_below", limits)
       : t(isUpper ? "ended_below" : "ended_from", limits);
-    return html`${name} ${moved}<small>${said}</small>`;
+    return html`${name} ${moved}<small>${note}</small>`;
   }
 
   /** @param {LaneCause} cause */
@@ -204,7 +204,7 @@ export class Story {
 // The duty is recorded a moment after its output is switched.
 const FOLLOWS_S = 1;
 
-// "50 %", or "20–60 %" where it moved meanwhile; "" for what has no duty, or none that is known.
+// "50 %", or "20–60 %" where it moved; "" without a known duty.
 /**
  * @param {HistoryReply | null} history
  * @param {string} label
@@ -226,7 +226,7 @@ export function dutyWord(history, label, begin, end) {
 }
 
 /** @param {boolean} isUp @param {string} value */
-const movedTo = (isUp, value) => t(isUp ? "rose_to" : "fell_to", { value });
+const crossingText = (isUp, value) => t(isUp ? "rose_to" : "fell_to", { value });
 
 /** @param {number} time */
 const minute = (time) => clock(time).slice(0, 5);
@@ -257,7 +257,7 @@ function causeText({ kind, detail = "", account = "", name = "", number = 0, sec
  * @typedef {object} SheetParts
  * @property {number} aimed The row that the keys move on.
  * @property {Template} foot
- * @property {Template} pick What is told of the chosen bar.
+ * @property {Template} pick The text about the chosen bar.
  * @property {(event: KeyboardEvent) => void} press
  * @property {(event: PointerEvent) => void} drag
  * @property {(event: PointerEvent) => void} begin
@@ -285,7 +285,7 @@ export function sheet(scene, story, { aimed, foot, pick, press, drag, begin }) {
             aria-valuemin=${Math.round(timeline.from)}
             aria-valuemax=${Math.round(timeline.to)}
             aria-valuenow=${Math.round(scene.cursor)}
-            aria-valuetext=${spoken(scene, story, rows[aimed])}
+            aria-valuetext=${announce(scene, story, rows[aimed])}
             @keydown=${press}
             @pointerdown=${drag}
           >
@@ -336,7 +336,7 @@ function wordAtCursor({ timeline, history, cursor, now }, story, row) {
 }
 
 /** @param {Scene} scene @param {Story} story @param {Row | undefined} row */
-function spoken(scene, story, row) {
+function announce(scene, story, row) {
   const time = exactMoment(scene.cursor);
   const isLane = row && row.kind !== "group";
   return isLane ? `${time}, ${row.name}: ${wordAtCursor(scene, story, row)}` : time;
@@ -344,7 +344,7 @@ function spoken(scene, story, row) {
 
 // Since when anything is known, where that is not all that is shown.
 /** @param {Timeline} timeline */
-export function keptSince({ since, from, now }) {
+export function recordStartNote({ since, from, now }) {
   if (since !== null && since <= from + 60) return nothing;
   return html`<p class="note">${t("kept_since", { time: moment(since ?? now) })}</p>`;
 }

@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { signal } from "../../vendor/signals-core.js";
 import { t } from "../../lib/format/words.js";
 import { copyable } from "../../lib/forms/controls.js";
-import { allowed, problemOf } from "../../lib/forms/schema.js";
+import { limitsText, problemOf } from "../../lib/forms/schema.js";
 import { Task } from "../../lib/forms/task.js";
 import * as api from "../../lib/live/api.js";
 import { focusWrong } from "../../lib/live/drawing.js";
@@ -158,12 +158,12 @@ export class UsersForm {
         .value=${typed}
         @input=${(event) => this.#change(index, part, event.target.value)}
       />
-      <small class="hint" id="${id}-hint">${allowed(this.#command.schema(letter))}</small>
+      <small class="hint" id="${id}-hint">${limitsText(this.#command.schema(letter))}</small>
       ${problem ? html`<p class="wrong" role="alert">${problem}</p>` : nothing}
     </div>`;
   }
 
-  // A password belongs to its name: somebody of another name needs another one.
+  // A password belongs to its name: a renamed user needs a new one.
   /** @param {number} index */
   #isKnown(index) {
     return this.#stored.some(({ name }) => name === this.#users[index].name);
