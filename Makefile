@@ -22,7 +22,7 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml packaging/*/pypr
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench soak mutate docs lock clean
+.PHONY: help setup run fleet-demo quick test test-all test-kernel check bench soak mutate docs lock changelog clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,9 @@ docs: $(TEST_READY) ## write the reference, take the pictures, and build the sit
 
 lock: ## write requirements/ from pyproject.toml; ARGS=--upgrade takes newer versions
 	@tools/lock $(ARGS)
+
+changelog: $(TEST_READY) ## collect changes/ into CHANGELOG.md for a release, e.g. make changelog ARGS=0.3.0
+	@$(BIN)/python -m tools.changes $(ARGS)
 
 clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

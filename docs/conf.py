@@ -1,7 +1,7 @@
 """How Sphinx builds the site from this folder: `make docs`.
 
-The pages are plain Markdown that also reads well in the repository. The built site asks no other
-host for anything, and every link that leads nowhere fails the build.
+The pages are plain Markdown that also reads well in the repository. The built site loads
+nothing from other hosts, and every broken link fails the build.
 """
 
 project = "Leverframe"
@@ -20,7 +20,7 @@ html_theme_options = {"top_of_page_buttons": []}
 # Headings are link targets by the names that GitHub gives them.
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
-# Every reference to a thing that is not there is a warning, and `make docs` fails on warnings.
+# Every broken reference is a warning, and `make docs` fails on warnings.
 nitpicky = True
-# Colours only: the lexer for nginx does not know every form that nginx takes.
+# Colours only: the lexer for nginx does not know every form that nginx accepts.
 suppress_warnings = ["misc.highlighting_failure"]

@@ -1,4 +1,4 @@
-"""The ledger of gaps points to tests that exist."""
+"""Every decision in the ledger of gaps names existing tests."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ PROJECT = Path(__file__).parent.parent
 LEDGER = PROJECT / "docs" / "gaps.md"
 
 
-def test_every_decision_names_a_test_that_exists() -> None:
+def test_every_decision_names_an_existing_test() -> None:
     sources = "".join(path.read_text() for path in (PROJECT / "tests").rglob("test_*.py"))
     existing = set(re.findall(r"def (test_\w+)", sources))
     decisions = [line for line in LEDGER.read_text().splitlines() if line.startswith("| ")]

@@ -1,4 +1,4 @@
-// What tests with a twin look like in Go, with the standard library alone: go test
+// Tests with a twin in Go, with only the standard library: go test
 //
 // It needs the program `leverframe` on the path.
 
@@ -41,7 +41,7 @@ func start(t *testing.T, options ...string) *Twin {
 		command.Process.Signal(syscall.SIGTERM)
 		command.Wait()
 	})
-	// It tells where it answers, and all its ports, as soon as it does.
+	// The program prints its address and all ports when it is ready.
 	twin := &Twin{t: t}
 	for lines := bufio.NewScanner(output); lines.Scan(); {
 		if err := json.Unmarshal(lines.Bytes(), twin); err != nil {
@@ -52,12 +52,12 @@ func start(t *testing.T, options ...string) *Twin {
 			return twin
 		}
 	}
-	t.Fatal("The twin did not start.")
+	t.Fatal("The twin failed to start.")
 	return nil
 }
 
-// ask sends a request and gives its status and its answer.
-func (twin *Twin) ask(target string, patience time.Duration) (int, string, error) {
+// request sends a request and returns its status and body.
+func (twin *Twin) request(target string, patience time.Duration) (int, string, error) {
 	client := http.Client{Timeout: patience}
 	answer, err := client.Get(twin.URL + target)
 	if err != nil {
@@ -71,14 +71,14 @@ func (twin *Twin) ask(target string, patience time.Duration) (int, string, error
 // get sends a request that must succeed.
 func (twin *Twin) get(target string) string {
 	twin.t.Helper()
-	status, body, err := twin.ask(target, 30*time.Second)
+	status, body, err := twin.request(target, 30*time.Second)
 	if err != nil || status != 200 {
 		twin.t.Fatal(target, status, body, err)
 	}
 	return body
 }
 
-// state gives every value by its label, in real units.
+// state returns every value by its label, in real units.
 func (twin *Twin) state() map[string]any {
 	twin.t.Helper()
 	var state map[string]any
@@ -88,7 +88,7 @@ func (twin *Twin) state() map[string]any {
 	return state
 }
 
-func TestThePumpGoesOffByItself(t *testing.T) {
+func TestPumpSwitchesOffAfterItsReturnTime(t *testing.T) {
 	twin := start(t)
 	twin.get("/outs.cgi?ortime=0600")
 	twin.get("/outs.cgi?out0=1")
@@ -100,21 +100,21 @@ func TestThePumpGoesOffByItself(t *testing.T) {
 	}
 }
 
-func TestASlowUnitIsGivenUpAndAnswersAfterwards(t *testing.T) {
+func TestSlowUnitIsGivenUpAndAnswersAfterwards(t *testing.T) {
 	twin := start(t)
 	twin.get("/sim.cgi?fault=slow*delay:2s*path:/json/all.json*times:1")
-	if _, _, err := twin.ask("/json/all.json", 200*time.Millisecond); err == nil {
-		t.Error("the slow answer came in time")
+	if _, _, err := twin.request("/json/all.json", 200*time.Millisecond); err == nil {
+		t.Error("the slow answer arrived in time")
 	}
 	twin.get("/json/all.json")
-	if asked := strings.Count(twin.get("/api/sim/requests"), `"path":"/json/all.json"`); asked != 2 {
-		t.Errorf("the unit was asked %d times, want 2", asked)
+	if requests := strings.Count(twin.get("/api/sim/requests"), `"path":"/json/all.json"`); requests != 2 {
+		t.Errorf("the unit got %d requests, want 2", requests)
 	}
 }
 
-func TestAnOlderUnitRefusesNewerCommands(t *testing.T) {
+func TestOlderUnitRefusesNewerCommands(t *testing.T) {
 	twin := start(t, "--hw", "3.0", "--sw", "1.58a")
-	if status, _, _ := twin.ask("/stm.cgi?modbuson=1", time.Second*30); status != 404 {
+	if status, _, _ := twin.request("/stm.cgi?modbuson=1", time.Second*30); status != 404 {
 		t.Errorf("the status is %d, want 404", status)
 	}
 }

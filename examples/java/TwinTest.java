@@ -1,4 +1,4 @@
-// What tests with a twin look like in Java 17, without any library: java TwinTest.java
+// Tests with a twin in Java 17, without any library: java TwinTest.java
 //
 // It needs the program `leverframe` on the path. In a project, `Twin` goes into a JUnit extension.
 
@@ -33,15 +33,15 @@ public class TwinTest {
       command.addAll(List.of(options));
       process =
           new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
-      // It tells where it answers, and all its ports, as soon as it does.
-      BufferedReader said = process.inputReader();
+      // The program prints its address and all ports when it is ready.
+      BufferedReader output = process.inputReader();
       String found = null;
-      for (String line = said.readLine(); line != null && found == null; ) {
+      for (String line = output.readLine(); line != null && found == null; ) {
         Matcher ready = URL.matcher(line);
         if (ready.find()) found = ready.group(1);
-        else line = said.readLine();
+        else line = output.readLine();
       }
-      if (found == null) throw new IOException("The twin did not start.");
+      if (found == null) throw new IOException("The twin failed to start.");
       url = found;
     }
 
@@ -77,7 +77,7 @@ public class TwinTest {
       twin.get("/sim.cgi?advance=599");
       check(twin.get("/api/state").contains("\"OUT0\":1"), "the pump runs for ten minutes");
       twin.get("/sim.cgi?advance=1");
-      check(twin.get("/api/state").contains("\"OUT0\":0"), "and goes off by itself");
+      check(twin.get("/api/state").contains("\"OUT0\":0"), "and switches off afterwards");
 
       twin.get("/sim.cgi?fault=slow*delay:2s*path:/json/all.json*times:1");
       try {

@@ -1,6 +1,6 @@
-// A controller for each test: runs on virtual time and a data folder of its own.
+// A controller for tests, on virtual time and with its own data folder.
 //
-// Copy this file. It needs node 20 and the program `leverframe` on the path, and nothing else.
+// Copy this file. It needs only node 20 and the program `leverframe` on the path.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,21 +21,21 @@ export class Twin {
     twin.#process = spawn("leverframe", ["run", ...fixed, ...options], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    // It tells where it answers, and all its ports, as soon as it does.
+    // The program prints its address and all ports when it is ready.
     for await (const line of createInterface({ input: twin.#process.stdout })) {
-      const said = JSON.parse(line);
-      if (said.event === "ready") {
-        twin.url = said.url.replace(/\/$/, "");
-        twin.ports = said.ports;
-        // What every test begins with.
+      const event = JSON.parse(line);
+      if (event.event === "ready") {
+        twin.url = event.url.replace(/\/$/, "");
+        twin.ports = event.ports;
+        // The initial state of every test.
         await twin.snapshot("take=start");
         return twin;
       }
     }
-    throw new Error("The twin did not start.");
+    throw new Error("The twin failed to start.");
   }
 
-  /** Send a request; a refusal is an error with the controller's own words. */
+  /** Send a request; a refusal is an error with the controller's message. */
   async get(target, { method = "GET" } = {}) {
     const answer = await fetch(this.url + target, { method });
     const text = await answer.text();
@@ -48,27 +48,27 @@ export class Twin {
     return JSON.parse(await this.get("/api/state"));
   }
 
-  /** Let the simulated board sense something: `await twin.sense({ DS1: 21.5 })`. */
+  /** Set inputs of the simulated board: `await twin.sense({ DS1: 21.5 })`. */
   sense(readings) {
     return this.get(`/sim.cgi?${new URLSearchParams(readings)}`);
   }
 
-  /** Let time pass; what is due in between happens before this is done. */
+  /** Advance time; everything that is due in between happens first. */
   advance(seconds) {
     return this.get(`/sim.cgi?advance=${seconds}`);
   }
 
-  /** Let something go wrong: `await twin.fault("status*code:503*times:1")`. */
+  /** Set a fault: `await twin.fault("status*code:503*times:1")`. */
   fault(words) {
     return this.get(`/sim.cgi?fault=${words}`);
   }
 
-  /** Messages that would have left a real unit. */
+  /** Messages that a real unit would have sent. */
   async messages() {
     return JSON.parse(await this.get("/api/outbox")).captured;
   }
 
-  /** What clients have asked for. */
+  /** Requests of clients. */
   async requests(path) {
     const all = JSON.parse(await this.get("/api/sim/requests"));
     return all.filter((request) => request.path === path);
@@ -78,7 +78,7 @@ export class Twin {
     return this.get(`/api/sim/snapshots?${words}`, { method: "POST" });
   }
 
-  /** Go back to the state of the start, in a few milliseconds. */
+  /** Restore the initial state, in a few milliseconds. */
   async reset() {
     await this.snapshot("restore=start");
     await this.get("/sim.cgi?fault=none&outbox=clear&requests=clear");

@@ -1,4 +1,4 @@
-// What tests with a twin look like: node --test
+// Tests with a twin: node --test
 
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
@@ -9,7 +9,7 @@ before(async () => (twin = await Twin.start()));
 beforeEach(() => twin.reset());
 after(() => twin.stop());
 
-test("the pump goes off by itself", async () => {
+test("the pump switches off after its return time", async () => {
   await twin.get("/outs.cgi?ortime=0600");
   await twin.get("/outs.cgi?out0=1");
   await twin.advance(599);
@@ -26,11 +26,11 @@ test("the fan runs while it is warm", async () => {
   assert.equal((await twin.state()).OUT2, 0);
 });
 
-test("a client with a time-out gives up on a slow unit, and gets on afterwards", async () => {
+test("a client with a time-out gives up on a slow unit, and continues afterwards", async () => {
   await twin.fault("slow*delay:2s*path:/json/all.json*times:1");
-  const ask = () => fetch(`${twin.url}/json/all.json`, { signal: AbortSignal.timeout(200) });
-  await assert.rejects(ask, { name: "TimeoutError" });
-  assert.equal((await ask()).status, 200);
+  const request = () => fetch(`${twin.url}/json/all.json`, { signal: AbortSignal.timeout(200) });
+  await assert.rejects(request, { name: "TimeoutError" });
+  assert.equal((await request()).status, 200);
   assert.equal((await twin.requests("/json/all.json")).length, 2);
 });
 
@@ -44,7 +44,7 @@ test("a warm cellar sends a mail", async () => {
   assert.match(JSON.stringify(message.content), /Too warm/);
 });
 
-test("a busy unit is told by its status", async () => {
+test("a busy unit returns status 503", async () => {
   await twin.fault("status*code:503*times:1");
   await assert.rejects(twin.get("/json/all.json"), /^Error: 503/);
   await twin.get("/json/all.json");

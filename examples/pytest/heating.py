@@ -1,7 +1,7 @@
 """The code under test: a client that heats a room with OUT0 by the thermometer DS1.
 
-It knows nothing of twins. It asks a unit by HTTP, tries again where the network fails, and does not
-believe a thermometer that shows what none can.
+It does not know about twins. It requests a unit by HTTP, retries when the network fails, and
+ignores impossible readings of the thermometer.
 """
 
 import json
@@ -9,13 +9,13 @@ import time
 from http.client import HTTPException
 from urllib.request import urlopen
 
-#: A DS18B20 shows 85 degrees before it has measured; units show -60 for one that is missing, and
+#: A DS18B20 shows 85 degrees before it has measured; units show -60 for a missing one, and
 #: -127 for one that does not answer.
 NOT_MEASURED = (85.0, -60.0, -127.0)
 
 
 class UnitUnreachable(Exception):
-    """The unit did not answer, or answered nonsense, as often as it was asked."""
+    """The unit gave no valid answer in all tries."""
 
 
 class Heating:
@@ -26,7 +26,7 @@ class Heating:
         self.timeout = timeout
 
     def temperature(self):
-        """Degrees, or None where the thermometer is missing or not to be believed."""
+        """Return degrees, or None if the thermometer is missing or its reading impossible."""
         text = self._status()["ds1"]
         try:
             celsius = int(text) / 10
@@ -43,7 +43,7 @@ class Heating:
         self._switch(celsius is not None and celsius < self.target)
 
     def hour(self):
-        """The hour of the clock of this machine, by which rooms are heated at night."""
+        """Return the hour of this machine's clock, which decides on night heating."""
         return time.localtime().tm_hour
 
     def _status(self):

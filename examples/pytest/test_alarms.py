@@ -1,6 +1,6 @@
-"""What a unit sends on its own: the messages of its rules, by every way out, and when.
+"""The messages that the rules of a unit send, by every channel, and when.
 
-Nothing leaves a twin. What it would have sent is in `twin.outbox`, complete as the unit builds it.
+Nothing leaves a twin. `twin.outbox` has the complete messages.
 """
 
 import pytest
@@ -20,7 +20,7 @@ OLD_AND_NEW = ["3.5/1.49", "3.9/1.75"]
         ("SNMP trap", "traps"),
     ],
 )
-def test_an_alarm_leaves_by_every_channel(twin, action, channel):
+def test_alarm_is_sent_by_every_channel(twin, action, channel):
     twin.rule(when="DS1 >= 30", then=action)
     twin.sense(DS1=29)
     assert getattr(twin.outbox, channel) == []
@@ -29,7 +29,7 @@ def test_an_alarm_leaves_by_every_channel(twin, action, channel):
     assert twin.outbox.problems == []
 
 
-def test_the_siren_waits_for_its_delay(twin):
+def test_siren_waits_for_its_delay(twin):
     twin.rule(when="DS1 >= 30", then="OUT3 on", on_delay="5min")
     twin.sense(DS1=31)
     twin.advance("4min 59s")
@@ -38,7 +38,7 @@ def test_the_siren_waits_for_its_delay(twin):
     assert twin.state["OUT3"] == 1
 
 
-def test_a_short_peak_sounds_no_siren(twin):
+def test_short_peak_sounds_no_siren(twin):
     twin.rule(when="DS1 >= 30", then="OUT3 on", on_delay="5min")
     twin.sense(DS1=31)
     twin.advance("2min")
@@ -47,7 +47,7 @@ def test_a_short_peak_sounds_no_siren(twin):
     assert twin.state["OUT3"] == 0
 
 
-def test_an_alarm_needs_both_conditions(twin):
+def test_alarm_needs_both_conditions(twin):
     twin.rule(when="DS1 < 5 and OUT0 = 1", then="SMS1")
     twin.sense(DS1=3)
     assert twin.outbox.sms == []
@@ -57,7 +57,7 @@ def test_an_alarm_needs_both_conditions(twin):
 
 
 @pytest.mark.leverframe(versions=OLD_AND_NEW)
-def test_a_fan_runs_while_it_is_warm(twin):
+def test_fan_runs_while_it_is_warm(twin):
     twin.rule(when="DS1 >= 25", then="OUT1 on", hysteresis=3)
     seen = []
     for celsius in (20, 26, 23, 21):
@@ -66,7 +66,7 @@ def test_a_fan_runs_while_it_is_warm(twin):
     assert seen == [0, 1, 1, 0]
 
 
-def test_a_thermometer_that_falls_off_is_no_frost(twin):
+def test_unplugged_thermometer_is_not_frost(twin):
     twin.rule(when="DS1 < 5", then="eMail 1")
     twin.sense(DS1=20)
     twin.unplug("DS1")
@@ -74,7 +74,7 @@ def test_a_thermometer_that_falls_off_is_no_frost(twin):
     assert twin.outbox.emails == []
 
 
-def test_a_client_cannot_be_reached_but_the_rules_act(twin):
+def test_rules_act_while_the_unit_is_unreachable(twin):
     twin.rule(when="DS1 >= 30", then="OUT2 on")
     with twin.fault(faults.refuse()):
         twin.sense(DS1=31)

@@ -1,4 +1,4 @@
-"""What tests with twins look like: no conftest, no process, no waiting. Run with `pytest`.
+"""Tests with twins: no conftest, no process, no waiting. Run with `pytest`.
 
 The fixtures `twin`, `twin_factory` and `fleet` come with the package `pytest-leverframe`.
 """
@@ -18,20 +18,20 @@ THREE_VERSIONS = ["3.0/1.58a", "3.5/1.49", "3.9/1.75"]
 
 
 @pytest.mark.leverframe(versions=THREE_VERSIONS)
-def test_a_cold_room_is_heated_by_every_version(twin):
+def test_cold_room_is_heated_by_every_version(twin):
     twin.sense(DS1=18)
     Heating(twin.url).regulate()
     assert twin.state["OUT0"] == 1
     assert Heating(twin.url).is_heating()
 
 
-def test_a_warm_room_is_not(twin):
+def test_warm_room_is_not_heated(twin):
     twin.sense(DS1=22)
     Heating(twin.url).regulate()
     assert twin.state["OUT0"] == 0
 
 
-def test_without_a_thermometer_nothing_is_heated(twin):
+def test_room_without_thermometer_is_not_heated(twin):
     twin.sense(DS1=18)
     heating = Heating(twin.url)
     heating.regulate()
@@ -41,7 +41,7 @@ def test_without_a_thermometer_nothing_is_heated(twin):
     assert twin.state["OUT0"] == 0
 
 
-def test_the_unit_switches_off_by_itself_after_ten_minutes(twin):
+def test_unit_switches_off_after_ten_minutes(twin):
     twin.command("outs.cgi?ortime=0600")
     twin.sense(DS1=18)
     Heating(twin.url).regulate()
@@ -52,20 +52,20 @@ def test_the_unit_switches_off_by_itself_after_ten_minutes(twin):
 
 
 @pytest.mark.leverframe(settings="unit7.toml", mac="02:00:00:00:00:07")
-def test_the_unit_of_a_customer_is_restored_from_its_backup(twin):
+def test_unit_of_a_customer_is_restored_from_its_backup(twin):
     assert (twin.name, twin.mac, twin.profile.sw) == ("unit7", "02:00:00:00:00:07", "1.49")
     assert twin.settings["outputs"][0]["name"] == "Heater"
 
 
-def test_a_command_that_an_old_unit_lacks_is_refused(twin_factory):
+def test_old_unit_refuses_newer_command(twin_factory):
     with pytest.raises(TwinRefused, match="HW 3.5"):
         twin_factory(hw="3.0", sw="1.58a").command("stm.cgi?modbuson=1")
 
 
-# --- what goes wrong ------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------
 
 
-def test_a_slow_answer_is_asked_for_again(twin):
+def test_slow_answer_is_retried(twin):
     twin.sense(DS1=18)
     with twin.fault(faults.slow(0.2), path="/json/all.json", times=1):
         assert Heating(twin.url, timeout=0.05).temperature() == 18
@@ -77,14 +77,14 @@ def test_a_slow_answer_is_asked_for_again(twin):
     [faults.status(503), faults.garbage(), faults.reset_after(300), faults.cut(40)],
     ids=lambda fault: fault.kind,
 )
-def test_a_broken_answer_is_asked_for_again(twin, fault):
+def test_broken_answer_is_retried(twin, fault):
     twin.sense(DS1=18)
     with twin.fault(fault, path="/json/all.json", times=2):
         assert Heating(twin.url).temperature() == 18
     assert len(twin.requests("/json/all.json")) == 3
 
 
-def test_a_unit_that_is_off_is_told(twin):
+def test_unreachable_unit_raises_an_error(twin):
     with twin.fault(faults.refuse()), pytest.raises(UnitUnreachable, match="refused"):
         Heating(twin.url).regulate()
 
@@ -101,7 +101,7 @@ def test_a_reboot_takes_eight_seconds(twin):
 
 
 @pytest.mark.parametrize("text", ["850", "-1270", "-600", "?"])
-def test_a_thermometer_that_lies_is_not_believed(twin, text):
+def test_impossible_temperature_is_ignored(twin, text):
     twin.sense(DS1=18)
     twin.raw(ds1=text)
     heating = Heating(twin.url)
@@ -113,7 +113,7 @@ def test_a_thermometer_that_lies_is_not_believed(twin, text):
 # --- messages and rules ---------------------------------------------------------------------------
 
 
-def test_the_keeper_is_told_when_it_is_too_hot(twin):
+def test_mail_is_sent_once_when_it_is_too_hot(twin):
     twin.rule(when="DS1 >= 30", then="eMail 1", hysteresis=1)
     twin.sense(DS1=31)
     (mail,) = twin.outbox.emails
@@ -124,7 +124,7 @@ def test_the_keeper_is_told_when_it_is_too_hot(twin):
     assert twin.outbox.emails == []
 
 
-def test_why_the_heater_is_on_is_explained(twin):
+def test_heater_state_is_explained(twin):
     twin.rule(when="DS1 < 5", then="OUT0 on")
     twin.sense(DS1=4)
     assert "rule 1: OUT0 on" in twin.explain("OUT0")
@@ -134,14 +134,14 @@ def test_why_the_heater_is_on_is_explained(twin):
 
 
 @pytest.mark.leverframe(start="2026-03-29T00:30", timezone="Europe/Warsaw")
-def test_the_night_in_which_an_hour_is_missing(twin):
-    # Every day at 02:30, which does not come; the unit runs it at the end of the gap.
+def test_schedule_in_the_missing_hour_runs_at_its_end(twin):
+    # Every day at 02:30, which does not exist; the unit runs it at the end of the gap.
     twin.command("post.cgi?sched_save s0=heat*0*1*9000*0*127*1&&")
     twin.until("OUT0 = 1")
     assert twin.now.isoformat() == "2026-03-29T03:00:00+02:00"
 
 
-def test_the_program_under_test_goes_by_the_time_of_the_twins(fleet):
+def test_tested_program_uses_the_clock_of_the_twins(fleet):
     time_machine = pytest.importorskip("time_machine")
     units = fleet(2, start="2026-06-01T05:59:59")
     with units.clock.moving_with(time_machine):
@@ -150,7 +150,7 @@ def test_the_program_under_test_goes_by_the_time_of_the_twins(fleet):
         assert Heating(units[0].url).hour() == (before + 1) % 24
 
 
-def test_asyncio_code_sleeps_by_the_time_of_the_twin(twin):
+def test_asyncio_sleep_uses_the_clock_of_the_twin(twin):
     async def heat_in_an_hour():
         await asyncio.sleep(3600)
         await asyncio.to_thread(Heating(twin.url).regulate)
@@ -169,10 +169,10 @@ def test_asyncio_code_sleeps_by_the_time_of_the_twin(twin):
         runner.run(test())
 
 
-# --- many, before and after -----------------------------------------------------------------------
+# --- fleets and snapshots -------------------------------------------------------------------------
 
 
-def test_ten_units_of_three_versions_share_one_time(fleet):
+def test_ten_units_of_three_versions_share_one_clock(fleet):
     units = fleet(10, versions=THREE_VERSIONS)
     for unit in units:
         unit.sense(DS1=18)
@@ -186,7 +186,7 @@ def test_ten_units_of_three_versions_share_one_time(fleet):
     assert len({unit.url for unit in units}) == 10
 
 
-def test_a_snapshot_is_tried_in_two_ways(twin):
+def test_snapshot_is_restored_and_forked(twin):
     twin.command("outs.cgi?ortime=0600")
     twin.sense(DS1=18)
     Heating(twin.url).regulate()
@@ -201,7 +201,7 @@ def test_a_snapshot_is_tried_in_two_ways(twin):
         assert (other.state["OUT0"], twin.state["OUT0"]) == (0, 1)
 
 
-def test_a_reset_is_a_new_unit(twin):
+def test_reset_unit_is_new(twin):
     twin.command("stm.cgi?sname=Cellar", "outs.cgi?out0=1")
     twin.reset()
     assert twin.state["OUT0"] == 0
@@ -214,10 +214,10 @@ def test_without_any_fixture():
         assert len(fleet) == 2
 
 
-async def _ask_two():
+async def _request_two():
     async with Twin() as first, Twin() as second:
         return await asyncio.gather(first.aget("/outs.cgi"), second.aget("/outs.cgi"))
 
 
 def test_in_asyncio():
-    assert len(asyncio.run(_ask_two())) == 2
+    assert len(asyncio.run(_request_two())) == 2

@@ -1,7 +1,7 @@
-"""Twins as processes of their own, to be killed. They take a second each, so they are few."""
+"""Twins as separate processes that tests kill. Each start takes a second, so there are few."""
 
 
-def test_what_was_confirmed_survives_a_power_cut(twin_factory):
+def test_confirmed_setting_survives_a_power_cut(twin_factory):
     twin = twin_factory(process=True)
     twin.command("stm.cgi?sname=Cellar")
     twin.kill()

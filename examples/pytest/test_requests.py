@@ -1,4 +1,4 @@
-"""What the client requested of the unit, and answers that the unit does not have of its own."""
+"""The requests of the client, and replies that the test defines."""
 
 import json
 import socket
@@ -12,7 +12,7 @@ from leverframe.testing import BadCall, NotRequested, TwinRefused, faults
 pytestmark = pytest.mark.leverframe(hw="3.5", sw="1.49", modbus=True)
 
 
-def test_the_heater_is_switched_once(twin):
+def test_heater_is_switched_once(twin):
     twin.sense(DS1=18)
     Heating(twin.url).regulate()
     twin.assert_requested("/outs.cgi", times=1, query={"out0": 1})
@@ -20,7 +20,7 @@ def test_the_heater_is_switched_once(twin):
         twin.assert_requested("/json/all.json", times=2)
 
 
-def test_headers_and_bodies_are_kept_without_secrets(twin):
+def test_headers_and_bodies_are_recorded_without_secrets(twin):
     twin.reply("/report", status=201)
     body = json.dumps({"level": 3, "password": "secret"}).encode()
     urlopen(Request(f"{twin.url}/report", body, {"Content-Type": "application/json"}))
@@ -30,7 +30,7 @@ def test_headers_and_bodies_are_kept_without_secrets(twin):
     assert request.duration < 1
 
 
-def test_a_path_answers_what_the_test_says(twin):
+def test_path_returns_the_reply_of_the_test(twin):
     with twin.reply("/own.json", json={"mode": "night"}, headers={"ETag": '"7"'}):
         assert json.loads(twin.get("/own.json")) == {"mode": "night"}
     with pytest.raises(TwinRefused, match="404"):
@@ -39,19 +39,19 @@ def test_a_path_answers_what_the_test_says(twin):
         assert Heating(twin.url).temperature() == 30
 
 
-def test_the_relay_is_welded(twin):
+def test_relay_is_welded(twin):
     with twin.fault(faults.stuck_output("OUT0", at="on")):
         assert (twin.state["OUT0"], twin.pins["OUT0"]) == (0, 1)
 
 
-def test_half_an_answer_comes_by_modbus(twin):
+def test_modbus_answer_is_cut_in_half(twin):
     read_coils = bytes.fromhex("0001 0000 0006 01 01 0000 0006")
     with twin.fault(faults.modbus("cut")), socket.create_connection(twin.modbus) as connection:
         connection.sendall(read_coils)
         assert len(connection.recv(100)) == 5
 
 
-def test_a_misspelt_path_is_an_error(twin):
+def test_misspelt_path_is_an_error(twin):
     with pytest.raises(BadCall, match="Did you mean '/json/all.json'"):
         twin.requests("/json/al.json")
 
@@ -64,12 +64,12 @@ def cellar(module_twin_factory):
     return module_twin_factory(hw="3.0", name="cellar")
 
 
-def test_a_shared_unit_is_switched(cellar, module_twin):
+def test_shared_unit_is_switched(cellar, module_twin):
     cellar.command("outs.cgi?out0=1")
     module_twin.command("outs.cgi?out1=1")
 
 
-def test_a_shared_unit_stays_as_it_was(cellar, module_twin):
+def test_shared_unit_keeps_its_state(cellar, module_twin):
     assert cellar.state["OUT0"] == 1
     assert module_twin.state["OUT1"] == 1
     module_twin.reset()

@@ -1,10 +1,10 @@
-"""What the documents say to type and the tests leave out, because it installs: typed here.
+"""Run the commands of documents that install, which the tests leave out.
 
     python -m tests.docs.installing
 
-takes some minutes and the package index. Everything happens in a clone of the last commit within a
-folder that goes away again: /etc, /opt and /var are folders in it, and two small programs stand for
-systemd, which start what the unit says in a network of its own.
+needs some minutes and the package index. Everything runs in a clone of the last commit in a
+temporary folder: /etc, /opt and /var are folders in it. Two small programs replace systemd and
+start the command of the unit in a network namespace.
 """
 
 import os
@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.docs.blocks import PROJECT, SHELL, Block, blocks
-from tests.docs.shell_page import PORTS, exchanged
+from tests.docs.shell_page import PORTS, exchange_ports
 from tests.ports import free_ports
 
 PATIENCE_S = 600
@@ -54,29 +54,31 @@ _JOURNALCTL = "#!/usr/bin/env bash\ncat {root}/journal-$2\n"
 
 
 def type_pages(root: Path, clone: Path) -> None:
-    """The blocks of each page in one shell, as somebody would type them in the project's folder."""
+    """Run the blocks of each page in one shell, as a user types them in the project folder."""
     _write_program(root / "bin" / "systemctl", _SYSTEMCTL.format(root=root))
     _write_program(root / "bin" / "journalctl", _JOURNALCTL.format(root=root))
     (root / "etc/systemd/system").mkdir(parents=True)
     (root / "opt").mkdir()
-    # The packages must be those that are installed here, not those that this script runs with.
+    # Use the packages that are installed here, not those of this script.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["PATH"] = f"{root / 'bin'}:{root / 'opt/leverframe/bin'}:{environment['PATH']}"
     ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     for page in PAGES:
         steps = [block for block in blocks(PROJECT / page) if _is_typed(block)]
-        script = "set -euxo pipefail\n" + "\n".join(_rooted(block.text, root) for block in steps)
+        script = "set -euxo pipefail\n" + "\n".join(
+            _move_paths(block.text, root) for block in steps
+        )
         with subprocess.Popen(
-            ["bash", "-c", exchanged(script, ports)],
+            ["bash", "-c", exchange_ports(script, ports)],
             cwd=clone,
             env=environment,
             start_new_session=True,
         ) as shell:
             try:
                 if shell.wait(PATIENCE_S):
-                    raise SystemExit(f"What {page} says to type does not work.")
+                    raise SystemExit(f"The commands of {page} fail.")
             finally:
-                # What the page leaves running ends with it.
+                # Background processes of the page end with it.
                 with suppress(ProcessLookupError):
                     os.killpg(shell.pid, signal.SIGKILL)
 
@@ -88,14 +90,14 @@ def _is_typed(block: Block) -> bool:
     return block.language in SHELL and bool(INSTALLING.search(block.text) or writes_files)
 
 
-def _rooted(text: str, root: Path) -> str:
+def _move_paths(text: str, root: Path) -> str:
     text = re.sub(r"(?<=[\s=>])/(etc|opt|var)/", rf"{root}/\1/", text)
-    # There are no pins here, and the check says so.
+    # There are no pins here, so the check fails.
     return re.sub(r"board check --config \S+", r"\g<0> || [ $? = 1 ]", text)
 
 
 def make_run(clone: Path, command: str) -> None:
-    """`make run` until it answers."""
+    """Run `make run` until it answers."""
     (port,) = free_ports(1)
     with subprocess.Popen(
         ["bash", "-c", f"exec {command}"],
@@ -129,7 +131,7 @@ def main() -> int:
         for command in ("make run", first.text.strip()):
             make_run(clone, command)
         type_pages(root, clone)
-    print("Everything that the documents say to install can be installed.")
+    print("All installations of the documents work.")
     return 0
 
 

@@ -1,7 +1,7 @@
-"""A machine of Debian with PostgreSQL, as far as the guides touch it: a folder, and small programs.
+"""A Debian machine with PostgreSQL, as far as the guides use it: a folder and small programs.
 
-`apt install postgresql` makes and starts the cluster 15/main, as the package does; `systemctl` goes
-to the real `pg_ctlcluster` of this cluster, or starts and stops a node; `sudo` becomes the user
+`apt install postgresql` creates and starts the cluster 15/main, as the package does; `systemctl`
+calls the real `pg_ctlcluster` of this cluster, or starts and stops a node; `sudo` becomes the user
 that PostgreSQL runs as. All machines have the same port, each at a loopback address of its own.
 What the guides write below `/etc` and `/var` goes into the folder.
 """
@@ -23,7 +23,7 @@ _PROGRAMS = {
 [ -e {folder}/etc/15/main ] && exit 0
 pg_createcluster {cluster} --port {port} --datadir {folder}/var/15/main --socketdir {folder}/run \\
   --logfile {folder}/run/log --start-conf manual -- --no-sync
-# What a machine may at its own loopback address, others may not.
+# Other machines may not do what a machine may at its own loopback address.
 sed -i '/^host/d' {folder}/etc/15/main/pg_hba.conf
 exec systemctl start postgresql
 """,
@@ -31,7 +31,7 @@ exec systemctl start postgresql
     # The disk is not what is tried.
     "pg_basebackup": 'exec /usr/bin/pg_basebackup --no-sync "$@"\n',
     "sudo": """\
-unset PGPORT  # as it does; Debian's programs find the cluster of the machine by themselves
+unset PGPORT  # as it does; Debian's programs find the cluster of the machine automatically
 if [ "$1" = -u ]; then
   as=$2; shift 2
   [ "$(id -u)" = 0 ] && exec runuser -u "$as" -- "$@"
@@ -81,8 +81,8 @@ class PostgresMachine:
             path.write_text(f"#!/bin/bash\n{text}", encoding="utf-8")
             path.chmod(0o755)
 
-    def type(self, block: str, exchanged: dict[str, str], said: str = "") -> str:
-        """Type a block here, and what is asked for meanwhile; return what it printed."""
+    def type(self, block: str, exchanged: dict[str, str], answers: str = "") -> str:
+        """Run a block here with answers to its prompts; return its output."""
         here = {
             "/etc/postgresql/": f"{self.folder}/etc/",
             "/var/lib/postgresql/": f"{self.folder}/var/",
@@ -93,7 +93,7 @@ class PostgresMachine:
             ["timeout", str(PATIENCE_S), "bash", "-euo", "pipefail", "-c", block],
             cwd=self.folder / "home",
             env=self._environment(),
-            input=said,
+            input=answers,
             capture_output=True,
             text=True,
             check=False,
@@ -119,9 +119,9 @@ class PostgresMachine:
         return (self.folder / "run" / "log").read_text(encoding="utf-8")
 
     def switch_off(self) -> None:
-        """End whatever runs, without a word."""
+        """Kill everything that runs."""
         for pid in (self.folder / "node.pid", self.folder / "var" / "15" / "main/postmaster.pid"):
             with suppress(OSError, ProcessLookupError):
-                # A server that is told to quit takes its own processes along.
+                # SIGQUIT also ends the processes of the server.
                 quit_now = signal.SIGQUIT if pid.name == "postmaster.pid" else signal.SIGKILL
                 os.kill(int(pid.read_text().split()[0]), quit_now)

@@ -1,10 +1,10 @@
-"""Runs what a page tells its readers to type: one shell, one folder, ports that are free.
+"""Run the commands of a page in one shell, one folder and with free ports.
 
-Small programs come first on the path. `leverframe` gives a controller free ports where neither its
-options nor its file name one; `curl` fails on a refusal, and both it and `mbpoll` wait for a port
-that is still being opened. Ports that the page names are exchanged for free ones throughout.
-What a block says goes into a file of its own, and its effects are looked for behind it, for as long
-as there is patience: some of them need a moment.
+Small programs come first on the path. `leverframe` assigns free ports to a controller if neither
+its options nor its file name one. `curl` fails on a refusal, and waits like `mbpoll` for a port
+that is still being opened. Ports in the page are replaced by free ones. The output of a block goes
+into a separate file. Its effects are checked afterwards, for a limited time, because some need a
+moment.
 """
 
 import os
@@ -22,7 +22,7 @@ from tests.docs.blocks import PROJECT, SHELL, Block
 from tests.ports import free_ports
 
 PATIENCE_S = 300
-#: What a controller takes unless told otherwise, and what pages use besides.
+#: Default ports of a controller, and further ports of pages.
 USUAL_PORTS = {"port": 8080, "modbus_port": 5020, "snmp_port": 1161, "tftp_port": 1069}
 PORTS = (*USUAL_PORTS.values(), *range(8081, 8090), *range(5021, 5024), *range(1162, 1165), 1883)
 
@@ -94,9 +94,9 @@ exit $result
 def run_page(
     blocks: list[Block], folder: Path, patience_s: int = 60
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the blocks of one page in an empty folder beside `examples` and `packaging`.
+    """Run the blocks of one page in an empty folder beside `examples` and `packaging`.
 
-    An effect may come up to `patience_s` after its command.
+    An effect may appear up to `patience_s` after its command.
     """
     ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     _write_programs(folder / ".programs", ports)
@@ -106,19 +106,19 @@ def run_page(
     script = _OPENING + expect + "".join(map(_step, blocks))
     with (folder / ".said").open("wb") as said:
         shell = subprocess.Popen(
-            # Ends by itself even if the tests are killed.
-            ["timeout", str(PATIENCE_S), "bash", "-c", exchanged(script, ports)],
+            # Ends even if the tests are killed.
+            ["timeout", str(PATIENCE_S), "bash", "-c", exchange_ports(script, ports)],
             cwd=folder,
             env={
                 **os.environ,
                 "PATH": f"{folder / '.programs'}:{PROGRAM_FOLDERS}",
-                # There by itself in an installation; a clone may be older than its installation.
+                # An installation has it; a clone may be older than its installation.
                 "PYTEST_PLUGINS": "leverframe.testing.pytest_plugin",
             },
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
-            # A group of its own, so that whatever the page leaves running ends with it.
+            # A separate group, so that background processes of the page end with it.
             start_new_session=True,
         )
     try:
@@ -136,7 +136,7 @@ def _step(block: Block) -> str:
     if not _is_run(block):
         return ""
     expected = "".join(f"expect {quote(where)} {quote(text)}\n" for where, text in block.effects)
-    # Appended to: what still runs in the background goes on writing there.
+    # Append, because background processes keep writing there.
     begun, ended = ": > .block; exec >> .block 2>&1", "exec >&3 2>&4\ncat .block"
     return f"\necho '### {block}'\n{begun}\n{block.text}\n{ended}\n{expected}"
 
@@ -145,7 +145,7 @@ def _is_run(block: Block) -> bool:
     return block.language in SHELL and not block.not_run
 
 
-def exchanged(text: str, ports: dict[int, int]) -> str:
+def exchange_ports(text: str, ports: dict[int, int]) -> str:
     return re.sub(r"(?<![\d.])\d{4}(?!\d)", lambda x: str(ports.get(int(x[0]), x[0])), text)
 
 

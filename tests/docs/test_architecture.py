@@ -1,4 +1,4 @@
-"""The page about the architecture knows every folder, and no folder that is gone."""
+"""The page about the architecture lists exactly the existing folders."""
 
 import re
 
@@ -37,10 +37,10 @@ def test_every_module_beside_the_folders_has_its_line() -> None:
     assert {name for name in modules if f"`{name}`" not in PAGE} == set()
 
 
-def test_each_part_knows_only_what_stands_above_it() -> None:
+def test_each_part_imports_only_parts_above_it() -> None:
     rows = re.findall(r"^\| `(\w+)(?:/\S*|\.py)` \| (?:yes)? ?\|", PAGE, re.MULTILINE)
     places = {part: place for place, part in reversed([*enumerate(rows)])}
-    # The pages are no Python and have a table of their own.
+    # The pages are not Python and have their own table.
     assert MAY_IMPORT.keys() - {"web"} == places.keys()
     assert {
         (part, known)
@@ -50,7 +50,7 @@ def test_each_part_knows_only_what_stands_above_it() -> None:
     } == set()
 
 
-def test_every_file_and_folder_that_is_named_exists() -> None:
+def test_every_named_file_and_folder_exists() -> None:
     named = set(re.findall(r"`([\w/]+(?:/|\.(?:py|js|md)))`", PAGE))
     places = (PROJECT, PACKAGE, PACKAGE / "web", PACKAGE / "command_line", PACKAGE / "web" / "lib")
     places += (PACKAGE / "config", DOCS, PROJECT / "tests", PACKAGE / "web" / "pages")

@@ -1,4 +1,4 @@
-"""What is in blocks of code, and what is named in the text, exists and is well-formed."""
+"""Blocks of code are well-formed, and every name in the text exists."""
 
 import argparse
 import functools
@@ -71,35 +71,37 @@ def test_shell_is_shell(block: Block) -> None:
 
 
 def only_in_bash(shell: str) -> list[str]:
-    """What other shells take for text, or do not know."""
+    """Return constructs that other shells do not know."""
     return re.findall(r"\{\w+\.\.\w+\}|\[\[|\(\(|<\(|\$'|\bfunction\b|&>", shell)
 
 
-def test_what_only_bash_understands_is_found() -> None:
+def test_bash_only_construct_is_found() -> None:
     assert only_in_bash("echo {1..28}") == ["{1..28}"]
     assert only_in_bash("[[ -f x ]] &> y") == ["[[", "&>"]
     assert only_in_bash("rest=$(printf '*00%.0s' $(seq 28)); [ -f x ] && curl \"$c/x\"") == []
 
 
-def hurried(shell: str) -> list[str]:
-    """Lines right behind the start of a controller, which needs a moment before it answers."""
+def find_early_calls(shell: str) -> list[str]:
+    """Return lines directly after the start of a controller that does not answer yet."""
     return re.findall(r"^leverframe run .*&\n(?!leverframe run )(\S.*)", shell, re.MULTILINE)
 
 
 @for_each("block", blocks_in(SHELL, WRITTEN), ids=str)
-def test_who_pastes_a_block_finds_a_controller_that_answers(block: Block) -> None:
-    assert block.is_hidden or hurried(block.text) == []
+def test_pasted_block_waits_for_the_controller(block: Block) -> None:
+    assert block.is_hidden or find_early_calls(block.text) == []
 
 
-def test_a_call_right_behind_the_start_is_found() -> None:
+def test_call_directly_after_the_start_is_found() -> None:
     start = "leverframe run --port 8081 &\n"
-    assert hurried(start + "curl http://127.0.0.1:8081/") == ["curl http://127.0.0.1:8081/"]
-    assert hurried(start + start) == []
-    assert hurried("leverframe run & sleep 2\ncurl http://127.0.0.1:8080/") == []
+    assert find_early_calls(start + "curl http://127.0.0.1:8081/") == [
+        "curl http://127.0.0.1:8081/"
+    ]
+    assert find_early_calls(start + start) == []
+    assert find_early_calls("leverframe run & sleep 2\ncurl http://127.0.0.1:8080/") == []
 
 
 @pytest.mark.parametrize("block", blocks_in(("toml",)), ids=str)
-def test_toml_is_what_the_program_reads(block: Block, tmp_path: Path) -> None:
+def test_program_reads_every_toml_block(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "some.toml"
     file.write_text(block.text, encoding="utf-8")
     values = tomllib.loads(block.text)
@@ -139,7 +141,7 @@ def test_python_is_python(block: Block) -> None:
 
 
 def code_in(document: Path) -> str:
-    """Blocks and `code` in the text, one a line."""
+    """Return blocks and `code` of the text, one per line."""
     text = document.read_text(encoding="utf-8")
     shell = [x.text.replace("\\\n", " ") for x in blocks(document) if x.language in SHELL]
     return "\n".join([*shell, *re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)])
@@ -159,7 +161,7 @@ program_parser = functools.cache(command_line_parser)
 
 
 def unknown_words(words: list[str]) -> list[str]:
-    """Commands, tasks and options that the program does not have."""
+    """Return commands, tasks and options that the program does not have."""
     parser: argparse.ArgumentParser = program_parser()
     rest = list(words)
     while rest and (tasks := _tasks_of(parser)):
@@ -214,7 +216,7 @@ def names_at(path: str) -> set[str]:
 
 
 def commands_in(text: str) -> Iterator[tuple[str, str]]:
-    """Path and name of every command that a text shows."""
+    """Return path and name of every command in a text."""
     for path, query in re.findall(r"(/[a-z]+\.cgi)\?([^\s'\"`]+)", text):
         for item in query.split("&"):
             if name := item.partition("=")[0]:

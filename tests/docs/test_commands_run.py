@@ -1,4 +1,4 @@
-"""Every shell command in the documents does what it is for when it is typed as it stands."""
+"""Every shell command in the documents works as it is written."""
 
 import shutil
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.docs.blocks import (
     blocks_in,
     blocks_of,
     name_of,
-    needed_programs,
+    programs_of,
 )
 from tests.docs.shell_page import run_page
 
@@ -25,7 +25,7 @@ PAGES = [
 ]
 
 
-#: What everybody reads first; the others are typed in thorough runs.
+#: The page that users read first; the other pages run in thorough runs.
 FIRST = "README.md"
 
 
@@ -38,15 +38,15 @@ FIRST = "README.md"
     ],
     ids=name_of,
 )
-def test_what_a_page_says_to_type_works(page: Path, tmp_path: Path) -> None:
-    for program in needed_programs(page):
+def test_commands_of_a_page_work(page: Path, tmp_path: Path) -> None:
+    for program in programs_of(page):
         if shutil.which(program, path=PROGRAM_FOLDERS) is None:
             pytest.skip(f"needs the program {program}; see requirements/debian.txt")
     done = run_page(blocks(page), tmp_path)
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-def test_what_fails_in_a_page_fails_its_run(tmp_path: Path) -> None:
+def test_failing_command_fails_its_page(tmp_path: Path) -> None:
     block = Block(WRITTEN[0], 1, "sh", "true\ntest 8080 = 8080\nfalse\necho never\n")
     done = run_page([block], tmp_path)
     assert done.returncode == 1
@@ -73,16 +73,16 @@ def test_a_command_without_its_effect_fails_the_run_of_its_page(
     assert ("NO EFFECT" in done.stdout) is (status == 1)
 
 
-def test_effects_are_read_as_they_stand_behind_their_block() -> None:
+def test_effects_are_read_from_below_their_block() -> None:
     page = '```sh\ncurl x\n```\n\n<!-- effect:\nsaid => a => b\n/api/state => "OUT0":1\n-->\n'
     (block,) = blocks_of(WRITTEN[0], page)
     assert block.effects == (("said", "a => b"), ("/api/state", '"OUT0":1'))
 
 
-def test_every_command_that_a_page_says_to_type_has_an_effect_to_look_for() -> None:
+def test_every_command_of_a_page_has_an_effect() -> None:
     typed = [x for x in blocks_in(SHELL, WRITTEN) if not (x.not_run or x.is_hidden)]
     assert [f"{x}: {x.commands()}" for x in typed if len(x.effects) < len(x.commands())] == []
 
 
-def test_every_block_that_is_not_run_says_why() -> None:
+def test_every_block_that_is_not_run_has_a_reason() -> None:
     assert [str(x) for x in blocks_in(SHELL) if x.not_run and len(x.not_run.split()) < 2] == []

@@ -1,4 +1,4 @@
-"""Files in `examples/` that other programs read: they name only what exists."""
+"""Files in `examples/` that other programs read: every name in them exists."""
 
 import json
 import re
@@ -25,8 +25,8 @@ DASHBOARDS = sorted((EXAMPLES / "grafana").iterdir())
 RULES = EXAMPLES / "prometheus" / "fleet-rules.yml"
 
 
-def used_in(path: Path) -> set[str]:
-    """Return the figures that the queries in a file name."""
+def metrics_in(path: Path) -> set[str]:
+    """Return the metrics in the queries of a file."""
     text = path.read_text(encoding="utf-8")
     queries = re.findall(r'"(?:expr|query)": "(.*)"', text) + re.findall(r"expr: (.*)", text)
     return {name for query in queries for name in _METRIC.findall(query)}
@@ -41,20 +41,20 @@ def used_in(path: Path) -> set[str]:
     ],
     ids=lambda it: it.name if isinstance(it, Path) else "",
 )
-def test_dashboards_and_alarms_use_figures_that_exist(path: Path, least: int) -> None:
-    used = used_in(path)
+def test_dashboards_and_alarms_use_existing_metrics(path: Path, least: int) -> None:
+    used = metrics_in(path)
     assert len(used) >= least
     assert used - set(_METRIC.findall(metrics_page())) == set()
 
 
-def test_every_figure_of_nodes_among_others_is_drawn() -> None:
-    told = {name for name in _METRIC.findall(metrics_page()) if "_cluster_" in name}
-    drawn = set().union(*map(used_in, (*DASHBOARDS, RULES)))
-    assert told - drawn == set()
+def test_every_cluster_metric_is_charted_or_alarmed() -> None:
+    metrics = {name for name in _METRIC.findall(metrics_page()) if "_cluster_" in name}
+    drawn = set().union(*map(metrics_in, (*DASHBOARDS, RULES)))
+    assert metrics - drawn == set()
 
 
 @pytest.mark.needs_program("promtool")
-def test_prometheus_takes_the_rules() -> None:
+def test_prometheus_accepts_the_rules() -> None:
     done = subprocess.run(
         ["promtool", "check", "rules", str(RULES)],
         capture_output=True,
@@ -81,7 +81,7 @@ def test_the_panels_of_a_dashboard_do_not_overlap(path: Path) -> None:
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
 
 
-def test_the_flow_is_joined_and_uses_requests_that_exist() -> None:
+def test_flow_is_connected_and_uses_existing_requests() -> None:
     path = EXAMPLES / "node-red" / "leverframe.json"
     nodes = {node["id"]: node for node in read(path)}
     ends = {end for node in nodes.values() for wires in node.get("wires", ()) for end in wires}
@@ -90,13 +90,13 @@ def test_the_flow_is_joined_and_uses_requests_that_exist() -> None:
     paths = set(re.findall(r"\}(/[\w./]+)", text))
     assert paths
     assert paths <= PATHS
-    assert text.count("127.0.0.1") == 1, "the address stands in one place"
+    assert text.count("127.0.0.1") == 1, "the address is in one place"
     sent = {f"/outs.cgi?{x}" for x in re.findall(r"[\"`](out\d=)", text)}
     assert sent
     assert all(name in names_at(path) for x in sent for path, name in commands_in(x))
 
 
-def test_what_a_page_shows_of_an_example_is_in_it() -> None:
+def test_quoted_lines_of_a_page_are_in_the_example() -> None:
     files = {
         "js": EXAMPLES / "javascript" / "twin.test.mjs",
         "java": EXAMPLES / "java" / "TwinTest.java",
@@ -110,7 +110,7 @@ def test_what_a_page_shows_of_an_example_is_in_it() -> None:
         assert {line.strip() for line in text.splitlines()} - lines == set()
 
 
-def test_examples_of_other_languages_use_requests_that_exist() -> None:
+def test_examples_of_other_languages_use_existing_requests() -> None:
     files = [x for y in ("javascript", "java", "go") for x in (EXAMPLES / y).iterdir()]
     text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
     targets = re.findall(r"[\"`}](/(?:\w+/)*\w+(?:\.\w+)?)(?=[\"`?])", text)

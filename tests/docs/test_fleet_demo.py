@@ -1,4 +1,4 @@
-"""The first try of several nodes, typed as the guide says: started, one node killed, ended."""
+"""The demo of several nodes by the guide: started, one node killed, ended."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import DOCS, PROJECT, blocks
-from tests.docs.shell_page import exchanged
+from tests.docs.shell_page import exchange_ports
 from tests.ports import free_ports
 from tools import fleet_demo
 
@@ -28,25 +28,25 @@ def neighbouring_ports() -> tuple[int, int]:
 
 
 class Demo:
-    def __init__(self, process: subprocess.Popen[str], said: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str], output: Path) -> None:
         self.process = process
-        self._said = said
+        self._output = output
 
-    def said(self) -> str:
-        return self._said.read_text(encoding="utf-8")
+    def output(self) -> str:
+        return self._output.read_text(encoding="utf-8")
 
     def wait_for(self, pattern: str) -> re.Match[str]:
         until = time.monotonic() + PATIENCE_S
-        while (found := re.search(pattern, self.said())) is None:
-            assert time.monotonic() < until, self.said()
-            assert self.process.poll() is None, self.said()
+        while (found := re.search(pattern, self.output())) is None:
+            assert time.monotonic() < until, self.output()
+            assert self.process.poll() is None, self.output()
             time.sleep(0.05)
         return found
 
 
 @contextmanager
-def typed(command: str, port: int, folder: Path) -> Iterator[Demo]:
-    """Type what starts the demo; `make` runs its recipe with this Python."""
+def run_demo(command: str, port: int, folder: Path) -> Iterator[Demo]:
+    """Start the demo as the guide does; `make` runs its recipe with this Python."""
     makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
     recipe = re.search(rf"^{command.split()[-1]}:.*\n\t@(.*)$", makefile, re.MULTILINE)
     assert recipe is not None
@@ -74,7 +74,7 @@ def typed(command: str, port: int, folder: Path) -> Iterator[Demo]:
 def answer(line: str, ports: dict[int, int]) -> str:
     """Type one line of the guide; return what it printed."""
     done = subprocess.run(
-        ["timeout", str(PATIENCE_S), "bash", "-c", exchanged(line, ports)],
+        ["timeout", str(PATIENCE_S), "bash", "-c", exchange_ports(line, ports)],
         capture_output=True,
         text=True,
         check=False,
@@ -91,19 +91,19 @@ def test_the_first_try_of_the_guide_goes_as_it_says(tmp_path: Path) -> None:
     start, then = [one for one in blocks(GUIDE) if one.language == "sh"][:2]
     port, next_port = neighbouring_ports()
     ports = {8081: port, 8082: next_port}
-    with typed(start.text.strip(), port, tmp_path) as demo:
+    with run_demo(start.text.strip(), port, tmp_path) as demo:
         pid = demo.wait_for(r"north  http://127\.0\.0\.1:\d+/  process (\d+)  10 controllers")[1]
         folder = demo.wait_for(r"gh-7\.localhost") and _folder_of(int(pid))
         switch, nodes, kill, look = then.text.strip().splitlines()
         assert "<response>" in answer(f"{switch} --silent", ports)
         assert answer(f"{nodes} --silent", ports).count('"is_alive":true') == 2
         answer(kill.replace("PID", pid), ports)
-        # Asked at once: held until the other node has it.
+        # Sent immediately: held until the other node has it.
         assert '"sname"' in answer(f"{look} --silent --retry 5", ports)
         demo.wait_for(r"south has all 20 controllers after \d+\.\d s\.")
         demo.process.send_signal(signal.SIGINT)
         assert demo.process.wait(PATIENCE_S) == 0
-        assert "Everything is stopped and removed." in demo.said()
+        assert "Everything is stopped and removed." in demo.output()
     assert not folder.exists()
 
 
@@ -113,7 +113,7 @@ def _folder_of(pid: int) -> Path:
     return Path(words[words.index("--data") + 1]).parent
 
 
-def test_what_is_missing_is_said_in_a_sentence(
+def test_missing_postgresql_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(fleet_demo, "INSTALLED", tmp_path)

@@ -60,7 +60,7 @@ class RunningProxy:
 def proxy_files(
     folder: Path, nodes: Mapping[str, int], owners: Mapping[str, str], port: int
 ) -> ssl.SSLContext:
-    """Write what a reader would have in /etc, with other paths and ports."""
+    """Write the files that a reader has in /etc, with other paths and ports."""
     (block,) = [x for x in blocks(DOCS / "how-to/several-machines.md") if x.language == "haproxy"]
     text = block.text.replace("bind :443", f"bind {HOME}:{port}")
     for found, here in (
@@ -86,7 +86,7 @@ def proxy_files(
 async def haproxy_before(
     nodes: Mapping[str, int], owners: Mapping[str, str]
 ) -> AsyncIterator[RunningProxy]:
-    """Run HAProxy before nodes at these ports, with a map of who has which controller."""
+    """Run HAProxy before nodes at these ports, with a map of the owners."""
     # A folder of pytest's has a name that is too long for a socket of HAProxy's.
     with TemporaryDirectory() as name:
         folder, port = Path(name), free_port()
@@ -113,7 +113,7 @@ async def running_haproxy(configuration: Path) -> AsyncIterator[asyncio.subproce
 
 
 async def _listening(proxy: RunningProxy, process: asyncio.subprocess.Process) -> None:
-    """HAProxy does not say when it listens: try until it does, or has ended."""
+    """Retry until HAProxy listens or has ended; it does not report that it listens."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
@@ -124,7 +124,7 @@ async def _listening(proxy: RunningProxy, process: asyncio.subprocess.Process) -
                 await asyncio.sleep(0.02)
 
 
-async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> None:
+async def test_haproxy_routes_to_the_owner_and_follows_the_map() -> None:
     async with joined_nodes("ab") as nodes:
         for node in nodes.nodes.values():
             node.door.state.proxies = NamedProxies([ip_network(HOME)])
@@ -134,7 +134,7 @@ async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> No
         ports = {name: node.port for name, node in nodes.nodes.items()}
         async with haproxy_before(ports, nodes.owners) as proxy:
             assert [(await proxy.ask(f"gh-{n}")).body for n in (1, 2)] == ["gh-1 at a", "gh-2 at b"]
-            # The client's address arrives, by a header that nobody else could have sent.
+            # The client's address arrives by a header that only the proxy can send.
             assert first.requests[-1].peer == CLIENT
             # A controller moves: with the old map its new owner is reached through the old one.
             await nodes.take("gh-1")
@@ -150,11 +150,11 @@ async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> No
                 assert (await ask(streams, "/", f"gh-1.{DOMAIN}")).body == "gh-1 at b"
             assert not forwarding.tunnels
             streams[1].close()
-            # One that the map does not know yet is found by any node.
+            # A controller that is missing in the map is found by any node.
             await nodes.put("gh-3", "a")
             assert (await proxy.ask("gh-3")).body == "gh-3 at a"
             assert (await proxy.ask("gh-9")).status == 404
-            # A stream comes at once, and is not held back.
+            # A stream arrives without delay.
             streams = await proxy.connect()
             request = f"GET /stream HTTP/1.1\r\nHost: gh-1.{DOMAIN}\r\n\r\n"
             streams[1].write(request.encode())
@@ -165,7 +165,7 @@ async def test_haproxy_leads_to_the_owner_and_follows_a_map_that_changes() -> No
             for name in ("gh-1", "gh-2"):
                 await nodes.put(name, "a", "a")
             assert (await proxy.ask("gh-1")).body == "gh-1 at a"
-            # A map is taken whole or not at all.
+            # A map is accepted whole or not at all.
             with pytest.raises(HaproxyRefused, match="has no map"):
                 await asyncio.to_thread(put_map, proxy.socket, "/another.map", [])
             with pytest.raises(HaproxyRefused, match="keeps the old one"):

@@ -35,7 +35,7 @@ def ports(tmp_path: Path) -> Iterator[dict[str, int]]:
 
 @contextmanager
 def following_map(proxy: RunningProxy, node: int) -> Iterator[None]:
-    """Tell HAProxy who has which controller, as the guide says, until the end."""
+    """Update the map of HAProxy as the guide does, until the end."""
     command = [sys.executable, "-m", "leverframe", "fleet", "map", "--domain", DOMAIN]
     command += ["--haproxy", proxy.socket, "--file", proxy.map, "--every", "100ms"]
     with subprocess.Popen([*command, "--node", f"http://127.0.0.1:{node}"]) as process:
@@ -46,7 +46,7 @@ def following_map(proxy: RunningProxy, node: int) -> Iterator[None]:
 
 
 def nodes_by_map(proxy: RunningProxy) -> dict[str, str]:
-    """Return the node of each controller, by what HAProxy itself says that it goes by."""
+    """Return the node of each controller from the map in HAProxy."""
     with socket.socket(socket.AF_UNIX) as asking, asking.makefile("rw") as lines:
         asking.connect(proxy.socket)
         lines.write(f"show map {proxy.map}\n")

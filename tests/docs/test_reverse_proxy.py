@@ -30,7 +30,7 @@ NAME = "cellar.example"
 
 
 def proxy_files(folder: Path, port: int, controller_port: int) -> Path:
-    """What a reader would have in /etc, with other paths and ports."""
+    """Write the files that a reader has in /etc, with other paths and ports."""
     (block,) = [x for x in blocks(DOCS / "how-to" / "reverse-proxy.md") if x.language == "nginx"]
     server = block.text.replace("/etc/ssl", str(folder)).replace("443", f"127.0.0.1:{port}")
     server = server.replace("8080", str(controller_port))
@@ -47,7 +47,7 @@ def proxy_files(folder: Path, port: int, controller_port: int) -> Path:
 
 @contextmanager
 def nginx_before(folder: Path, controller_port: int) -> Iterator[http.client.HTTPSConnection]:
-    """A connection through nginx to what listens at the port."""
+    """Connect through nginx to the server at the port."""
     nginx = shutil.which("nginx", path=PROGRAM_FOLDERS)
     assert nginx is not None
     (port,) = free_ports(1)
@@ -60,7 +60,7 @@ def nginx_before(folder: Path, controller_port: int) -> Iterator[http.client.HTT
             "127.0.0.1", port, timeout=PATIENCE_S, context=trusted
         )
         try:
-            with closing(_connected(connection, process)):
+            with closing(_connect(connection, process)):
                 yield connection
         finally:
             process.terminate()
@@ -68,7 +68,7 @@ def nginx_before(folder: Path, controller_port: int) -> Iterator[http.client.HTT
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[http.client.HTTPSConnection]:
-    """A connection through nginx to a controller."""
+    """Connect through nginx to a controller."""
     with (
         controller_process(tmp_path, "--hosts", NAME) as controller,
         nginx_before(tmp_path, controller.port) as connection,
@@ -76,10 +76,10 @@ def proxy(tmp_path: Path) -> Iterator[http.client.HTTPSConnection]:
         yield connection
 
 
-def _connected(
+def _connect(
     connection: http.client.HTTPSConnection, nginx: subprocess.Popen[bytes]
 ) -> http.client.HTTPSConnection:
-    """nginx does not say when it listens: try until it does, or has ended."""
+    """Retry until nginx listens or has ended; it does not report that it listens."""
     while True:
         try:
             connection.connect()
@@ -90,7 +90,7 @@ def _connected(
             return connection
 
 
-def asked(
+def send_request(
     proxy: http.client.HTTPSConnection, target: str, host: str, origin: str
 ) -> http.client.HTTPResponse:
     proxy.request("GET", target, headers={"Host": host, "Origin": origin})
@@ -101,18 +101,20 @@ def test_pages_switch_through_the_proxy_and_foreign_pages_do_not(
     proxy: http.client.HTTPSConnection,
 ) -> None:
     for host in (NAME, f"{NAME}:8443"):
-        with asked(proxy, "/outs.cgi?out0=1", host, f"https://{host}") as answer:
+        with send_request(proxy, "/outs.cgi?out0=1", host, f"https://{host}") as answer:
             assert (answer.status, b"<out>1" in answer.read()) == (200, True)
-    with asked(proxy, "/outs.cgi?out0=0", NAME, "https://elsewhere.example") as answer:
+    with send_request(proxy, "/outs.cgi?out0=0", NAME, "https://elsewhere.example") as answer:
         assert (answer.status, b"foreign" in answer.read()) == (403, True)
-    with asked(proxy, "/outs.cgi?out0=0", "elsewhere.example", "https://elsewhere.example") as no:
+    with send_request(
+        proxy, "/outs.cgi?out0=0", "elsewhere.example", "https://elsewhere.example"
+    ) as no:
         assert no.status == 403
 
 
-def test_the_live_state_comes_through_the_proxy_at_once(
+def test_live_state_passes_the_proxy_without_delay(
     proxy: http.client.HTTPSConnection,
 ) -> None:
-    with asked(proxy, "/api/stream", NAME, f"https://{NAME}") as answer:
+    with send_request(proxy, "/api/stream", NAME, f"https://{NAME}") as answer:
         assert answer.readline() == b"event: state\n"
 
 
@@ -123,7 +125,7 @@ def loop_thread() -> Iterator[LoopThread]:
     thread.close()
 
 
-def test_nobody_behind_the_proxy_is_signed_in_automatically_on_any_profile(
+def test_no_client_behind_the_proxy_is_signed_in_automatically(
     tmp_path: Path, loop_thread: LoopThread
 ) -> None:
     (port,) = free_ports(1)
@@ -136,7 +138,7 @@ def test_nobody_behind_the_proxy_is_signed_in_automatically_on_any_profile(
                 fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
                 controller.get(f"/stm.cgi?auth=11{fields}")
                 chief = {"Authorization": basic(*ADMINISTRATOR), "Host": NAME}
-                # On a profile without auto sign-in the bit is a mere variable.
+                # On a profile without auto sign-in the bit is a plain variable.
                 proxy.request("GET", "/eeprom.cgi?bit0=1", headers=chief)
                 with proxy.getresponse() as answer:
                     answer.read()
@@ -144,7 +146,7 @@ def test_nobody_behind_the_proxy_is_signed_in_automatically_on_any_profile(
                 if controller.twin.controller.engine.settings.ui.auto_sign_in:
                     switched_on.append(profile)
                 for target in ("/signin", "/", "/api/settings"):
-                    with asked(proxy, target, NAME, f"https://{NAME}") as answer:
+                    with send_request(proxy, target, NAME, f"https://{NAME}") as answer:
                         answer.read()
                         assert answer.getheader("Set-Cookie") is None, (profile, target)
                         assert answer.status == (200 if target == "/signin" else 401), profile

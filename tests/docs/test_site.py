@@ -9,9 +9,8 @@ import pytest
 
 from tests.docs.blocks import DOCS, PROJECT
 
-#: Sphinx as `python -m sphinx` runs it, but for the search, which finds words as they are written:
-#: to bring 29,000 of them to their stems takes an eighth of the processor time, and proves nothing;
-#: and without looking for garbage, which takes another fifth.
+#: Sphinx as `python -m sphinx` runs it, but without stemming for the search, which needs an
+#: eighth of the processor time, and without garbage collection, which needs a fifth.
 SPHINX = """
 import gc
 import sys
@@ -25,7 +24,7 @@ sys.exit(main())
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as strictly as by the Makefile; by one process, which takes less of the processor."""
+    """Build as strictly as the Makefile, by one process, which needs less processor time."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-c", SPHINX, "--quiet", "--fail-on-warning", "--keep-going"]
     built = subprocess.run(
@@ -45,7 +44,7 @@ def test_every_page_is_in_the_site(site: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
+def test_site_loads_nothing_from_other_hosts(site: Path) -> None:
     loaded = re.compile(
         r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"(?:https?:)?//[^\"]*"
         r"|<link\b[^>]*\brel=\"(?:stylesheet|preload|preconnect)\"[^>]*\bhref=\"(?:https?:)?//[^\"]*"
@@ -56,6 +55,6 @@ def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
     assert found == set()
 
 
-def test_the_makefile_builds_it_the_same_way() -> None:
+def test_makefile_builds_the_site_the_same_way() -> None:
     makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
     assert "-m sphinx --quiet --fail-on-warning --keep-going --jobs 2 docs build/site" in makefile

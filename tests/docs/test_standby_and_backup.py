@@ -1,4 +1,4 @@
-"""The database of several machines, typed as the guides say: made, followed, saved, restored."""
+"""The database of several machines by the guides: created, followed, saved, restored."""
 
 import json
 import re
@@ -23,7 +23,7 @@ PASSWORD = "a-long-one-for-the-database"
 
 
 def part(document: Path, first: str, last: str) -> list[Block]:
-    """Give the blocks of a document between two of its headings, or bold words."""
+    """Return the blocks of a document between two of its headings, or bold words."""
     text = document.read_text(encoding="utf-8")
     begin, end = (text.count("\n", 0, text.index(mark)) + 1 for mark in (first, last))
     return [block for block in blocks(document) if begin < block.line < end]
@@ -78,11 +78,11 @@ class GuideNode:
 
 @pytest.mark.thorough
 @pytest.mark.needs_program("pg_createcluster")
-def test_standby_backup_and_restore_go_as_the_guides_say() -> None:
+def test_standby_backup_and_restore_work_by_the_guides() -> None:
     node_port, inner_port, database_port = free_ports(3)
     with two_machines(database_port) as (first, second):
         exchanged = {
-            # Whoever connects to a loopback address comes from this one.
+            # Clients of a loopback address have this address.
             "10.0.0.0/24": "127.0.0.1/32",
             "10.0.0.22/32": "127.0.0.1/32",
             "10.0.0.2": "127.0.0.2",
@@ -94,13 +94,15 @@ def test_standby_backup_and_restore_go_as_the_guides_say() -> None:
             "leverframe fleet run --config north.toml": "systemctl start leverframe@north",
         }
         twice = f"{PASSWORD}\n" * 2
-        database, begin, north, _, add = part(FROM_NOTHING, "**The database.**", "**As a service")
-        first.type(database.text, exchanged, said=twice)
+        database, begin, north, _, add = part(
+            FROM_NOTHING, "**1. The database.**", "**5. Run each node as a service"
+        )
+        first.type(database.text, exchanged, answers=twice)
 
         on_first, on_second, on_first_again, both, promote = part(
             OPERATING, "## A synchronous standby", "## Backup and restore"
         )
-        first.type(on_first.text, exchanged, said=twice)
+        first.type(on_first.text, exchanged, answers=twice)
         second.type(on_second.text, exchanged)
         look, use_it = on_first_again.text.splitlines()
         until(lambda: re.search(r"db2 .*streaming", first.type(look, exchanged)), first.server_log)
@@ -120,7 +122,7 @@ def test_standby_backup_and_restore_go_as_the_guides_say() -> None:
         first.type(backup.text, exchanged)
         assert node.rename("later")
 
-        # The first database is gone for good, without a word.
+        # The first database is lost without notice.
         first.type("pg_ctlcluster --skip-systemctl-redirect 15 main stop -m immediate", {})
         second.type(promote.text, exchanged)
         with within(10.0):
@@ -136,7 +138,7 @@ def test_standby_backup_and_restore_go_as_the_guides_say() -> None:
 
 
 def node_file(north: str, both: str, machine: PostgresMachine, port: int, inner: int) -> str:
-    """Make the file of a node of the two in the guides, for this machine."""
+    """Build the file of a node from the two guides, for this machine."""
     line = next(line for line in both.splitlines() if line.startswith("database"))
     config = re.sub(r"^database.*$", line, north, flags=re.MULTILINE)
     for text, here in {
