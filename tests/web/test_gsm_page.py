@@ -14,7 +14,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 def with_modem(twin: ServedTwin) -> ModemStatus:
     """What a modem would report, without one."""
     status = ModemStatus()
-    twin.twin.controller.reports["modem"] = status.shown
+    twin.twin.controller.reports["modem"] = status.report
     twin.twin.controller.modem_report = status.full_report
     return status
 
@@ -24,7 +24,7 @@ def test_the_modem_is_shown_and_answers_commands_when_it_does(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     status = with_modem(twin)
-    twin.twin.controller.on_modem = lambda effect: status.asked(effect.command)
+    twin.twin.controller.on_modem = lambda effect: status.note_command(effect.command)
     status.state = "ready"
     status.took_sim(AtAnswer(("+CPIN: READY",), "OK"))
     status.took_registration(AtAnswer(("+CREG: 0,5",), "OK"))
@@ -45,7 +45,7 @@ def test_the_modem_is_shown_and_answers_commands_when_it_does(
     page.keyboard.press("Enter")
     expect(page.locator(".answer")).to_contain_text("> AT+CSQ")
     expect(page.locator(".answer")).to_contain_text("waiting")
-    status.answered(("+CSQ: 20,0", "OK"))
+    status.note_answer(("+CSQ: 20,0", "OK"))
     expect(page.locator(".answer")).to_have_text("> AT+CSQ\n+CSQ: 20,0\nOK")
 
 

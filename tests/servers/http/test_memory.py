@@ -132,8 +132,8 @@ async def test_unread_replies_of_one_owner_are_bounded_over_all_addresses() -> N
             client.send(LARGE.replace(b"/large", b"/large?acme"))
         await running.settle()
         await running.settle()
-        assert 0 < state.unread_replies.held_by("tenant acme") <= limits.unread_replies_bytes // 2
-        assert state.unread_replies.used == state.unread_replies.held_by("tenant acme")
+        assert 0 < state.unread_replies.count_of("tenant acme") <= limits.unread_replies_bytes // 2
+        assert state.unread_replies.used == state.unread_replies.count_of("tenant acme")
         assert 0 < len(state.connections) < len(greedy)
         other = await running.connect()
         assert len((await other.ask(LARGE)).body) == 8 * MIB

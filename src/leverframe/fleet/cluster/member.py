@@ -270,9 +270,7 @@ class ClusterMember(AskingNode):
 
         def ask() -> Result:
             # Clients of a node do not get the address of the database.
-            with closing(
-                connect_until(self._address, time.monotonic() + PATIENCE_S)
-            ) as connection:
+            with closing(connect_until(self._address, time.monotonic() + PATIENCE_S)) as connection:
                 try:
                     return work(connection)
                 except psycopg.Error as error:
