@@ -20,11 +20,11 @@ from pathlib import Path
 from bench.engine_speed import Subject, make_busy, reference_round_s
 from bench.figure import Figure, list_rounds, progress
 from bench.fleet import Node
-from leverframe.clock import SystemClock, VirtualClock
-from leverframe.controller.scheduler import Scheduler
-from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
-from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.core.runtime.clock import SystemClock, VirtualClock
+from leverframe.fleet.groups import WINDOW_S, advance_together, journal_digest
+from leverframe.host.controller.scheduler import Scheduler
+from leverframe.storage.lanes.lane import MemoryLane
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
 
 GOAL_LATE_MS = 20.0
 #: Rounds of the reference for the day of one controller: 20 minutes for 1,000 days on the machine

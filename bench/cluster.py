@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from bench.figure import Figure, Skipped, list_rounds, need, progress
 from bench.serving import HOST, PATIENCE_S, Served, fetch, printing_its_address, ran_ns
 from leverframe.fleet.cluster import membership
-from leverframe.storage.fleet.postgres_connection import connect
-from leverframe.storage.fleet.postgres_lane import PostgresLane
+from leverframe.storage.lanes.postgres_connection import connect
+from leverframe.storage.lanes.postgres_lane import PostgresLane
 from leverframe.storage.store import Changes
 from tests.postgres_server import PostgresServer, is_installed, postgres_server
 

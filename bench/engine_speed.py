@@ -16,17 +16,15 @@ from datetime import UTC
 from functools import partial
 
 from bench.figure import Figure, list_rounds, progress
-from leverframe.clock import VirtualClock
-from leverframe.engine.engine import Engine
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.moment import Moment
-from leverframe.engine.settings import Rule
-from leverframe.engine.tree import with_value
-from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.process.build import build
-from leverframe.process.controller_host import ControllerHost
-from leverframe.profile import Profile
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.core.engine.engine import Engine
+from leverframe.core.engine.timers import Moment
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.core.settings import Rule
+from leverframe.core.tree import defaults, with_value
+from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.host.assembly import ControllerHost, build
+from leverframe.server.http.messages import Reply, Request
 from leverframe.storage.store import MemoryStore
 
 NEWEST = Profile()

@@ -14,16 +14,15 @@ from datetime import UTC
 from pathlib import Path
 
 from bench.figure import Figure, list_rounds, progress
-from leverframe.clock import Clock, SystemClock, VirtualClock
-from leverframe.process.build import build
-from leverframe.process.controller_host import ControllerHost
-from leverframe.process.node_services import NodeServices
-from leverframe.process.run import collect_rarely
-from leverframe.profile import Profile
-from leverframe.servers.http.messages import Reply, Request
-from leverframe.storage.fleet.lane import Lane, MemoryLane
-from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
+from leverframe.host.assembly import ControllerHost, build
+from leverframe.host.serve import collect_rarely
+from leverframe.host.services import NodeServices
+from leverframe.server.http.messages import Reply, Request
 from leverframe.storage.history.worker import NullHistory
+from leverframe.storage.lanes.lane import Lane, MemoryLane
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
 from leverframe.storage.sqlite import SqliteStore
 
 GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 60.0, 200.0, 30.0

@@ -7,15 +7,14 @@ from datetime import UTC
 from pathlib import Path
 
 from bench.figure import Figure, progress
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.machine import Machine
-from leverframe.engine.moment import Moment
-from leverframe.engine.samples import Samples, Traced
-from leverframe.profile import Profile
+from leverframe.core.engine.machine import Machine, Samples, Traced
+from leverframe.core.engine.timers import Moment
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults
 from leverframe.storage.history.chunks import ChunkStore
-from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.reading import TimeSpan, answer_pieces
+from leverframe.storage.history.queries import TimeSpan, answer_pieces
+from leverframe.storage.history.rows import RAW
 
 START = 1767571200.0
 HOUR_S = 3600

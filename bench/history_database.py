@@ -7,13 +7,13 @@ from pathlib import Path
 
 from bench.figure import Figure, Skipped, progress
 from bench.history import HOUR_S, LABELS, START
-from leverframe.engine.samples import Traced
+from leverframe.core.engine.machine import Traced
 from leverframe.fleet.cluster import membership
-from leverframe.storage.fleet.postgres_chunks import ChunksInDatabase
-from leverframe.storage.fleet.postgres_connection import Connection, connect
-from leverframe.storage.fleet.postgres_history import GATHER_S
-from leverframe.storage.fleet.postgres_history_session import HistorySession
 from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.lanes.postgres_chunks import ChunksInDatabase
+from leverframe.storage.lanes.postgres_connection import Connection, connect
+from leverframe.storage.lanes.postgres_history import GATHER_S
+from leverframe.storage.lanes.postgres_history_session import HistorySession
 from tests.postgres_server import PostgresServer, postgres_server
 
 CONTROLLERS = range(1, 5)

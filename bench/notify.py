@@ -20,16 +20,16 @@ from datetime import UTC
 from pathlib import Path
 
 from bench.figure import Figure, need, progress
-from leverframe.clock import SystemClock
-from leverframe.commands.table.pathless import calls_in
-from leverframe.commands.table.rights import UNRESTRICTED
-from leverframe.controller import Controller
-from leverframe.engine.journal import Cause
-from leverframe.engine.labels import MAPPED
-from leverframe.process.build import build
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
-from leverframe.servers.mqtt.states import GATHER_S
+from leverframe.core.engine.journal import Cause
+from leverframe.core.labels import MAPPED
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import SystemClock
+from leverframe.host.assembly import build
+from leverframe.host.controller import Controller
+from leverframe.host.services import Sending
+from leverframe.interface.table.command_text import calls_in
+from leverframe.interface.table.lookup import UNRESTRICTED
+from leverframe.server.home_assistant import GATHER_S
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.worker import ThreadHistoryWorker
 from leverframe.storage.sqlite import SqliteStore

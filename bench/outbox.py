@@ -14,15 +14,14 @@ from datetime import UTC
 from pathlib import Path
 
 from bench.figure import Figure, progress
-from leverframe.clock import SystemClock
-from leverframe.engine.effects import Notify
-from leverframe.engine.journal import Cause
-from leverframe.engine.tree import with_value
-from leverframe.outgoing.targets import Targets
-from leverframe.process.build import build
-from leverframe.process.controller_host import ControllerHost
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
+from leverframe.core.engine.calls import Notify
+from leverframe.core.engine.journal import Cause
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import SystemClock
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.tree import with_value
+from leverframe.host.assembly import ControllerHost, build
+from leverframe.host.services import Sending
 from leverframe.storage.sqlite import SqliteStore
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

@@ -27,10 +27,9 @@ import msgspec
 
 from bench.figure import Figure, list_rounds, need, progress
 from bench.serving import HOST, LOAD_CORE, PATIENCE_S, Served, printing_its_address
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import is_confidential, leaves
-from leverframe.fleet.templates import MAX_BYTES
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults, is_confidential, leaves
+from leverframe.fleet.operations.context import MAX_BYTES
 
 GOAL_MS = 1000.0
 GOAL_GROWTH_MB = 64.0

@@ -11,11 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from leverframe.commands.table.codes import CodeTable
-from leverframe.commands.table.matching import TABLE
-from leverframe.commands.table.params import Trailing
-from leverframe.commands.table.row import Row
-from leverframe.profile import HARDWARE, Profile, VersionSpan, is_offered, version, withdrawn
+from leverframe.core.profile import HARDWARE, Profile, VersionSpan, is_offered, version, withdrawn
+from leverframe.interface.table.codes import CodeTable
+from leverframe.interface.table.lookup import TABLE
+from leverframe.interface.table.params import Trailing
+from leverframe.interface.table.row import Row
 
 #: One of each family; 3.6 to 3.8 are like 3.5.
 FAMILIES = ("3.0", "3.5", "3.9")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.servers.accounts import passwords
+from leverframe.server import passwords
 from leverframe.storage import backup
 from tests import effort
 from tests.network_guard import sitecustomize as network_guard

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from leverframe.storage.fleet.postgres_schema import migrate
+from leverframe.storage.lanes.postgres_schema import migrate
 
 _INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 _PATIENCE_S = 60

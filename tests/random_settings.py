@@ -4,9 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from leverframe.commands.table.bodies import FormBody, ListBody, Upload
-from leverframe.commands.table.matching import TABLE, Call, find
-from leverframe.commands.table.params import (
+from leverframe.core.profile import Profile, is_offered
+from leverframe.core.settings import Settings
+from leverframe.core.tree import defaults
+from leverframe.interface.table.bodies import FormBody, ListBody, Upload
+from leverframe.interface.table.lookup import TABLE, Call, find
+from leverframe.interface.table.params import (
     Changed,
     Depends,
     Int,
@@ -16,12 +19,9 @@ from leverframe.commands.table.params import (
     Trailing,
     encode_text,
 )
-from leverframe.commands.table.refusals import Refusal
-from leverframe.commands.table.row import Row
-from leverframe.commands.table.stage import Stage
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.profile import Profile, is_offered
+from leverframe.interface.table.refusals import Refusal
+from leverframe.interface.table.row import Row
+from leverframe.interface.table.stage import Stage
 
 LETTERS = "abcXYZ 019*&=+%!\"'.:/_-ąóżß漢😀"
 RESETS = "eeprom_reset"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import leverframe
+from docs._ext.library_page import library_page
 from leverframe import (
     Board,
     Clock,
@@ -21,15 +22,14 @@ from leverframe import (
     VirtualClock,
     testing,
 )
-from leverframe.config import BadConfiguration, Config, read_config
-from leverframe.config.sources import Sources
-from leverframe.engine.settings import Settings
-from leverframe.exit_codes import DONE
-from leverframe.maintenance.board import check_board
-from leverframe.process.build import UnknownBoard, build
-from leverframe.reference.library_page import library_page
-from leverframe.servers.http.messages import Reply, Request, StreamReply
-from leverframe.wiring import Wiring
+from leverframe.core.errors import DONE
+from leverframe.core.settings import Settings
+from leverframe.devices.wiring import Wiring
+from leverframe.host.assembly import UnknownBoard, build
+from leverframe.host.configuration import BadConfiguration, Config, read_config
+from leverframe.host.configuration.reader import Sources
+from leverframe.host.maintenance.board import check_board
+from leverframe.server.http.messages import Reply, Request, StreamReply
 
 
 def test_every_exported_name_is_there_and_documented() -> None:

@@ -12,22 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.clock import SystemClock
-from leverframe.engine.effects import Notify, PingHost
-from leverframe.notify.channel import CannotSend
-from leverframe.notify.trust import Trust
-from leverframe.outgoing.targets import CHANNELS, Targets
-from leverframe.process.build import build
-from leverframe.process.controller_host import ControllerHost
-from leverframe.process.ports import connect_bus
-from leverframe.process.release_check import ask_for_release
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
+from leverframe.core.engine.calls import Notify, PingHost
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import SystemClock
+from leverframe.core.runtime.outgoing import CHANNELS, Targets
+from leverframe.host.assembly import ControllerHost, build
+from leverframe.host.firmware_check import ask_for_release
+from leverframe.host.ports import connect_bus
+from leverframe.host.services import Sending
+from leverframe.notify.channel import CannotSend, Trust
 from leverframe.storage.store import MemoryStore
 from tests.cases import for_each
+from tests.core.runtime.test_channels import perform
 from tests.network_guard import sitecustomize as network_guard
 from tests.notify.broker import until
-from tests.outgoing.test_channels import perform
 
 #: Of the addresses for examples; no machine has it.
 ELSEWHERE = "198.51.100.77"
@@ -132,7 +130,7 @@ async def test_what_a_controller_sends_by_any_channel_is_held_back(channel: str)
 def test_processes_that_tests_start_are_held_back_as_well(tmp_path: Path) -> None:
     program = f"""
 import asyncio, json, sys
-from leverframe.outgoing.targets import Targets
+from leverframe.core.runtime.outgoing import Targets
 try:
     import uvloop
     run = uvloop.run

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from leverframe import __version__
-from leverframe.command_line.table import COMMANDS
+from leverframe.host.command_line.table import COMMANDS
 from leverframe.testing import pytest_plugin
 
 PROJECT = Path(__file__).parent.parent

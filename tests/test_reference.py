@@ -6,26 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from leverframe import status_files
-from leverframe.commands.describe.refusal_statuses import REFUSALS
-from leverframe.commands.table.matching import SECTIONS, TABLE
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import SECRETS, Settings
-from leverframe.engine.tree import leaves
-from leverframe.profile import Profile, spans_in_words
-from leverframe.reference.__main__ import main
-from leverframe.reference.command_line_options import list_all_tasks
-from leverframe.reference.commands_page import table_titles, tables_of
-from leverframe.reference.markdown import anchor, code, prose, table
-from leverframe.reference.pages import list_packaged_files, pages
-from leverframe.reference.settings_page import field_comments, places_in_tree
-from leverframe.reference.trials import (
-    ALL_SETTINGS,
-    any_index,
-    settings_changed,
-    settings_of_fields,
-)
-from leverframe.servers.routes.endpoints import ENDPOINTS
+from docs._ext.__main__ import main
+from docs._ext.commands_page import table_titles, tables_of
+from docs._ext.markdown import anchor, code, prose, table
+from docs._ext.pages import list_packaged_files, pages
+from docs._ext.settings_page import field_comments, places_in_tree
+from docs._ext.trials import ALL_SETTINGS, any_index, settings_changed, settings_of_fields
+from leverframe.core.profile import Profile, spans_in_words
+from leverframe.core.settings import SECRETS, Settings
+from leverframe.core.tree import defaults, leaves
+from leverframe.host.command_line.listings import list_all_tasks
+from leverframe.interface import status_files
+from leverframe.interface.descriptions.schemas import REFUSALS
+from leverframe.interface.table.lookup import SECTIONS, TABLE
+from leverframe.server.routes.endpoints import ENDPOINTS
 
 DOCS = Path(__file__).parent.parent / "docs"
 #: Building them takes two seconds, and they are the same each time.
@@ -46,8 +40,8 @@ def settings() -> str:
 
 @pytest.fixture(autouse=True)
 def build_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverframe.reference.__main__.pages", built)
-    monkeypatch.setattr("leverframe.reference.__main__.list_packaged_files", packaged)
+    monkeypatch.setattr("docs._ext.__main__.pages", built)
+    monkeypatch.setattr("docs._ext.__main__.list_packaged_files", packaged)
 
 
 def line_about(page: str, start: str) -> str:

@@ -61,8 +61,20 @@ MORE = ["-m", "thorough or hypothesis or sampled"]
 THOROUGH = [*pytest_with(THOROUGH_WORKERS), *MORE, *files_that_try_more()]
 #: Tests of what needs no server, process or browser; they never wait.
 PURE = [
-    *("tests/commands", "tests/config", "tests/conformance", "tests/controller", "tests/engine"),
-    *("tests/exchanges", "tests/naming", "tests/simulation", "tests/status_files", "tests/wire"),
+    *(
+        "tests/interface/commands",
+        "tests/host/configuration",
+        "tests/conformance",
+        "tests/host/controller",
+        "tests/core/engine",
+    ),
+    *(
+        "tests/interface/exchanges",
+        "tests/interface/names",
+        "tests/host/simulation",
+        "tests/interface/status_files",
+        "tests/devices/wire",
+    ),
 ]
 LAYERS = "tests/test_layers.py"
 #: Checks whose output is shown while they run, one after the other.

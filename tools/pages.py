@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
-from leverframe.commands.describe.listing import command_table
-from leverframe.commands.describe.openapi import openapi
-from leverframe.commands.table.matching import MAX_COMMANDS
-from leverframe.engine.settings import Settings
-from leverframe.process.ports import http_limits
-from leverframe.profile import Profile
-from leverframe.servers.routes.api import mask_settings
-from leverframe.servers.routes.endpoints import ENDPOINTS
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.host.ports import http_limits
+from leverframe.interface.descriptions.listing import command_table
+from leverframe.interface.descriptions.openapi import openapi
+from leverframe.interface.table.lookup import MAX_COMMANDS
+from leverframe.server.routes.api import mask_settings
+from leverframe.server.routes.endpoints import ENDPOINTS
 
 PROJECT = Path(__file__).parent.parent
 TOOLS = PROJECT / "tools" / "pages"

@@ -10,11 +10,11 @@ from importlib import import_module
 # Type checkers take it for that of `typing`, which `__main__` then loads without collections.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from leverframe.clock import Clock, SystemClock, VirtualClock
-    from leverframe.controller import Controller
-    from leverframe.hardware.board import Board
-    from leverframe.hardware.simulated import SimulatedBoard
-    from leverframe.profile import Profile
+    from leverframe.core.profile import Profile
+    from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
+    from leverframe.devices.board import Board
+    from leverframe.devices.simulated.board import SimulatedBoard
+    from leverframe.host.controller import Controller
     from leverframe.storage.store import MemoryStore, Store
 
 __version__ = "0.1.0"
@@ -33,15 +33,15 @@ __all__ = [
 
 #: Name -> its module. Loaded when first asked for: a start of the program needs the version alone.
 _PLACES = {
-    "Board": "leverframe.hardware.board",
-    "Clock": "leverframe.clock",
-    "Controller": "leverframe.controller",
+    "Board": "leverframe.devices.board",
+    "Clock": "leverframe.core.runtime.clock",
+    "Controller": "leverframe.host.controller",
     "MemoryStore": "leverframe.storage.store",
-    "Profile": "leverframe.profile",
-    "SimulatedBoard": "leverframe.hardware.simulated",
+    "Profile": "leverframe.core.profile",
+    "SimulatedBoard": "leverframe.devices.simulated.board",
     "Store": "leverframe.storage.store",
-    "SystemClock": "leverframe.clock",
-    "VirtualClock": "leverframe.clock",
+    "SystemClock": "leverframe.core.runtime.clock",
+    "VirtualClock": "leverframe.core.runtime.clock",
 }
 
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-_COMMAND_LINE = "leverframe.command_line.entry"
+_COMMAND_LINE = "leverframe.host.command_line.entry"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("leverframe"):
             raise
-        from leverframe.exit_codes import NOT_DONE
+        from leverframe.core.errors import NOT_DONE
 
         print(
             f"leverframe: The package {error.name.partition('.')[0]} is missing. Reinstall"

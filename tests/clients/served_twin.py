@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 import requests
 from msgspec.structs import replace
 
-from leverframe.process.build import NORMALLY
-from leverframe.process.ports import http_limits
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
-from leverframe.servers.http.messages import Answer, AnyReply, Handler, Reply, Request
-from leverframe.servers.http.server import HttpServer
-from leverframe.servers.http_faults import HttpFaults
-from leverframe.servers.routes.other_origins import open_to
-from leverframe.servers.routes.router import THIS_MACHINE, Reach
+from leverframe.core.profile import Profile
+from leverframe.host.assembly import NORMALLY
+from leverframe.host.ports import http_limits
+from leverframe.host.services import Sending
+from leverframe.server.faults import HttpFaults
+from leverframe.server.http.messages import Answer, AnyReply, Handler, Reply, Request
+from leverframe.server.http.server import HttpServer
+from leverframe.server.routes.headers import open_to
+from leverframe.server.routes.router import THIS_MACHINE, Reach
 from leverframe.storage.store import Store
 from leverframe.testing import LoopTwin
 from tests.patience import PATIENCE_S

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tinytoolslib.flash import run_flash
 
-from leverframe.process.ports import connect_bootloader
-from leverframe.profile import Profile
-from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
+from leverframe.core.profile import Profile
+from leverframe.host.ports import connect_bootloader
+from leverframe.interface.uploads.firmware import build_image, new_key_pair, sign_image
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, serve_twin
 
 #: The function knows no other port.

@@ -13,7 +13,7 @@ from tinytoolslib.exceptions import TinyToolsUnsupported
 from tinytoolslib.flash import Flasher
 from tinytoolslib.models import DeviceModel, async_get_version, get_version
 
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
 
 from .served_twin import HOST, LoopThread, ServedTwin, serve_twin
 

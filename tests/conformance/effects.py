@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from leverframe.commands.table.row import Row
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.interface.table.row import Row
 from tests.conformance.requests import ACCOUNTS, EVENT
 
 Values = Any

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.profile import HW35, HW35_TO_38, HW39, VersionSpan, version
+from leverframe.core.profile import HW35, HW35_TO_38, HW39, VersionSpan, version
 
 PROJECT = Path(__file__).parents[2]
 DOCUMENT = PROJECT.parent / "shared" / "interface.md"

@@ -4,12 +4,12 @@ Shared by the tests that hold versions against the document. Profiles are writte
 is that version, `3.5 <1.36` the last one before it.
 """
 
-from leverframe.commands.table.matching import find
-from leverframe.commands.table.refusals import Refusal
-from leverframe.commands.table.stage import Stage
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import defaults
+from leverframe.interface.table.lookup import find
+from leverframe.interface.table.refusals import Refusal
+from leverframe.interface.table.stage import Stage
 
 OK = 200
 #: Where a form is not offered yet, where it no longer is, and where only a value is wrong.

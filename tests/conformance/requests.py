@@ -13,16 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from leverframe.commands.describe.examples import typical
-from leverframe.commands.table.bodies import FormBody, ListBody, Upload
-from leverframe.commands.table.matching import TABLE, Call, find
-from leverframe.commands.table.params import Changed, Depends, Int, Param, Trailing
-from leverframe.commands.table.refusals import Malformed, Refusal
-from leverframe.commands.table.row import Row
-from leverframe.commands.table.shape import Item
-from leverframe.hardware.display_picture import png_of
-from leverframe.profile import Profile, is_offered
-from leverframe.uploads.site_archive import pack_site
+from leverframe.core.profile import Profile, is_offered
+from leverframe.devices.linux.oled_panel import png_of
+from leverframe.interface.descriptions.listing import typical
+from leverframe.interface.table.bodies import FormBody, ListBody, Upload
+from leverframe.interface.table.lookup import TABLE, Call, find
+from leverframe.interface.table.params import Changed, Depends, Int, Param, Trailing
+from leverframe.interface.table.refusals import Malformed, Refusal
+from leverframe.interface.table.row import Row
+from leverframe.interface.table.shape import Item
+from leverframe.interface.uploads.site import pack_site
 
 Texts = Mapping[str, str]
 #: The longest selector, on and off times of six outputs.

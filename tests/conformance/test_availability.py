@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import value_at
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import value_at
 from tests.cases import for_each
 from tests.conformance.outcomes import (
     BAD,

@@ -6,7 +6,7 @@ command decides, as with outputs.
 
 import msgspec
 
-from leverframe.engine.pid import Explanation
+from leverframe.core.engine.pid import Explanation
 from leverframe.testing import LoopTwin
 
 TIMES = "/outs.cgi?atout=0*4&atout=6*4"

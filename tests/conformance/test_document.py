@@ -12,11 +12,7 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.table.bodies import FormBody, ListBody
-from leverframe.commands.table.matching import DOCUMENT_ROWS, TABLE
-from leverframe.commands.table.params import Param, Position, Trailing
-from leverframe.commands.table.row import Row
-from leverframe.profile import (
+from leverframe.core.profile import (
     ALWAYS,
     HW30,
     HW35,
@@ -26,6 +22,10 @@ from leverframe.profile import (
     version,
     withdrawn,
 )
+from leverframe.interface.table.bodies import FormBody, ListBody
+from leverframe.interface.table.lookup import DOCUMENT_ROWS, TABLE
+from leverframe.interface.table.params import Param, Position, Trailing
+from leverframe.interface.table.row import Row
 from tests.boundary_profiles import (
     ALL_HARDWARE,
     BEFORE_ALL,

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.interface.table.lookup import COMMAND_PATHS, TABLE
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import ACCOUNTS, FORM, Sample, make_good_samples

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.commands.table.matching import TABLE
-from leverframe.engine.factory_settings import defaults
-from leverframe.hardware.display_picture import png_of
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults
+from leverframe.devices.linux.oled_panel import png_of
+from leverframe.interface.table.lookup import TABLE
+from leverframe.interface.uploads.site import pack_site
 from leverframe.testing import LoopTwin
-from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
 from tests.conformance.effects import OTHERWISE
 from tests.conformance.requests import make_good_samples

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.commands.table.matching import TABLE
-from leverframe.commands.table.row import Row
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import difference, is_secret, value_at
-from leverframe.profile import Profile, withdrawn
-from leverframe.servers.http.messages import Reply
+from leverframe.core.profile import Profile, withdrawn
+from leverframe.core.settings import Settings
+from leverframe.core.tree import difference, is_secret, value_at
+from leverframe.interface.table.lookup import TABLE
+from leverframe.interface.table.row import Row
+from leverframe.server.http.messages import Reply
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import ALL_HARDWARE, NEWEST, profiles_that_change
 from tests.cases import for_each

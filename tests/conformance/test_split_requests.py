@@ -12,21 +12,21 @@ from random import Random
 
 import pytest
 
-from leverframe.commands.table.matching import TABLE
-from leverframe.commands.table.row import Row
-from leverframe.process.ports import http_limits
-from leverframe.profile import Profile
-from leverframe.servers.http.connection import Connection, State
-from leverframe.servers.http.limits import HttpLimits
-from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.http.server_state import ServerState
+from leverframe.core.profile import Profile
+from leverframe.host.ports import http_limits
+from leverframe.interface.table.lookup import TABLE
+from leverframe.interface.table.row import Row
+from leverframe.server.http.connection import Connection, State
+from leverframe.server.http.limits import HttpLimits
+from leverframe.server.http.messages import Reply, Request
+from leverframe.server.http.server_state import ServerState
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, make_bad_samples, make_good_samples, misshapen
 from tests.conformance.test_rows import COMMANDS, prepare, profiles_of
 from tests.effort import some_of
 from tests.patience import PATIENCE_S
-from tests.servers.http.wire import Wire, connect, connect_to
+from tests.server.http.wire import Wire, connect, connect_to
 
 POLL = b"GET /outs.cgi HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #: Large files are cut at places that are this far apart, and all around their beginning.

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.table.bodies import FormBody, ListBody
-from leverframe.commands.table.matching import MAX_QUERY_BYTES, TABLE
-from leverframe.commands.table.params import ListOf, Param, Text
-from leverframe.commands.table.row import Row
+from leverframe.interface.table.bodies import FormBody, ListBody
+from leverframe.interface.table.lookup import MAX_QUERY_BYTES, TABLE
+from leverframe.interface.table.params import ListOf, Param, Text
+from leverframe.interface.table.row import Row
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.cases import for_each

@@ -17,12 +17,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
-from leverframe.uploads.site_archive import pack_site
+from leverframe.interface.uploads.firmware import build_image, new_key_pair, sign_image
+from leverframe.interface.uploads.site import pack_site
 from tests.crash.kill_rounds import Server
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
-from tests.servers.tftp_sender import packets
+from tests.server.tftp_sender import packets
 
 OLD, NEW = "1.75", "1.48"
 

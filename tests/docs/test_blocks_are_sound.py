@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leverframe.command_line.entry import carry_out
-from leverframe.command_line.parser import command_line_parser
-from leverframe.commands.describe.openapi import openapi
-from leverframe.commands.describe.query_schema import item_names
-from leverframe.commands.table.matching import TABLE
-from leverframe.config import read_config
-from leverframe.config.sources import Sources
-from leverframe.exit_codes import DONE
+from leverframe.core.errors import DONE
+from leverframe.core.profile import Profile
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.operations.table import OPERATIONS
-from leverframe.profile import Profile
-from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
-from leverframe.simulation.scenario import read_scenario
+from leverframe.host.command_line.entry import carry_out
+from leverframe.host.command_line.parser import command_line_parser
+from leverframe.host.configuration import read_config
+from leverframe.host.configuration.reader import Sources
+from leverframe.host.scenario import read_scenario
+from leverframe.interface.descriptions.openapi import openapi
+from leverframe.interface.descriptions.schemas import item_names
+from leverframe.interface.table.lookup import TABLE
+from leverframe.server.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.units.watch_web import ENDPOINTS as WATCHED
 from tests.cases import for_each
 from tests.docs.blocks import (

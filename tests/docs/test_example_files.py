@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leverframe.reference.metrics_page import metrics_page
+from docs._ext.metrics_page import metrics_page
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, PROJECT, blocks
 from tests.docs.test_blocks_are_sound import PATHS, commands_in, names_at

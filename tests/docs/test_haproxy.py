@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 import pytest
 import trustme
 
-from leverframe.fleet.cluster.haproxy_map import HaproxyRefused, map_lines, put_map
-from leverframe.servers.http.forwarded import NamedProxies
-from leverframe.servers.http.messages import Reply
+from leverframe.fleet.node_commands import HaproxyRefused, map_lines, put_map
+from leverframe.server.http.limits import NamedProxies
+from leverframe.server.http.messages import Reply
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, blocks
 from tests.fleet.cluster.joined_doors import HOME, JoinedNodes, joined_nodes

@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.devices.waiting import until
 from tests.docs.test_haproxy import DOMAIN, RunningProxy, haproxy_before
 from tests.fleet.cluster.node_processes import add_controllers, running, share_key
-from tests.hardware.waiting import until
 from tests.postgres_server import server_of_process
 
 pytestmark = [pytest.mark.needs_program("haproxy"), pytest.mark.thorough]

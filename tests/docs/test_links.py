@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from leverframe.reference.markdown import anchor
+from docs._ext.markdown import anchor
 from tests.cases import for_each
 from tests.docs.blocks import DOCUMENTS, name_of
 

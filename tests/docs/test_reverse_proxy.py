@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 import trustme
 
-from leverframe.commands.table.user_interface import AUTO_SIGN_IN
-from leverframe.config import read_config
-from leverframe.process.reach import reach_of
-from leverframe.profile import is_offered
+from leverframe.core.profile import is_offered
+from leverframe.host.configuration import read_config
+from leverframe.host.reach import reach_of
+from leverframe.interface.table.user_interface import AUTO_SIGN_IN
 from tests.boundary_profiles import PROFILES
 from tests.clients.served_twin import LoopThread, serve_twin
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, blocks
+from tests.host.controller_process import controller_process
 from tests.patience import PATIENCE_S
 from tests.ports import free_ports
-from tests.process.controller_process import controller_process
-from tests.servers.signing_up import ADMINISTRATOR, USER, base64, basic
+from tests.server.signing_up import ADMINISTRATOR, USER, base64, basic
 
 pytestmark = pytest.mark.needs_program("nginx")
 

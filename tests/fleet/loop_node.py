@@ -7,17 +7,16 @@ from urllib.parse import quote
 
 import msgspec
 
-from leverframe.clock import SystemClock, VirtualClock
-from leverframe.config import NodeConfig
+from leverframe.core.runtime.clock import SystemClock, VirtualClock
+from leverframe.core.runtime.event_loop import bulk_turns, close_all
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.serve import node_of
-from leverframe.loop_shares import bulk_turns
-from leverframe.servers.http.messages import Reply, Request, StreamReply
-from leverframe.shutdown import close_all
-from leverframe.storage.fleet.lane import Lane, MemoryLane
+from leverframe.host.configuration import NodeConfig
+from leverframe.server.http.messages import Reply, Request, StreamReply
 from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.lanes.lane import Lane, MemoryLane
 
 
 class LoopNode:

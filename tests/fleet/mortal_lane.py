@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 
 

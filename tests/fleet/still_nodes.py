@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from leverframe.devices.wire.prometheus import Family
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import (
     ClusterReport,
@@ -18,7 +19,6 @@ from leverframe.fleet.other_nodes import (
     SilentNode,
 )
 from leverframe.storage.store import StoreUnavailable
-from leverframe.wire.prometheus import Family
 
 NORTH, SOUTH = "north", "south"
 

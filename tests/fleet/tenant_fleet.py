@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from leverframe.fleet.member import Member
-from leverframe.servers.http.messages import Request, StreamReply
-from leverframe.storage.fleet.lane import Lane
+from leverframe.server.http.messages import Request, StreamReply
+from leverframe.storage.lanes.lane import Lane
 from tests.fleet.loop_node import LoopNode, loop_node
 
 NOBODY = ""

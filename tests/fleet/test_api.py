@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.commands.table.row import ANYBODY
 from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.serve import door_limits
-from leverframe.process.administrator import ensure_administrator
-from leverframe.servers.http.certificate import own_certificate
-from leverframe.servers.http.messages import Reply, Request
-from leverframe.storage.fleet.lane import OF_NODE, MemoryLane
+from leverframe.host.reach import ensure_administrator
+from leverframe.interface.table.row import ANYBODY
+from leverframe.server.http.certificate import own_certificate
+from leverframe.server.http.messages import Reply, Request
+from leverframe.storage.lanes.lane import OF_NODE, MemoryLane
 from leverframe.storage.store import StoreUnavailable
 from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, loop_node

@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.commands.table.rights import Account
+from leverframe.core.runtime.log_lines import CONTROLLER
+from leverframe.devices.simulated.fault_catalogue import fault_from_text
 from leverframe.fleet.bulk import BY_FLEET as FLEET
 from leverframe.fleet.bulk import each
 from leverframe.fleet.member import Member
-from leverframe.hardware.fault_catalogue import fault_from_text
-from leverframe.log_context import CONTROLLER
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.routes.router import Web
+from leverframe.interface.table.lookup import Account
+from leverframe.server.http.messages import Reply, Request
+from leverframe.server.passwords import Passwords
+from leverframe.server.routes.router import Web
 from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, give_way_at_each_part, loop_node
 

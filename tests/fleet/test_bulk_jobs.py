@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.job_state import JobWork
 from leverframe.fleet.jobs.steps import JobStep
 from leverframe.fleet.member import Member
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import Rows, StoreUnavailable
+from tests.devices.waiting import until
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
-from tests.hardware.waiting import until
 
 COUNT = 2
 NAME = "stm.cgi?oname=0Pump"
@@ -193,7 +193,7 @@ async def _written_later(
 async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(
     tmp_path: Any,
 ) -> None:
-    from leverframe.storage.fleet.sqlite_lane import SqliteLane
+    from leverframe.storage.lanes.sqlite_lane import SqliteLane
 
     lane = SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
     async with loop_node(lane) as node:

@@ -9,24 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.commands.table.refusals import Conflict
-from leverframe.config import Config
+from leverframe.core.profile import Profile
 from leverframe.fleet import door as door_module
 from leverframe.fleet.door import Door
 from leverframe.fleet.entrance import Entrance
 from leverframe.fleet.member import NewController
 from leverframe.fleet.records import MemberRecord
-from leverframe.process.reach import certificate_of
-from leverframe.profile import Profile
-from leverframe.servers.discovery.discovery import discovery_answer
-from leverframe.servers.fair_shares import FairShares
-from leverframe.servers.http.limits import HttpLimits
-from leverframe.servers.http.parsing import (
-    MAX_FEED_BYTES,
-    BadRequest,
-    BodyBudget,
-    RequestParser,
-)
+from leverframe.host.configuration import Config
+from leverframe.host.reach import certificate_of
+from leverframe.interface.table.refusals import Conflict
+from leverframe.server.discovery import discovery_answer
+from leverframe.server.fair_shares import FairShares
+from leverframe.server.http.limits import HttpLimits
+from leverframe.server.http.parser import MAX_FEED_BYTES, BadRequest, BodyBudget, RequestParser
 from tests.fleet.http_client import ask, ask_once, connected
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S

@@ -21,20 +21,20 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import TextColumn
 
-from leverframe.command_line.entry import carry_out
-from leverframe.config.sources import Sources
-from leverframe.controller import Controller
-from leverframe.controller.live_snapshot import LiveSnapshot, take_snapshot
-from leverframe.fleet.commands import _print_made, table_of
+from leverframe.core.durations import moment_words, with_zone, zone_named
+from leverframe.fleet.controller_commands import _print_made, table_of
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_file import read_fleet
-from leverframe.fleet.jobs.fleet_executor import FleetExecutor
+from leverframe.fleet.jobs.executor import FleetExecutor
 from leverframe.fleet.member import UNMADE, NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
-from leverframe.moments import moment_words, with_zone, zone_named
+from leverframe.host.command_line.entry import carry_out
+from leverframe.host.configuration.reader import Sources
+from leverframe.host.controller import Controller
+from leverframe.host.controller.snapshot import LiveSnapshot, take_snapshot
 from leverframe.testing import Twin
-from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.twin_client import LOOP_THREAD
 from tests import effort
 from tests.cases import for_each
 from tests.fleet.failing import fail
@@ -88,7 +88,7 @@ def in_warsaw(capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
 def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.commands.AT_A_TIME", 2)
+    monkeypatch.setattr("leverframe.fleet.controller_commands.AT_A_TIME", 2)
     template = tmp_path / "pump.toml"
     template.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n"outputs.0.name" = "Pump"\n')
     asked = ("add", "--name", "gh-{n}", "--count", "5", "--template", str(template))
@@ -187,7 +187,7 @@ def test_list_ends_with_the_failed_controllers(
 def test_a_port_in_use_refuses_all_that_are_to_be_added(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.commands.AT_A_TIME", 2)
+    monkeypatch.setattr("leverframe.fleet.controller_commands.AT_A_TIME", 2)
     asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
     taken = free_ports(3)[2]
     with socket.create_server(("127.0.0.1", taken)):
@@ -202,7 +202,7 @@ def test_added_controllers_are_printed_although_the_rest_is_refused(
     async def there_was_room(*given: object) -> None:
         """Find nothing: the port is taken only after this."""
 
-    monkeypatch.setattr("leverframe.fleet.commands.AT_A_TIME", 2)
+    monkeypatch.setattr("leverframe.fleet.controller_commands.AT_A_TIME", 2)
     monkeypatch.setattr(Door, "check_place", there_was_room)
     asked = ("add", "--name", "gh-{n}", "--count", "4", "--port")
     taken = free_ports(3)[2]
@@ -295,7 +295,7 @@ def test_unknown_time_zone_falls_back_to_utc(name: str) -> None:
 
 
 def test_snapshots_are_listed_and_removed(fleet: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverframe.fleet.group_snapshots.MAX_LABELS", 2)
+    monkeypatch.setattr("leverframe.fleet.groups.MAX_LABELS", 2)
     fleet("add", "--name", "gh-{n}", "--count", "2")
     fleet("snapshot", "before")
     fleet("advance", "1h")
@@ -323,7 +323,7 @@ def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.Mo
     assert "running at 0.5" in fleet("advance", "--rate", "0.5")
     assert fleet.json("advance", "--freeze")[0]["rate"] == 0
     assert "is not a duration" in fleet("advance", "soon", ends_with=2)
-    monkeypatch.setattr("leverframe.fleet.commands.is_watched", lambda: True)
+    monkeypatch.setattr("leverframe.fleet.controller_commands.is_watched", lambda: True)
     fleet("advance", "1m")
     assert "done: 2" in fleet("restore", "before")
     assert "created: 2 (c-1 to c-2)" in fleet("fork", "gh-1", "c-{n}", "--count", "2", "--tag", "c")
@@ -467,9 +467,9 @@ class Bar:
 def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
     """Let somebody watch, at a terminal."""
     shown = Bar()
-    monkeypatch.setattr("leverframe.fleet.commands.is_watched", lambda: True)
-    monkeypatch.setattr("leverframe.process.progress_bar.Progress", shown)
-    monkeypatch.setattr("leverframe.fleet.node_client.LOOK_S", 0.001)
+    monkeypatch.setattr("leverframe.fleet.controller_commands.is_watched", lambda: True)
+    monkeypatch.setattr("leverframe.host.terminal.Progress", shown)
+    monkeypatch.setattr("leverframe.fleet.client.LOOK_S", 0.001)
     return shown
 
 
@@ -486,7 +486,7 @@ def test_progress_is_shown_on_a_terminal(
         return taken[-1]
 
     taken: list[LiveSnapshot] = []
-    monkeypatch.setattr("leverframe.fleet.group_snapshots.take_snapshot", take)
+    monkeypatch.setattr("leverframe.fleet.groups.take_snapshot", take)
     bar.shown.clear()
     assert "done: 2" in fleet("snapshot", "noon")
     assert (1, 2) in bar.shown
@@ -693,7 +693,7 @@ def test_tenants_and_accounts_are_made_used_and_removed(
     admin = message.split("is admin with the password ")[1].split()[0]
 
     def types(password: str) -> None:
-        monkeypatch.setattr("leverframe.fleet.node_client.ask_secret", lambda _: password)
+        monkeypatch.setattr("leverframe.fleet.client.ask_secret", lambda _: password)
 
     types(anna)
     unsigned = "This node requires a user name and a password. Sign in with --user NAME."

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.config import BadConfiguration
-from leverframe.config.sources import Sources
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.serve import start_controllers
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.host.configuration import BadConfiguration
+from leverframe.host.configuration.reader import Sources
+from leverframe.storage.lanes.lane import MemoryLane
 from tests.fleet.loop_node import loop_node
 from tests.ports import free_port
 

@@ -6,11 +6,11 @@ import pytest
 from zeroconf import ServiceStateChange
 from zeroconf.asyncio import AsyncServiceInfo
 
-from leverframe.fleet.fleet_mdns import FleetMdns
-from leverframe.servers.discovery.mdns import TYPES, MdnsResponder
+from leverframe.fleet.discovery import FleetMdns
+from leverframe.server.mdns import TYPES, MdnsResponder
 from tests.fleet.loop_node import loop_node
 from tests.patience import PATIENCE_S
-from tests.servers.discovery.test_mdns import HERE, Browser
+from tests.server.discovery.test_mdns import HERE, Browser
 
 pytestmark = pytest.mark.usefixtures("mdns_turn")
 

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from leverframe.servers.routes.metrics import METRICS
-from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.server.routes.metrics import METRICS
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
 from tests.fleet.loop_node import LoopNode, loop_node
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leverframe.command_line.entry import carry_out
+from leverframe.host.command_line.entry import carry_out
 
 SCENARIO = """\
 timezone = "Europe/Warsaw"

@@ -11,10 +11,10 @@ from random import Random
 import msgspec
 import pytest
 
-from leverframe.config.sources import Sources
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.fleet.serve import _serve
-from leverframe.process.listening import CannotListen
+from leverframe.host.configuration.reader import Sources
+from leverframe.host.ports import CannotListen
 from tests.fleet.http_client import ask_once
 from tests.patience import PATIENCE_S
 from tests.ports import free_port

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from leverframe.fleet.node import FleetNode
-from leverframe.storage.fleet.lane import Lane, MemoryLane
-from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.storage.lanes.lane import Lane, MemoryLane
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
 from leverframe.storage.store import Changes, StoreUnavailable
 from tests.fleet.loop_node import LoopNode, loop_node
 
@@ -112,7 +112,7 @@ async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.Mon
 async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.group_snapshots.MAX_LABELS", 2)
+    monkeypatch.setattr("leverframe.fleet.groups.MAX_LABELS", 2)
     async with loop_node() as node:
         await begin(node)
         taken = node.node.clock.wall()

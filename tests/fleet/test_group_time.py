@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from leverframe.controller import Controller
-from leverframe.fleet.group_time import WINDOW_S, MoveCancelled, advance_together
-from leverframe.hardware.plant_wiring import plant_from_text
+from leverframe.devices.simulated.plant_wiring import plant_from_text
+from leverframe.fleet.groups import WINDOW_S, MoveCancelled, advance_together
+from leverframe.host.controller import Controller
 from tests.cases import for_each
 from tests.fleet.loop_node import give_way_at_each_part, loop_node
 from tests.fleet.tenant_fleet import TenantFleet, tenant_fleet

@@ -20,8 +20,8 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from leverframe.commands.table.refusals import Refusal
-from leverframe.config import Config
+from leverframe.core.profile import Profile
+from leverframe.fleet.controller_actions import make_new
 from leverframe.fleet.lifecycle import (
     TRANSITIONS,
     Failed,
@@ -35,9 +35,9 @@ from leverframe.fleet.lifecycle import (
 from leverframe.fleet.member import UNMADE, Member, NewController
 from leverframe.fleet.records import MemberRecord, NoSuchController, NotRunning
 from leverframe.fleet.roster import NodeStarting, Roster
-from leverframe.fleet.start_again import make_new
-from leverframe.profile import Profile
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.host.configuration import Config
+from leverframe.interface.table.refusals import Refusal
+from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import Stored, StoreUnavailable
 from tests.cases import for_each
 from tests.effort import examples

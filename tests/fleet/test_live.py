@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leverframe.durations import BadDuration
+from leverframe.core.durations import BadDuration
 from leverframe.fleet.bulk import each
-from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
+from leverframe.fleet.groups import WINDOW_S, advance_together, journal_digest
 from leverframe.fleet.member import Member
-from leverframe.maintenance.readable_backup import list_changes
+from leverframe.host.maintenance.backup import list_changes
 from leverframe.storage.backup import encode_backup, unpack
 from leverframe.storage.store import StoreUnavailable
 from tests.cases import for_each
@@ -184,7 +184,7 @@ async def test_a_group_goes_back_to_a_snapshot() -> None:
 
 
 async def test_a_node_has_a_bounded_number_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverframe.fleet.group_snapshots.MAX_LABELS", 1)
+    monkeypatch.setattr("leverframe.fleet.groups.MAX_LABELS", 1)
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("snapshot", label="one")
@@ -229,7 +229,7 @@ async def test_faults_of_many_have_a_seed_each_and_end_together() -> None:
 
 
 async def test_too_many_faults_are_refused_by_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leverframe.fleet.live.MAX_FAULTS", 1)
+    monkeypatch.setattr("leverframe.fleet.controller_actions.MAX_FAULTS", 1)
     async with loop_node() as node:
         await node.post("add", name="a")
         assert (await node.post("fault", fault="stale"))["done"] == 1

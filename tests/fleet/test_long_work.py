@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.bounded_work.places import WorkPlaces
-from leverframe.commands.table.rules import event_query
-from leverframe.engine.settings import Rule
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.bounded_work import WorkPlaces
+from leverframe.core.settings import Rule
+from leverframe.interface.table.rules import event_query
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared import SharedHistory
 from tests.fleet.http_client import Streams, ask, ask_once, connected

@@ -10,15 +10,15 @@ import pytest
 
 from leverframe.fleet.fleet_file import FleetFile
 from leverframe.fleet.serve import start_controllers
-from leverframe.servers.http.messages import Reply, Request
-from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
+from leverframe.interface.uploads.firmware import build_image, new_key_pair, sign_image
+from leverframe.server.http.messages import Reply, Request
+from leverframe.storage.lanes.lane import MemoryLane
+from tests.devices.waiting import until
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.test_fleet_file import read
-from tests.hardware.waiting import until
 from tests.notify.broker import PASSWORD, USER, Broker
 from tests.ports import free_port
-from tests.servers.tftp_sender import TftpRefused, send
+from tests.server.tftp_sender import TftpRefused, send
 
 PRIVATE, PUBLIC = new_key_pair()
 IMAGE = sign_image(build_image(["3.9"], "1.48"), PRIVATE)

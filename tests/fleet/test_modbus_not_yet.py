@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from leverframe.devices.wire.modbus import DEVICE_BUSY
 from leverframe.fleet import shared_ports
 from leverframe.fleet.serve import start_controllers
-from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.wire.modbus import DEVICE_BUSY
+from leverframe.server.fair_shares import DescriptorBudget
+from tests.devices.waiting import until
 from tests.fleet.http_client import Streams, connected
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.test_node_start import STARTED, HeldLane
 from tests.fleet.test_shared_ports import ASK_NAME, READ_COIL, SWITCHES
-from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 

@@ -9,25 +9,24 @@ from typing import Any
 
 import pytest
 
-from leverframe.clock import VirtualClock
-from leverframe.command_line.entry import carry_out
-from leverframe.config import Config
-from leverframe.fleet.moving import adopt_folder, release_controller
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.fleet.node_commands import adopt_folder, release_controller
+from leverframe.fleet.node_storage import NotInFolder
 from leverframe.fleet.serve import node_of
-from leverframe.fleet.stopped_node import NotInFolder
-from leverframe.process.build import build
-from leverframe.profile import Profile
+from leverframe.host.assembly import build
+from leverframe.host.command_line.entry import carry_out
+from leverframe.host.configuration import Config
 from leverframe.storage.datafolder import DataFolder, FolderInUse, NoFolder, NoStore
-from leverframe.storage.encrypting import EncryptingStore
-from leverframe.storage.fleet.moving import CannotMove
-from leverframe.storage.fleet.opening import FleetFolder, open_lane
+from leverframe.storage.encryption import EncryptingStore
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import ThreadHistoryWorker
+from leverframe.storage.lanes.node_folder import CannotMove, FleetFolder, open_lane
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes
 from leverframe.testing import LoopTwin
-from tests.maintenance.test_folder_owner import OWNER, owners
+from tests.host.maintenance.test_folder_owner import OWNER, owners
 
 PROFILE = Profile("3.5", "1.49")
 

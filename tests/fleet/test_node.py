@@ -12,24 +12,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.commands.table.rights import UNRESTRICTED
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.log_lines import CONTROLLER
 from leverframe.fleet import member as member_module
 from leverframe.fleet.node import MADE_AT_A_TIME
 from leverframe.fleet.records import MemberRecord
-from leverframe.log_context import CONTROLLER
-from leverframe.process.stored_profile import STORED_EDITION
-from leverframe.profile import Profile
-from leverframe.servers.http.messages import Request
+from leverframe.host.start_version import STORED_EDITION
+from leverframe.interface.table.lookup import UNRESTRICTED
+from leverframe.server.http.messages import Request
 from leverframe.storage.backup import BackupFile
-from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.storage.fleet.opening import FleetFolder, open_lane
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.lanes.lane import MemoryLane
+from leverframe.storage.lanes.node_folder import FleetFolder, open_lane
 from leverframe.storage.store import DELETED, Changes
 from tests.cases import for_each
+from tests.devices.waiting import until
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
-from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 

@@ -11,19 +11,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leverframe.config import NodeConfig
-from leverframe.config.sources import Sources
-from leverframe.fleet.cluster.cluster_table import ClusterTable
-from leverframe.fleet.fleet_file import read_fleet
-from leverframe.fleet.moving import adopt_folder
-from leverframe.fleet.node_passwd import change_password
+from leverframe.fleet.fleet_file import ClusterTable, read_fleet
+from leverframe.fleet.node_commands import adopt_folder, change_password
+from leverframe.fleet.node_storage import NotInFolder, open_stopped_node
+from leverframe.fleet.records import FleetAccount
 from leverframe.fleet.serve import _serve, _way_on
-from leverframe.fleet.stopped_node import NotInFolder, open_stopped_node
-from leverframe.fleet.tenants import FleetAccount
-from leverframe.process.administrator import PasswordRefused
-from leverframe.servers.accounts.passwords import Passwords
+from leverframe.host.configuration import NodeConfig
+from leverframe.host.configuration.reader import Sources
+from leverframe.host.reach import PasswordRefused
+from leverframe.server.passwords import Passwords
 from leverframe.storage.datafolder import DataFolder, FolderInUse, FolderOfController
-from leverframe.storage.fleet.opening import FleetFolder
+from leverframe.storage.lanes.node_folder import FleetFolder
 from tests.fleet.http_client import ask_once
 from tests.fleet.test_fleet_serve import fleet_file
 from tests.fleet.test_moving import lived_in

@@ -7,17 +7,16 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from leverframe.fleet import node_client
+from leverframe.core.profile import Profile
+from leverframe.fleet import client as node_client
+from leverframe.fleet.client import NodeAnswer, NodeAsking, NodeRefused
 from leverframe.fleet.cluster.directory import Directory
 from leverframe.fleet.member import NewController
-from leverframe.fleet.node_client import NodeAnswer, NodeAsking, NodeRefused
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.table import OPERATIONS
-from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.records import MemberRecord, TenantRecord
 from leverframe.fleet.serve import start_controllers
-from leverframe.fleet.tenants import TenantRecord
-from leverframe.profile import Profile
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import Stored
 from tests.cases import for_each
 from tests.fleet.http_client import Answered, ask, ask_once, connected

@@ -9,8 +9,8 @@ from leverframe.fleet import serve
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import STOPPED_AT_A_TIME
 from leverframe.fleet.serve import print_stop
+from tests.devices.waiting import until
 from tests.fleet.loop_node import LoopNode, loop_node
-from tests.hardware.waiting import until
 
 
 class HeldEnds:

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leverframe.fleet import refusal_pages
+from leverframe.fleet import entrance
 from leverframe.fleet.member import UNMADE
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.roster import TOLD_ELSEWHERE
 from leverframe.fleet.serve import start_controllers
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.lanes.lane import MemoryLane
 from tests.cases import for_each
 from tests.fleet.failing import fail
 from tests.fleet.http_client import Answered, ask_once
@@ -122,7 +122,7 @@ async def test_a_browser_gets_a_page_with_the_cause_and_the_way_to_the_node(fold
         fail(node.node, MemberRecord("c"), UNMADE, "It has <b> & more.")
         answer = await asked(node, "c.localhost:8081", **page)
         assert answer.status == 503
-        assert f"<h1>{refusal_pages.NOT_STARTED['fr'].title}</h1>" in answer.body
+        assert f"<h1>{entrance.NOT_STARTED_PAGE['fr'].title}</h1>" in answer.body
         assert '<p lang="en">It has &lt;b&gt; &amp; more.</p>' in answer.body
         assert 'href="//localhost:8081/"' in answer.body
         assert "refresh:" not in answer.head.lower()

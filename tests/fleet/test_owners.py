@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.other_nodes import SilentNode
 from leverframe.fleet.owners import NoOwner, OwnerPart, ask_nodes, ask_owners
+from leverframe.interface.table.refusals import Conflict
 
 #: As long as a test asks again; it ends as soon as all have answered.
 LONG_S = 60.0

@@ -10,15 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.controller.findings import FindingsWatch
-from leverframe.engine.journal import Cause, Journal
-from leverframe.fleet import page_stream
+from leverframe.core.engine.journal import Cause, Journal
+from leverframe.fleet import page_view
 from leverframe.fleet.health_index import HEALTHS, Wanted, natural
 from leverframe.fleet.other_nodes import LocatedController
-from leverframe.fleet.page_stream import BAR_S, BARS, USUAL_ROWS, count_entries
+from leverframe.fleet.page_view import BAR_S, BARS, USUAL_ROWS, KeysCall, count_entries
 from leverframe.fleet.records import MemberRecord
-from leverframe.fleet.view_parts import KeysCall
-from leverframe.servers.http.messages import StreamReply
+from leverframe.host.controller.findings import FindingsWatch
+from leverframe.server.http.messages import StreamReply
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes
 from tests.patience import PATIENCE_S
@@ -70,7 +69,7 @@ async def page(node: LoopNode, query: str = "") -> AsyncIterator[Told]:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_stream, "GATHER_S", 0.0)
+    monkeypatch.setattr(page_view, "GATHER_S", 0.0)
 
 
 def names(message: Told) -> list[str]:
@@ -230,7 +229,7 @@ def test_names_are_sorted_by_their_numbers() -> None:
 async def test_stream_shows_changes_of_roll_outs_and_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(page_stream, "FLEET_LOOK_S", 0.01)
+    monkeypatch.setattr(page_view, "FLEET_LOOK_S", 0.01)
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         async with page(node) as message:
@@ -256,7 +255,7 @@ async def test_stream_shows_changes_of_roll_outs_and_nodes(
 async def test_controllers_for_which_no_node_answers_stay_in_view(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(page_stream, "FLEET_LOOK_S", 0.01)
+    monkeypatch.setattr(page_view, "FLEET_LOOK_S", 0.01)
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         node.node.cluster = others = StillNodes(node.node)

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from leverframe.fleet.serve import start_controllers
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import StoreUnavailable
 from tests.fleet.http_client import ask, ask_once, connected
 from tests.fleet.loop_node import LoopNode, loop_node

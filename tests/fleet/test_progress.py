@@ -5,9 +5,9 @@ import asyncio
 import msgspec
 import pytest
 
-from leverframe.fleet.answer_headers import PROGRESS
 from leverframe.fleet.progress import (
     MAX_LARGE,
+    PROGRESS,
     NothingUnderWay,
     ProgressReport,
     RequestsUnderWay,

@@ -4,7 +4,7 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 
-from leverframe.fleet import refusal_pages
+from leverframe.fleet import entrance
 from tests.fleet.cluster.joined_doors import joined_nodes
 from tests.fleet.http_client import Answered, ask, ask_once, connected
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -48,7 +48,7 @@ async def test_an_unknown_name_is_a_page_that_leads_to_the_node_in_its_own_domai
         ):
             answer = await asked(node, "/", host, **PAGE)
             assert (answer.status, links(answer)) == (404, link)
-            assert heading(answer) == refusal_pages.NO_NAME["fr"].title
+            assert heading(answer) == entrance.NO_NAME["fr"].title
         plain = await asked(node, "/", "nope.localhost")
         assert "problem+json" in plain.head
 
@@ -68,7 +68,7 @@ async def test_missing_or_moved_controller_gets_a_page() -> None:
         nodes.owners["gh-1"] = None
         nodes.tell()
         answer = await ask_once(HOME, nodes["a"].port, "/", "gh-1.localhost", **PAGE)
-        assert (answer.status, heading(answer)) == (503, refusal_pages.NO_NODE["fr"].title)
+        assert (answer.status, heading(answer)) == (503, entrance.NO_NODE["fr"].title)
         # It looks again by itself.
         assert "Refresh: 5" in answer.head
         # On a connection that was led on, a third node's controller is not reached.
@@ -76,7 +76,7 @@ async def test_missing_or_moved_controller_gets_a_page() -> None:
         async with connected(HOME, nodes["a"].port) as client:
             assert (await ask(client, "/", "gh-2.localhost")).body == "gh-2 at b"
             answer = await ask(client, "/", "gh-1.localhost", **PAGE)
-        assert (answer.status, heading(answer)) == (421, refusal_pages.MOVED["fr"].title)
+        assert (answer.status, heading(answer)) == (421, entrance.MOVED_PAGE["fr"].title)
 
 
 async def test_missing_sign_in_gets_a_page() -> None:

@@ -18,17 +18,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from leverframe.commands.describe.media_types import FORM
-from leverframe.commands.table.matching import MAX_COMMANDS
-from leverframe.commands.table.refusals import BadValue
-from leverframe.config.described import alternatives, split_type
 from leverframe.fleet.bulk import BY_FLEET
 from leverframe.fleet.operation import Operation
-from leverframe.fleet.operations.parameters import MAX_ITEMS, list_of_texts, read_parameters
+from leverframe.fleet.operations.context import MAX_ITEMS, list_of_texts, read_parameters
 from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.records import MAX_TAGS
-from leverframe.servers.http.limits import MIB
-from leverframe.servers.http.messages import Request, StreamReply
+from leverframe.host.configuration.keys import alternatives, split_type
+from leverframe.interface.descriptions.schemas import FORM
+from leverframe.interface.table.lookup import MAX_COMMANDS
+from leverframe.interface.table.refusals import BadValue
+from leverframe.server.http.limits import MIB
+from leverframe.server.http.messages import Request, StreamReply
 from tests.cases import for_each
 from tests.effort import examples
 from tests.fleet.loop_node import loop_node

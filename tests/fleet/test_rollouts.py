@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.table.refusals import BadValue
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.jobs.job_plan import error_count, form_groups
+from leverframe.fleet.jobs.job_state import error_count, form_groups
+from leverframe.interface.table.refusals import BadValue
+from tests.devices.waiting import until
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.fleet.test_bulk_jobs import changes_by_fleet
-from tests.hardware.waiting import until
 
 NAME = "stm.cgi?oname=0Pump"
 #: Old software does not have it yet.

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from leverframe.__main__ import main
-from leverframe.config.sources import Sources
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import with_value
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults, with_value
 from leverframe.fleet.fleet_file import read_fleet
-from leverframe.profile import Profile
+from leverframe.host.configuration.reader import Sources
 from leverframe.storage.backup import encode_backup
 from tests.cases import for_each
 

@@ -7,18 +7,18 @@ from time import perf_counter
 
 import pytest
 
-from leverframe.fleet.fleet_discovery import FleetDiscovery
-from leverframe.fleet.loopback import bind_to_loopback
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.event_loop import BURST_S, PART, LoopShare
+from leverframe.fleet.discovery import FleetDiscovery
 from leverframe.fleet.member import NewController
 from leverframe.fleet.records import MemberRecord
-from leverframe.loop_shares import BURST_S, PART, LoopShare
-from leverframe.profile import Profile
-from leverframe.servers.discovery.discovery import QUESTION
-from leverframe.servers.discovery.shared_port import Asked
+from leverframe.fleet.shared_ports import bind_to_loopback
+from leverframe.server.discovery import QUESTION
+from leverframe.server.shared_ports import Asked
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
-from tests.servers.snmp.net_snmp import ENTERPRISE, TrapReceiver
+from tests.server.snmp.net_snmp import ENTERPRISE, TrapReceiver
 
 READ_COIL = bytes.fromhex("0001 0000 0006 01 01 0000 0001")
 #: Asks for the name by SNMP v2c, with the community `watch`.

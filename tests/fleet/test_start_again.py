@@ -11,19 +11,18 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from leverframe.config import Config
+from leverframe.devices.wiring import Wiring
 from leverframe.fleet import member_start
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.operations import new_controllers
 from leverframe.fleet.roster import TOLD_ELSEWHERE
 from leverframe.fleet.serve import start_controllers
-from leverframe.process import ports
-from leverframe.process.build import build
-from leverframe.process.controller_host import ControllerHost
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.host import ports
+from leverframe.host.assembly import ControllerHost, build
+from leverframe.host.configuration import Config
+from leverframe.server.passwords import Passwords
+from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import StoreUnavailable
-from leverframe.wiring import Wiring
 from tests.cases import for_each
 from tests.fleet.failing import fail
 from tests.fleet.loop_node import LoopNode, loop_node

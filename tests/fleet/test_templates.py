@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from leverframe.commands.table.refusals import BadValue
-from leverframe.fleet.templates import (
+from leverframe.fleet.operations.context import (
     MAX_BYTES,
     MAX_STRUCTURE_BYTES,
     TemplateReader,
     check_structure,
 )
-from leverframe.maintenance.readable_backup import as_text, list_changes
+from leverframe.host.maintenance.backup import as_text, list_changes
+from leverframe.interface.table.refusals import BadValue
 from leverframe.storage.backup import BackupFile, encode_backup, unpack
 from tests.boundary_profiles import NEWEST
 from tests.cases import for_each

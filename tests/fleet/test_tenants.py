@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.config import BadConfiguration
-from leverframe.fleet import page_stream
+from leverframe.fleet import page_view
 from leverframe.fleet.fleet_file import TENANTS
 from leverframe.fleet.serve import start_controllers
-from leverframe.servers.http.limits import MIB
-from leverframe.servers.http.messages import Request, StreamReply
-from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.host.configuration import BadConfiguration
+from leverframe.server.http.limits import MIB
+from leverframe.server.http.messages import Request, StreamReply
+from leverframe.storage.lanes.lane import MemoryLane
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
 from leverframe.storage.store import Stored
 from tests.cases import for_each
+from tests.devices.waiting import until
 from tests.fleet.loop_node import loop_node
 from tests.fleet.tenant_fleet import NOBODY, OPERATOR, TenantFleet, tenant_fleet
 from tests.fleet.test_fleet_file import read
-from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 
 BOTH = (("acme", ("acme-1", "acme-2"), "north"), ("zulu", ("zeta-1",), "south"))
@@ -191,7 +191,7 @@ async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.jobs.MAX_ENDED", 1)
-    monkeypatch.setattr("leverframe.fleet.group_snapshots.MAX_LABELS", 1)
+    monkeypatch.setattr("leverframe.fleet.groups.MAX_LABELS", 1)
     async with tenant_fleet(BOTH) as fleet:
         for who in ("acme-chief", "zulu-chief"):
             for id in ("first", "second"):
@@ -317,8 +317,8 @@ async def test_number_of_accounts_is_limited(monkeypatch: pytest.MonkeyPatch) ->
 async def test_a_stream_ends_with_its_account_and_beats_whatever_others_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(page_stream, "GATHER_S", 0.0)
-    monkeypatch.setattr(page_stream, "STILL_HERE_S", 0.05)
+    monkeypatch.setattr(page_view, "GATHER_S", 0.0)
+    monkeypatch.setattr(page_view, "STILL_HERE_S", 0.05)
     async with tenant_fleet(BOTH) as fleet:
         for name in ("acme-guest", "zulu-guest"):
             await fleet.names(name)
@@ -342,8 +342,8 @@ async def test_a_stream_ends_with_its_account_and_beats_whatever_others_do(
 async def test_a_stream_of_an_open_node_ends_when_people_have_to_sign_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(page_stream, "STILL_HERE_S", 0.01)
-    monkeypatch.setattr(page_stream, "GATHER_S", 0.0)
+    monkeypatch.setattr(page_view, "STILL_HERE_S", 0.01)
+    monkeypatch.setattr(page_view, "GATHER_S", 0.0)
     async with loop_node() as node:
         request = Request("GET", "/api/fleet/stream", None, {}, b"", "127.0.0.1")
         reply = node.web.handle(request)

@@ -12,8 +12,8 @@ from pathlib import Path
 import gpiod
 import pytest
 
-from leverframe.hardware.gpiod_lines import KernelLines
-from leverframe.wiring import Pin
+from leverframe.devices.linux.kernel_drivers import KernelLines
+from leverframe.devices.wiring import Pin
 from tests.kernel.conftest import GROUPS, TAKEN, Bench
 from tests.kernel.machine import Service, board_check, until
 

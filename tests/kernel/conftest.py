@@ -14,7 +14,7 @@ import gpiod
 import pytest
 from gpiod.line import Direction
 
-from tests.hardware.fake_i2c import bme280_part
+from tests.devices.fake_i2c import bme280_part
 from tests.kernel.i2c_parts import Ads1015, Ds18b20, Ds2482, Pca9685
 from tests.kernel.machine import Service, SimulatedChip, load, run, until
 from tests.kernel.usb_adapter import UsbI2cAdapter

@@ -1,6 +1,6 @@
 """Parts on the I2C bus of the machine, for drivers of the kernel: each as its data sheet says."""
 
-from leverframe.wire.w1_slave import check_byte
+from leverframe.devices.linux.onewire import check_byte
 
 
 class MemoryPart:

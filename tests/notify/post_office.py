@@ -11,20 +11,16 @@ from typing import Any
 
 import msgspec
 
-from leverframe.clock import Clock, SystemClock
-from leverframe.engine.effects import Notify
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.facts import Fact
-from leverframe.engine.journal import Cause
-from leverframe.engine.tree import with_value
-from leverframe.notify.channel import CannotSend, Channel, ChannelLimits, Channels, Draft
-from leverframe.notify.message import Message
+from leverframe.core.engine.calls import Notify
+from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import Clock, SystemClock
+from leverframe.core.tree import defaults, with_value
+from leverframe.notify.channel import CannotSend, Channel, ChannelLimits, Channels, Draft, Message
 from leverframe.notify.outbox import Outbox
-from leverframe.profile import Profile
-from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore, Store
-from leverframe.storage.writer import Writer
-from tests.hardware.waiting import until
+from leverframe.storage.writer import PersistentMessageStore, Writer
+from tests.devices.waiting import until
 from tests.patience import PATIENCE_S
 
 

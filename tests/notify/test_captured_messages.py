@@ -6,17 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.engine.effects import Notify
-from leverframe.notify.channel import Channel
-from leverframe.notify.email import Mail
-from leverframe.notify.http_call import HttpCalls
-from leverframe.notify.mqtt import MqttMessages
-from leverframe.notify.mqtt_link import MqttLink
-from leverframe.notify.sms import Sms
+from leverframe.core.engine.calls import Notify
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.notify.channel import Channel, Trust
+from leverframe.notify.email import Mail, Sms
+from leverframe.notify.http import HttpCalls
+from leverframe.notify.mqtt import MqttLink, MqttMessages
 from leverframe.notify.snmp import SnmpTraps, TrapOrigin
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.notify.trust import Trust
-from leverframe.outgoing.targets import Targets
 from leverframe.testing import LoopTwin
 
 from .email_server import mail_peer

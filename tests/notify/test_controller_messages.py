@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.clock import SystemClock, VirtualClock
-from leverframe.outgoing.targets import Targets
-from leverframe.process.build import build
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import SystemClock, VirtualClock
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.host.assembly import build
+from leverframe.host.services import Sending
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin

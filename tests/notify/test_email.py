@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from leverframe.engine.settings import Email
-from leverframe.notify.channel import CannotSend
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.settings import Email
+from leverframe.notify.channel import CannotSend, Message, Trust
 from leverframe.notify.email import TLS_PORT, Mail
-from leverframe.notify.message import Message
+from leverframe.notify.message_content import write_mail as compose_mail
 from leverframe.notify.smtp import encode_mail
-from leverframe.notify.trust import Trust
-from leverframe.notify.written_mail import write_mail as compose_mail
-from leverframe.outgoing.targets import Targets
 
 from .conftest import Certificates
 from .email_server import PASSWORD, USER, mail_peer

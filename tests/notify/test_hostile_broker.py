@@ -8,14 +8,14 @@ from datetime import UTC
 
 import pytest
 
-from leverframe.clock import SystemClock
-from leverframe.controller import Controller
-from leverframe.process.build import build
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import SystemClock
+from leverframe.host.assembly import build
+from leverframe.host.controller import Controller
+from leverframe.host.services import Sending
 from leverframe.storage.store import MemoryStore
+from tests.core.runtime.test_channels import perform
 from tests.notify.broker import until
-from tests.outgoing.test_channels import perform
 
 SECRET = b"hunter2-in-a-payload"
 TOPIC = b"\x00\x0acellar/cmd"

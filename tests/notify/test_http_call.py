@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from leverframe.notify.http_call import HttpCalls
-from leverframe.notify.trust import Trust
-from leverframe.outgoing.targets import Targets
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.notify.channel import Trust
+from leverframe.notify.http import HttpCalls
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 

@@ -14,27 +14,26 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from leverframe.clock import SystemClock
-from leverframe.commands.table.pathless import calls_in
-from leverframe.commands.table.rights import UNRESTRICTED
-from leverframe.controller import Controller
-from leverframe.engine.journal import Cause
-from leverframe.engine.settings import Mqtt
-from leverframe.loop_shares import BURST_S, PART, LoopShare, LoopShares, LoopTurns
-from leverframe.notify import mqtt_link
+from leverframe.core.engine.journal import Cause
+from leverframe.core.runtime.clock import SystemClock
+from leverframe.core.runtime.event_loop import BURST_S, PART, LoopShare, LoopShares, LoopTurns
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.settings import Mqtt
+from leverframe.host.assembly import build
+from leverframe.host.controller import Controller
+from leverframe.host.services import Sending
+from leverframe.interface.table.command_text import calls_in
+from leverframe.interface.table.lookup import UNRESTRICTED
+from leverframe.notify import mqtt as mqtt_link
+from leverframe.notify.channel import Trust
+from leverframe.notify.mqtt import MqttLink
 from leverframe.notify.mqtt_client import READ_BYTES
-from leverframe.notify.mqtt_link import MqttLink
-from leverframe.notify.trust import Trust
-from leverframe.outgoing.targets import Targets
-from leverframe.process.build import build
-from leverframe.process.services import Sending
-from leverframe.servers.mqtt import command_answers
-from leverframe.servers.mqtt.command_answers import FAULT
-from leverframe.servers.mqtt.pages_address import PagesAddress
-from leverframe.servers.mqtt.service import NAME, REFUSED
+from leverframe.server import mqtt as command_answers
+from leverframe.server.home_assistant import PagesAddress
+from leverframe.server.mqtt import FAULT, NAME, REFUSED
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, Store
-from leverframe.testing.loop_twin import NEWEST
+from leverframe.testing.in_process import NEWEST
 from tests.notify.broker import PASSWORD, PATIENCE_S, USER, Broker, Listener, until
 from tests.ports import free_port
 

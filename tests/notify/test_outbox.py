@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.clock import VirtualClock
-from leverframe.notify.channel import CannotSend, ChannelLimits, Channels
-from leverframe.notify.message import Message
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Message
 from leverframe.notify.outbox import KEPT
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.notify.channel import Trust
 from leverframe.notify.email import LIMITS, Mail
-from leverframe.notify.mail_deadlines import MailDeadlines
-from leverframe.notify.trust import Trust
-from leverframe.outgoing.targets import Targets
+from leverframe.notify.message_content import MailDeadlines
 from leverframe.storage.store import MemoryStore
-from tests.hardware.waiting import until
+from tests.devices.waiting import until
 
 from .conftest import Certificates
 from .email_server import PASSWORD, USER, Hold, MailPeer, mail_peer

@@ -1,7 +1,7 @@
 """SMS1-SMS4 through whatever can send one."""
 
 from leverframe.notify.channel import ChannelLimits
-from leverframe.notify.sms import Sms
+from leverframe.notify.email import Sms
 
 from .post_office import Bell, PostOffice
 

@@ -6,17 +6,16 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Snmp, SnmpTrap
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.settings import Snmp, SnmpTrap
+from leverframe.core.tree import defaults
+from leverframe.devices.wire.snmp import TRAP_FIELDS
 from leverframe.notify import snmp_sender
-from leverframe.notify.message import Message
-from leverframe.notify.snmp import SnmpTraps, TrapOrigin
+from leverframe.notify.channel import Message
+from leverframe.notify.snmp import SnmpTraps, TrapOrigin, TrapSenders, TrapThreads
 from leverframe.notify.snmp_identity import EngineIdentity
-from leverframe.notify.trap_threads import TrapSenders, TrapThreads
-from leverframe.outgoing.targets import Targets
-from leverframe.profile import Profile
-from leverframe.wire.snmp_tree import TRAP_FIELDS
-from tests.hardware.waiting import until
+from tests.devices.waiting import until
 from tests.patience import PATIENCE_S
 
 

@@ -17,7 +17,7 @@ from random import Random
 
 import psycopg
 
-from leverframe.uploads.site_archive import pack_site
+from leverframe.interface.uploads.site import pack_site
 from tests.fleet.faults.clients import CHANGES, DIRECT, MESSAGES, CountingClient
 from tests.fleet.faults.judging import UNDER_WAY_S
 from tests.fleet.faults.kinds import FROZEN_NODE_S, KINDS, Fault, stopped_in_order

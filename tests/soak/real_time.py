@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from urllib.parse import quote
 
-from tests.hardware.pty_pair import PtyPair
+from tests.devices.pty_pair import PtyPair
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
 from tests.notify.http_server import HttpPeer, http_peer
 from tests.notify.post_office import Bell

@@ -14,11 +14,10 @@ from random import Random
 
 from msgspec.structs import replace
 
-from leverframe.commands.table.restored import Restored
-from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import secret_paths, value_at
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults, secret_paths, value_at
+from leverframe.interface.table.refusals import Restored
+from leverframe.interface.version_change.conversion import carry_over
 from leverframe.storage.backup import decode_backup, encode_backup
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from leverframe.engine.samples import Traced
+from leverframe.core.engine.machine import Traced
 from leverframe.storage.history.compactor import Compactor
-from leverframe.storage.history.reading import TimeSpan, answer_pieces
+from leverframe.storage.history.queries import TimeSpan, answer_pieces
 
 Point = tuple[float, float]
 

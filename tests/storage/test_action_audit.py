@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.controller import Controller
-from leverframe.engine.actions import Switch
-from leverframe.engine.journal import Cause
-from leverframe.engine.tree import MASK
-from leverframe.servers.modbus.registers import ModbusRegisters
-from leverframe.servers.sms_commands import SmsCommands
+from leverframe.core.engine.calls import Switch
+from leverframe.core.engine.journal import Cause
+from leverframe.core.tree import MASK
+from leverframe.host.controller import Controller
+from leverframe.server.modbus_registers import ModbusRegisters
+from leverframe.server.sms_commands import SmsCommands
 from leverframe.storage import audit
 from leverframe.storage.action_audit import (
     GATHER_S,
@@ -24,14 +24,14 @@ from leverframe.storage.action_audit import (
     parse_entries,
 )
 from leverframe.storage.audit import ACTION_PREFIX
-from leverframe.storage.read_only import ReadOnlyStore
+from leverframe.storage.sqlite import ReadOnlyStore
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.storage.writer import Writer
 from leverframe.testing import LoopTwin
+from tests.devices.virtual_loop import run_virtually
 from tests.full_disk import Disk
-from tests.hardware.virtual_loop import run_virtually
 from tests.notify.broker import PATIENCE_S, until
-from tests.servers.signing_up import CONTROL_USER, basic, start_with_accounts
+from tests.server.signing_up import CONTROL_USER, basic, start_with_accounts
 
 
 async def trail(twin: LoopTwin) -> list[dict[str, Any]]:

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from leverframe.engine.journal import Cause
+from leverframe.core.engine.journal import Cause
 from leverframe.storage import audit
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
-from tests.servers.signing_up import ADMINISTRATOR, basic, start_with_accounts
+from tests.server.signing_up import ADMINISTRATOR, basic, start_with_accounts
 
 
 async def trail(twin: LoopTwin) -> list[dict[str, Any]]:

@@ -6,14 +6,13 @@ from random import Random
 import msgspec
 import pytest
 
-from leverframe.commands.table.restored import Restored
-from leverframe.commands.table.versions import all_profiles
-from leverframe.commands.version_change.backup_content import EDITION, Content
-from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import leaves, with_value
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import defaults, leaves, with_value
+from leverframe.interface.table.refusals import Restored
+from leverframe.interface.table.versions import all_profiles
+from leverframe.interface.version_change.conversion import carry_over
+from leverframe.interface.version_change.limits import EDITION, Content
 from leverframe.storage import backup as backup_file
 from leverframe.storage.backup import (
     FORMAT,

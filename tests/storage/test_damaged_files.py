@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 from leverframe.storage.datafolder import NODE_STORE_NAME, STORE_NAME, DataFolder
-from leverframe.storage.encrypting import EncryptingStore, unreadable_sentence
-from leverframe.storage.fleet.opening import FleetFolder, open_lane
-from leverframe.storage.fleet.sqlite_lane import SqliteLane
-from leverframe.storage.opening import open_store
+from leverframe.storage.encryption import EncryptingStore, unreadable_sentence
+from leverframe.storage.lanes.node_folder import FleetFolder, open_lane
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
 from leverframe.storage.snapshots import Snapshots
-from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.sqlite import SqliteStore, open_store
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew
 from leverframe.storage.store import Changes, Store, StoreUnavailable
 from tests.crash.file_damage import DAMAGES

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.commands.version_change.version_change import EARLIER
-from leverframe.storage.encrypting import EncryptingStore, KeyUnusable
+from leverframe.interface.version_change.conversion import EARLIER
+from leverframe.storage.encryption import EncryptingStore, KeyUnusable
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore
 

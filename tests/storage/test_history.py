@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from leverframe.storage.history.chunks import ChunkStore
-from leverframe.storage.history.columns import (
+from leverframe.storage.history.compactor import DAY_S, Bounds, Compactor
+from leverframe.storage.history.queries import (
+    Resolution,
+    TimeSpan,
+    axis,
+    csv_pieces,
+    on_axis,
+    raw,
+    resolution_of,
+)
+from leverframe.storage.history.rows import (
     COUNT,
     HIGH,
     LOW,
@@ -29,19 +39,9 @@ from leverframe.storage.history.columns import (
     pack,
     unpack,
 )
-from leverframe.storage.history.compactor import DAY_S, Bounds, Compactor
-from leverframe.storage.history.reading import (
-    Resolution,
-    TimeSpan,
-    axis,
-    csv_pieces,
-    on_axis,
-    raw,
-    resolution_of,
-)
 from tests.effort import examples
-from tests.storage.fleet.postgres_histories import HistoryDatabase, chunks_in
 from tests.storage.history_model import START, Point, answer, changes, fill, reduce_points, span
+from tests.storage.lanes.postgres_histories import HistoryDatabase, chunks_in
 
 BOUNDS = Bounds()
 

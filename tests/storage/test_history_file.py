@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from leverframe.clock import SystemClock, VirtualClock
-from leverframe.engine.samples import Traced
+from leverframe.core.engine.machine import Traced
+from leverframe.core.runtime.clock import SystemClock, VirtualClock
 from leverframe.storage.history.chunks import ChunkStore, check_file
-from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.reading import TimeSpan, raw
+from leverframe.storage.history.queries import TimeSpan, raw
+from leverframe.storage.history.rows import RAW
 from leverframe.storage.history.worker import (
     BATCH,
     MAX_UNWRITTEN,

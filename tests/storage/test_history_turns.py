@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.storage.history.turns import MAX_IN_A_ROW, Turns
+from leverframe.storage.history.shared import MAX_IN_A_ROW, Turns
 from tests.effort import examples
 from tests.patience import PATIENCE_S
 

@@ -8,17 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.clock import SystemClock, VirtualClock
-from leverframe.engine.facts import Fact
-from leverframe.engine.journal import KEPT_ENTRIES, Cause, Decided, Journal
+from leverframe.core.engine.journal import KEPT_ENTRIES, Cause, Decided, Fact, Journal
+from leverframe.core.runtime.clock import SystemClock, VirtualClock
 from leverframe.storage.history import journal_recorder
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.entries import EntryQuestion
 from leverframe.storage.history.journal_recorder import BATCH, JournalRecorder
+from leverframe.storage.history.rows import EntryQuestion
 from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory, ThreadHistoryWorker
 from leverframe.storage.store import StoreUnavailable
-from tests.hardware.waiting import until
+from tests.devices.waiting import until
 from tests.patience import PATIENCE_S
 
 ON = Fact("on", "OUT0", 0, 1)

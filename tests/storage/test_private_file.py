@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.storage.private_file import write_private
+from leverframe.storage.private_files import write_private
 
 OLD, NEW = b"old key", b"new key" * 10
 

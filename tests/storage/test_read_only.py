@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.storage.datafolder import DataFolder, FolderUnusable
-from leverframe.storage.opening import open_store
-from leverframe.storage.read_only import ReadOnlyStore, open_read_only
 from leverframe.storage.snapshots import Snapshots
-from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.sqlite import ReadOnlyStore, SqliteStore, open_read_only, open_store
 from leverframe.storage.store import Changes, StoreUnavailable
 from tests.storage.test_sqlite_opening import (
     DUMPS,
@@ -65,7 +63,7 @@ async def test_what_is_stored_is_read_with_its_log_and_no_file_is_touched(path: 
 READ = """
 import sys, tempfile
 from pathlib import Path
-from leverframe.storage.read_only import open_read_only
+from leverframe.storage.sqlite import open_read_only
 from leverframe.storage.store import StoreUnavailable
 print(tempfile.gettempdir(), len(open_read_only(Path(sys.argv[1]), StoreUnavailable()).messages()))
 """

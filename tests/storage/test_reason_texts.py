@@ -6,14 +6,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from leverframe.engine.effects import Notify
-from leverframe.engine.journal import Cause, Decided
-from leverframe.engine.traces import CAUSE_TRACES
-from leverframe.storage.history import reason_texts
+from leverframe.core.engine.calls import Notify
+from leverframe.core.engine.journal import Cause, Decided
+from leverframe.core.engine.machine import CAUSE_TRACES
+from leverframe.storage.history import rows
 from leverframe.storage.history.chunks import ChunkStore
-from leverframe.storage.history.columns import RAW, VALUE
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.reason_texts import MAX_TEXTS, reason_from
+from leverframe.storage.history.rows import MAX_TEXTS, RAW, VALUE, reason_from
 from leverframe.storage.history.shared_chunks import SharedChunks
 from leverframe.storage.sqlite_file import connect
 from tests.storage.history_model import START
@@ -102,6 +101,4 @@ def test_what_explains_values_moves_with_them_between_files(tmp_path: Path) -> N
 
 
 def test_numbers_follow_from_the_texts_alone() -> None:
-    assert (
-        reason_texts.number_of("[]") == reason_texts.number_of("[]") != reason_texts.number_of("{}")
-    )
+    assert rows.number_of("[]") == rows.number_of("[]") != rows.number_of("{}")

@@ -7,14 +7,11 @@ from random import Random
 
 import pytest
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import with_value
-from leverframe.profile import Profile
-from leverframe.storage.snapshot_service import TROUBLE, SnapshotService
-from leverframe.storage.snapshots import KEPT, Snapshots, recover
-from leverframe.storage.soundness import findings
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults, with_value
+from leverframe.storage.snapshots import KEPT, TROUBLE, Snapshots, SnapshotService, recover
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.sqlite_file import StoreDamaged
+from leverframe.storage.sqlite_file import StoreDamaged, findings
 from leverframe.storage.store import Changes, StoreUnavailable
 from tests.patience import PATIENCE_S
 

@@ -15,7 +15,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import reason
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.watched_file import WatchedFile
-from tests.hardware.waiting import until
+from tests.devices.waiting import until
 from tests.patience import PATIENCE_S
 
 MARK = b"swordfish"

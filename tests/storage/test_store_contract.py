@@ -10,16 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.storage.fleet.group_commit import GroupCommitLane, LaneStore
-from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.storage.fleet.sqlite_lane import SqliteLane
-from leverframe.storage.read_only import ReadOnlyStore
-from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.lanes.lane import GroupCommitLane, LaneStore, MemoryLane
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
+from leverframe.storage.sqlite import ReadOnlyStore, SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, StoreUnavailable
 from leverframe.storage.writer import Writer
 from tests.cases import for_each
 from tests.effort import examples
-from tests.storage.fleet.postgres_lanes import postgres_lane
+from tests.storage.lanes.postgres_lanes import postgres_lane
 
 Opener = Callable[[Path], Store]
 

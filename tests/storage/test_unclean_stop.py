@@ -17,12 +17,10 @@ from hypothesis import strategies as st
 from leverframe.__main__ import main
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.history.chunks import ChunkStore
-from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.opening import open_store
+from leverframe.storage.history.rows import RAW
 from leverframe.storage.page_sums import read_sums
-from leverframe.storage.read_only import open_read_only
-from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.sqlite import SqliteStore, open_read_only, open_store
 from leverframe.storage.sqlite_log import (
     index_path,
     log_path,

@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 import leverframe
-from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.encryption import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, rows_from_changes
 from leverframe.storage.writer import Writer

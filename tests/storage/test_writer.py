@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.storage.group_commit import BATCH_SIZE, GroupCommit
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
-from leverframe.storage.writer import Commit, Writer
-from tests.hardware.waiting import until
+from leverframe.storage.writer import BATCH_SIZE, Commit, GroupCommit, Writer
+from tests.devices.waiting import until
 from tests.patience import PATIENCE_S
 
 

@@ -1,6 +1,6 @@
 """Faults of a twin as clients see them from outside: httpx, requests and the makers' library.
 
-What answers look like is in `tests/servers/test_faulty_answers.py`, Modbus and MQTT in
+What answers look like is in `tests/server/test_faulty_answers.py`, Modbus and MQTT in
 `test_byte_faults.py`.
 """
 
@@ -13,7 +13,7 @@ import pytest
 import requests
 from tinytoolslib.models import get_version
 
-from leverframe.hardware.fault_catalogue import FAULTS, HTTP, MODBUS, MQTT
+from leverframe.devices.simulated.fault_catalogue import FAULTS, HTTP, MODBUS, MQTT
 from leverframe.testing import Twin, faults
 from tests.patience import PATIENCE_S
 

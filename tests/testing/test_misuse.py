@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import leverframe.testing
-from leverframe.errors import ErrorForPeople
+from leverframe.core.errors import ErrorForPeople
 from leverframe.testing import (
     AnyTwin,
     BadCall,

@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from leverframe.config.sources import Sources
+from leverframe.fleet.client import NodeAnswer, NodeAsking
 from leverframe.fleet.fleet_file import read_fleet
-from leverframe.fleet.jobs.job_plan import JobPlan
-from leverframe.fleet.jobs.job_state import JobState, report_of_job
-from leverframe.fleet.node_client import NodeAnswer, NodeAsking
+from leverframe.fleet.jobs.job_state import JobPlan, JobState, report_of_job
+from leverframe.host.configuration.reader import Sources
 from leverframe.testing import (
     AnyFleet,
     BadCall,
@@ -25,8 +24,7 @@ from leverframe.testing import (
     faults,
 )
 from leverframe.testing.fleet import BadFleet
-from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.twin_client import fetch_text
+from leverframe.testing.twin_client import LOOP_THREAD, fetch_text
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.ports import free_port
 

@@ -148,8 +148,8 @@ def run(platform: str, program: str, folder: Path) -> subprocess.CompletedProces
 PECULIAR_TO_WINDOWS = """
 import asyncio, json, socket
 from urllib.request import urlopen
-from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.servers.http.listener import listening_sockets
+from leverframe.server.fair_shares import DescriptorBudget
+from leverframe.server.http.server import listening_sockets
 from leverframe.testing import Twin
 
 with Twin() as twin:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from leverframe.servers.http.messages import Request
-from leverframe.servers.http.request_journal import (
+from leverframe.server.http.messages import Request
+from leverframe.server.http.request_journal import (
     KEPT_BODY,
     KEPT_CHARACTERS,
     OpenRequest,

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leverframe.controller import saved_snapshot
+from leverframe.host.controller import snapshot
 from leverframe.testing import BadSnapshot, ProcessTwin, Twin, TwinRefused, faults
 
 ROOM = "plant=room*heater:OUT0*reading:DS1*outside:5*power:30*time_constant:1h*start:20"
@@ -84,8 +84,8 @@ def test_what_is_no_snapshot_of_this_version_is_refused(tmp_path: Path) -> None:
     with Twin() as twin:
         twin.snapshot().save(path)
     whole = path.read_bytes()
-    place = len(saved_snapshot.MAGIC)
-    newer = whole[:place] + bytes((saved_snapshot.FORMAT + 1,)) + whole[place + 1 :]
+    place = len(snapshot.MAGIC)
+    newer = whole[:place] + bytes((snapshot.FORMAT + 1,)) + whole[place + 1 :]
     for damaged, said in [
         (b"", "not a saved snapshot"),
         (b"PK\x03\x04 a picture", "not a saved snapshot"),
@@ -109,7 +109,7 @@ def test_a_snapshot_of_other_content_is_refused_before_anything_resumes(tmp_path
         twin.sim(ROOM)
         twin.rule(when="DS1 < 18", then="OUT0 on")
         twin.snapshot().save(path)
-    head = len(saved_snapshot.MAGIC) + 1
+    head = len(snapshot.MAGIC) + 1
     whole = path.read_bytes()
     content = msgspec.msgpack.decode(zlib.decompress(whole[head + 32 :]))
     for changed in (

@@ -13,10 +13,14 @@ import httpx
 import pytest
 from pymodbus.client import ModbusTcpClient
 
-from leverframe.config import BadConfiguration
-from leverframe.controller.live_snapshot import NoLiveSnapshot
-from leverframe.durations import BadDuration
-from leverframe.exchanges.exchange import (
+from leverframe.core.durations import BadDuration, BadMoment, Duration
+from leverframe.core.profile import Profile, UnknownProfile
+from leverframe.host.configuration import BadConfiguration
+from leverframe.host.controller.snapshot import NoLiveSnapshot
+from leverframe.host.maintenance.backup import write
+from leverframe.host.maintenance.configuration import BadSettings
+from leverframe.host.ports import CannotListen
+from leverframe.interface.exchange import (
     FORMAT,
     Exchange,
     RecordedAnswer,
@@ -24,22 +28,17 @@ from leverframe.exchanges.exchange import (
     RecordingHead,
     line_of,
 )
-from leverframe.maintenance.given_settings import BadSettings
-from leverframe.maintenance.readable_backup import write
-from leverframe.moments import BadMoment, Duration
-from leverframe.process.listening import CannotListen
-from leverframe.profile import Profile, UnknownProfile
-from leverframe.recording.unit_client import BadAddress, UnitError
-from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
-from leverframe.servers.http.request_journal import KEPT_REQUESTS, OpenRequest, RequestJournal
+from leverframe.interface.uploads.site import pack_site
+from leverframe.server.http.messages import Answer, Reply, Request, StreamReply
+from leverframe.server.http.request_journal import KEPT_REQUESTS, OpenRequest, RequestJournal
 from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.testing import BadCall, LoopTwin, Twin, TwinRefused, faults
 from leverframe.testing.any_twin import TwinNotReached
-from leverframe.testing.explanation import UnknownLabel
+from leverframe.testing.observations import UnknownLabel
+from leverframe.testing.recordings.unit_client import BadAddress, UnitError
 from leverframe.testing.rule_words import BadRule
-from leverframe.units.problems import BadUnitFile
+from leverframe.units.file_keys import BadUnitFile
 from leverframe.units.pull import write_pulled
-from leverframe.uploads.site_archive import pack_site
 from tests.cases import for_each
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
 from tests.patience import PATIENCE_S

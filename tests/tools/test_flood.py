@@ -4,7 +4,7 @@ import asyncio
 import gc
 
 from bench import flood
-from tests.hardware.waiting import until
+from tests.devices.waiting import until
 
 
 async def test_every_stream_stays_open_and_is_read() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tools.turns import LONGEST, Turns
 
 FIRST, LAST = LONGEST[0], LONGEST[-1]
-OTHERS = [f"tests/engine/test_x.py::test_{number}" for number in range(8)]
+OTHERS = [f"tests/core/engine/test_x.py::test_{number}" for number in range(8)]
 LONG = [f"{place}/test_y.py::test_a[{number}]" for place in (LAST, FIRST) for number in range(2)]
 GIVEN = [*OTHERS, *LONG]
 

@@ -19,11 +19,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from leverframe.commands.table.matching import OWN_ROWS, Call, find, items_of
-from leverframe.commands.table.refusals import Refusal
-from leverframe.engine.actions import MODBUS_WRITES, PULSES
-from leverframe.profile import Profile
-from leverframe.status_files.decoding import keys_in
+from leverframe.core.engine.calls import MODBUS_WRITES, PULSES
+from leverframe.core.profile import Profile
+from leverframe.interface.status_files.settings_reader import keys_in
+from leverframe.interface.table.lookup import OWN_ROWS, Call, find, items_of
+from leverframe.interface.table.refusals import Refusal
 from leverframe.testing import AnyTwin
 from tests.units.unit_server import HOST, as_file
 

@@ -6,24 +6,23 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, Settings, StoredAccount
-from leverframe.engine.tree import with_value
-from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.units.apply_journal import (
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Rule, Settings, StoredAccount
+from leverframe.core.tree import defaults, with_value
+from leverframe.server.passwords import Passwords
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.units.journal import (
     ApplyJournal,
     find_unfinished,
     plan_beside,
     read_journal,
     reopen_journal,
 )
-from leverframe.units.applying import Applier, ApplyStopped
-from leverframe.units.plan_making import plan_for_settings
-from leverframe.units.pulling import pull_unit
+from leverframe.units.plan_runner import Applier, ApplyStopped
+from leverframe.units.planner import plan_for_settings
 from leverframe.units.rollback import JournalledChange, settings_to_restore
 from leverframe.units.unit_plan import BadPlan, UnitPlan
+from leverframe.units.unit_reader import pull_unit
 from tests.effort import some_of
 from tests.units.told_twin import Killed, ToldTwin, told_twin
 

@@ -10,13 +10,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from leverframe.__main__ import main
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import leaves, pattern_of
-from leverframe.exit_codes import DONE, NO, NOT_DONE
-from leverframe.profile import Profile
+from leverframe.core.errors import DONE, NO, NOT_DONE
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults, leaves, pattern_of
 from leverframe.testing import Twin
-from leverframe.units.allowed_values import JsonSchema, schema_at, words_of
 from leverframe.units.file_schema import file_schema
+from leverframe.units.unit_file import JsonSchema, schema_at, words_of
 from leverframe.units.unit_text import unit_text
 from tests.cases import for_each
 from tests.docs.blocks import PROJECT

@@ -7,9 +7,9 @@ from time import monotonic
 
 import pytest
 
-from leverframe.recording.replayer import UnitLogin
-from leverframe.recording.unit_client import UnitSilent
 from leverframe.testing import Twin, faults
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.testing.recordings.unit_client import UnitSilent
 from leverframe.units import client as module
 from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, open_paced_client
 from tests.cases import for_each

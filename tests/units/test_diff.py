@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from leverframe.__main__ import main
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import with_value
-from leverframe.exchanges.exchange import Exchange, RecordedAnswer, RecordedBody
-from leverframe.exit_codes import DONE, NO, NOT_DONE
-from leverframe.profile import Profile
-from leverframe.status_files.reading_back import files_of
+from leverframe.core.errors import DONE, NO, NOT_DONE
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import defaults, with_value
+from leverframe.host.recordings import RecordingFile
+from leverframe.interface.exchange import Exchange, RecordedAnswer, RecordedBody
+from leverframe.interface.status_files.settings_reader import files_of
 from leverframe.storage.backup import encode_backup
-from leverframe.storage.recording_file import RecordingFile
 from leverframe.testing import Twin
-from tests.maintenance.data_folder import fill
+from tests.host.maintenance.data_folder import fill
 from tests.units.unit_files import written
 
 NEWEST = Profile()

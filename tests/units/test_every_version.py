@@ -12,19 +12,18 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from leverframe.command_line.entry import carry_out
-from leverframe.commands.plan.rule_steps import effect_of
-from leverframe.commands.table.matching import DOCUMENT_ROWS
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, RulePlaces, Settings, number_rules
-from leverframe.engine.tree import MISSING, difference, is_confidential, with_value
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules
+from leverframe.core.tree import MISSING, defaults, difference, is_confidential, with_value
+from leverframe.host.command_line.entry import carry_out
+from leverframe.interface.plan.rule_order import effect_of
+from leverframe.interface.table.lookup import DOCUMENT_ROWS
 from leverframe.testing import Twin
 from leverframe.units.client import open_paced_client
+from leverframe.units.file_update import save_unit_file
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import pull_unit
-from leverframe.units.rewriting import save_unit_file
 from leverframe.units.unit_plan import UnitPlan, read_plans
+from leverframe.units.unit_reader import pull_unit
 from tests.random_settings import random_settings
 from tests.units.plain_front import Fate, PlainFront, plain_front
 

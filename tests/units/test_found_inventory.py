@@ -5,9 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leverframe.command_line.entry import carry_out
+from leverframe.host.command_line.entry import carry_out
 from leverframe.testing import Twin
-from leverframe.units.found_inventory import build_inventory, same_names
+from leverframe.units.addresses import MAX_SHOWN, shorten_addresses, single_addresses
+from leverframe.units.find import build_inventory, same_names
 from leverframe.units.inventory import (
     Inventory,
     InventoryUnit,
@@ -16,8 +17,7 @@ from leverframe.units.inventory import (
     load_inventory,
     plain_name,
 )
-from leverframe.units.named_addresses import MAX_SHOWN, shorten_addresses, single_addresses
-from leverframe.units.searching import FoundUnit
+from leverframe.units.search import FoundUnit
 from tests.cases import for_each
 from tests.ports import free_port
 

@@ -14,20 +14,19 @@ import msgspec
 import pytest
 from zeroconf import ServiceInfo
 
-from leverframe.command_line.entry import carry_out
-from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin
-from leverframe.recording.unit_client import UnitSilent, unit_client
-from leverframe.status_files.reading_back import files_of
+from leverframe.core.profile import Profile
+from leverframe.host.command_line.entry import carry_out
+from leverframe.interface.status_files.settings_reader import files_of
 from leverframe.testing import Twin
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.testing.recordings.unit_client import UnitSilent, unit_client
 from leverframe.units import find
 from leverframe.units.client import UnusableAnswer, open_paced_client
 from leverframe.units.find import find_units
-from leverframe.units.heard_units import HeardUnit, _from_service, broadcast_request
 from leverframe.units.inventory import Inventory, load_inventory
-from leverframe.units.pulling import pull_unit
-from leverframe.units.searching import look_at
+from leverframe.units.search import HeardUnit, _from_service, broadcast_request, look_at
 from leverframe.units.targets import GuardedLogins
+from leverframe.units.unit_reader import pull_unit
 from tests.cases import for_each
 from tests.patience import PATIENCE_S
 from tests.ports import free_port

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.units.file_keys import BadUnitFile
 from leverframe.units.inventory import load_inventory
-from leverframe.units.problems import BadUnitFile
 from tests.units.unit_files import written
 
 INVENTORY = """\

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from leverframe.command_line.entry import carry_out
+from leverframe.host.command_line.entry import carry_out
 from leverframe.testing import Twin
-from leverframe.units import plan, visits
+from leverframe.units import plan, summaries
 from leverframe.units.client import open_paced_client
 from leverframe.units.inventory import load_inventory
 from leverframe.units.unit_plan import read_plans
@@ -72,7 +72,7 @@ def site(stack: ExitStack, units: int, fronts: int) -> Site:
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     # A dead unit is not waited for.
-    for module in (plan, visits):
+    for module in (plan, summaries):
         monkeypatch.setattr(
             module, "open_paced_client", partial(open_paced_client, retry_waits_s=())
         )

@@ -7,7 +7,7 @@ import pytest
 
 from leverframe.testing import LoopTwin
 from leverframe.units.client import PacedClient, UnitAnswer, UnusableAnswer
-from leverframe.units.live_reading import ALL, PERIODIC, STATE, LiveReader, LiveReading
+from leverframe.units.live_values import ALL, PERIODIC, STATE, LiveReader, LiveReading
 from tests.cases import for_each
 
 JSON = "application/json"

@@ -9,25 +9,19 @@ from textwrap import dedent
 import msgspec
 import pytest
 
-from leverframe.command_line.entry import carry_out
-from leverframe.commands.plan.written import PlannedRequest
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.host.command_line.entry import carry_out
+from leverframe.interface.plan.plan_builder import PlannedRequest
 from leverframe.testing import Fleet, Twin, faults
-from leverframe.units import apply, plan_making
-from leverframe.units.apply_journal import ApplyJournal, find_unfinished
-from leverframe.units.applying import Applier, ApplyStopped
+from leverframe.units import apply, planner
 from leverframe.units.client import open_paced_client
+from leverframe.units.journal import ApplyJournal, find_unfinished
+from leverframe.units.plan_runner import Applier, ApplyStopped
 from leverframe.units.plan_text import plan_as_curl, plan_in_words
-from leverframe.units.unit_plan import (
-    BadPlan,
-    SettingChange,
-    UnitStep,
-    read_plans,
-    write_plans,
-)
+from leverframe.units.unit_plan import BadPlan, SettingChange, UnitStep, read_plans, write_plans
 from tests.effort import some_of
+from tests.host.simulation.test_what_if import fill
 from tests.patience import PATIENCE_S
-from tests.simulation.test_what_if import fill
 from tests.units.empty_plan import empty_plan
 
 FILE = """
@@ -229,13 +223,13 @@ def test_what_a_unit_of_another_version_cannot_hold_is_listed(
 def test_a_plan_that_does_not_lead_there_is_never_offered(
     twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = plan_making.plan_between
+    real = planner.plan_between
 
     def forgetful(*given: object, **named: object) -> object:
         plan = real(*given, **named)  # type: ignore[arg-type]
         return plan._replace(steps=plan.steps[1:])
 
-    monkeypatch.setattr(plan_making, "plan_between", forgetful)
+    monkeypatch.setattr(planner, "plan_between", forgetful)
     Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
     assert run("plan", "names.toml", twin.url, "--out", "plan.json") == 2
     told = capsys.readouterr()

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.exit_codes import NOT_DONE
-from leverframe.profile import Profile
-from leverframe.status_files.reading_back import files_of
+from leverframe.core.errors import NOT_DONE
+from leverframe.core.profile import Profile
+from leverframe.interface.status_files.settings_reader import files_of
 from leverframe.testing import Twin
-from leverframe.units.loading import load_unit_file
+from leverframe.units.file_loader import load_unit_file
 from leverframe.units.pull import CannotPull, pull, together
 from tests.units.unit_server import served_files
 

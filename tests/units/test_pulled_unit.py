@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import with_value
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults, with_value
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
 
 PULLED = PulledUnit(

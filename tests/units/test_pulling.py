@@ -9,18 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, ScheduleEntry
-from leverframe.engine.tree import difference
-from leverframe.profile import Profile, newest_software, version
-from leverframe.recording.replayer import UnitLogin
-from leverframe.recording.unit_client import UnitSilent
-from leverframe.status_files.reading_back import files_of
+from leverframe.core.profile import Profile, newest_software, version
+from leverframe.core.settings import Rule, ScheduleEntry
+from leverframe.core.tree import defaults, difference
+from leverframe.interface.status_files.settings_reader import files_of
 from leverframe.testing import Twin, faults
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.testing.recordings.unit_client import UnitSilent
 from leverframe.units.client import PacedClient, SignInNeeded, UnusableAnswer, open_paced_client
-from leverframe.units.nearest_profile import nearest_profile
-from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import NOT_ADMINISTRATOR, UNPROVEN, pull_unit
+from leverframe.units.pulled_unit import PulledUnit, nearest_profile
+from leverframe.units.unit_reader import NOT_ADMINISTRATOR, UNPROVEN, pull_unit
 from tests.boundary_profiles import PROFILES
 from tests.cases import for_each
 from tests.effort import some_of

@@ -7,20 +7,14 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from leverframe.commands.table.matching import DOCUMENT_ROWS
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import difference, leaves
-from leverframe.profile import Profile
-from leverframe.units.apply_journal import (
-    ApplyJournal,
-    find_unfinished,
-    plan_beside,
-    reopen_journal,
-)
-from leverframe.units.applying import Applier
-from leverframe.units.plan_making import plan_for_settings
-from leverframe.units.pulling import pull_unit
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import defaults, difference, leaves
+from leverframe.interface.table.lookup import DOCUMENT_ROWS
+from leverframe.units.journal import ApplyJournal, find_unfinished, plan_beside, reopen_journal
+from leverframe.units.plan_runner import Applier
+from leverframe.units.planner import plan_for_settings
+from leverframe.units.unit_reader import pull_unit
 from tests.random_settings import random_settings
 from tests.units.told_twin import Killed, ToldTwin, told_twin
 from tests.units.unit_files import PROFILES

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, ScheduleEntry
-from leverframe.engine.tree import difference
-from leverframe.profile import Profile
-from leverframe.recording.unit_client import unit_client
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Rule, ScheduleEntry
+from leverframe.core.tree import defaults, difference
 from leverframe.testing import Twin, faults
+from leverframe.testing.recordings.unit_client import unit_client
 from leverframe.units.client import PacedClient, UnitAnswer, open_paced_client
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import pull_unit
+from leverframe.units.unit_reader import pull_unit
 from tests.units.unit_server import served_files
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "real_units"

@@ -5,14 +5,12 @@ from random import Random
 
 import pytest
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, ScheduleEntry
-from leverframe.engine.tree import difference, with_value
-from leverframe.profile import Profile
-from leverframe.units.loading import load_unit_file
-from leverframe.units.problems import BadUnitFile
-from leverframe.units.rewriting import save_unit_file
-from leverframe.units.secrets_file import KnownSecrets
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Rule, ScheduleEntry
+from leverframe.core.tree import defaults, difference, with_value
+from leverframe.units.file_keys import BadUnitFile
+from leverframe.units.file_loader import KnownSecrets, load_unit_file
+from leverframe.units.file_update import save_unit_file
 from leverframe.units.unit_text import unit_text
 from tests.effort import some_of
 from tests.random_settings import random_settings

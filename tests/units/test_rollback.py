@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from leverframe.command_line.entry import carry_out
-from leverframe.engine.tree import difference, leaves
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.tree import difference, leaves
+from leverframe.host.command_line.entry import carry_out
 from leverframe.testing import Fleet, Twin, faults
-from leverframe.units.apply_journal import ApplyJournal, find_unfinished
-from leverframe.units.applying import Applier
-from leverframe.units.plan_making import plan_for_settings
-from leverframe.units.pulling import pull_unit
+from leverframe.units.journal import ApplyJournal, find_unfinished
+from leverframe.units.plan_runner import Applier
+from leverframe.units.planner import plan_for_settings
 from leverframe.units.rollback import JournalledChange, plan_back
+from leverframe.units.unit_reader import pull_unit
 from tests.units.plain_front import plain_front
 from tests.units.test_random_changes import random_tree
 from tests.units.told_twin import told_twin

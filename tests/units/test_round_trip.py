@@ -5,15 +5,14 @@ from random import Random
 
 import pytest
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import difference, is_confidential, leaves
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.tree import defaults, difference, is_confidential, leaves
 from leverframe.testing import Twin
 from leverframe.units.client import open_paced_client
-from leverframe.units.loading import load_unit_file
+from leverframe.units.file_loader import load_unit_file
 from leverframe.units.pull import write_pulled
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import pull_unit
+from leverframe.units.unit_reader import pull_unit
 from tests.effort import some_of
 from tests.random_settings import random_settings
 from tests.units.test_pulling import EXISTING

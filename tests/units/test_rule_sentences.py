@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from leverframe.commands.table.versions import all_profiles
-from leverframe.engine.settings import Rule, number_rules
+from leverframe.core.settings import Rule, number_rules
+from leverframe.interface.table.versions import all_profiles
 from leverframe.units.file_keys import BadEntry
 from leverframe.units.rule_sentences import rule_from_sentence, sentence_of
 from tests.cases import for_each

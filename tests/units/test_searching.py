@@ -7,25 +7,31 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin
-from leverframe.servers.discovery.discovery import DiscoveryServer
+from leverframe.core.profile import Profile
+from leverframe.server.discovery import DiscoveryServer
 from leverframe.testing import LoopTwin, Twin, faults
+from leverframe.testing.recordings.replay import UnitLogin
 from leverframe.units import find
-from leverframe.units.find import find_units
-from leverframe.units.heard_units import HeardUnit, broadcast_request, hear_announced
-from leverframe.units.mac_addresses import normal_mac
-from leverframe.units.named_addresses import (
+from leverframe.units.addresses import (
     MAX_ADDRESSES,
     BadAddressList,
     addresses_from_names,
+    normal_mac,
 )
-from leverframe.units.searching import FoundUnit, doubles, look_at
+from leverframe.units.find import find_units
+from leverframe.units.search import (
+    FoundUnit,
+    HeardUnit,
+    broadcast_request,
+    doubles,
+    hear_announced,
+    look_at,
+)
 from leverframe.units.targets import GuardedLogins
 from tests.cases import for_each
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
-from tests.servers.discovery.test_mdns import announcer_of
+from tests.server.discovery.test_mdns import announcer_of
 
 MAC = "02:11:22:0A:0B:0C"
 #: Everybody on loopback.

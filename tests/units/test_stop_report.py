@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.command_line.entry import carry_out
+from leverframe.host.command_line.entry import carry_out
 from leverframe.testing import Twin
 from leverframe.units.client import open_paced_client
 from tests.effort import some_of

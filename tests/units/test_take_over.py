@@ -8,25 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.clock import VirtualClock
-from leverframe.config import Config
-from leverframe.process.build import ConfiguredIdentity, build
-from leverframe.process.controller_host import ControllerHost
-from leverframe.profile import Profile
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.discovery.discovery import QUESTION, DiscoveryServer
-from leverframe.servers.http.messages import Reply, Request
-from leverframe.storage.encrypting import EncryptingStore
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.host.assembly import ConfiguredIdentity, ControllerHost, build
+from leverframe.host.configuration import Config
+from leverframe.server.discovery import QUESTION, DiscoveryServer
+from leverframe.server.http.messages import Reply, Request
+from leverframe.server.passwords import Passwords
+from leverframe.storage.encryption import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.testing import Twin, faults
+from leverframe.units.addresses import AnotherUnit
 from leverframe.units.client import SignInNeeded
-from leverframe.units.completing import ContradictedUnit
-from leverframe.units.give_back import give_back
-from leverframe.units.mac_addresses import AnotherUnit
-from leverframe.units.take_over import CannotTakeOver, take_over
+from leverframe.units.take_over import CannotTakeOver, ContradictedUnit, give_back, take_over
 from leverframe.units.unit_plan import read_plans
 from tests.ports import free_port
-from tests.servers.discovery.test_discovery import Client
+from tests.server.discovery.test_discovery import Client
 
 pytestmark = pytest.mark.usefixtures("unpaced")
 

@@ -4,13 +4,12 @@ from random import Random
 
 import pytest
 
-from leverframe.commands.version_change.backup_content import Content
-from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, ScheduleEntry, Settings
-from leverframe.engine.tree import leaves, with_value
-from leverframe.profile import Profile
-from leverframe.units.unit_comparison import (
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Rule, ScheduleEntry, Settings
+from leverframe.core.tree import defaults, leaves, with_value
+from leverframe.interface.version_change.conversion import carry_over
+from leverframe.interface.version_change.limits import Content
+from leverframe.units.comparison import (
     CannotTell,
     ComparedUnit,
     NotComparable,

@@ -6,13 +6,18 @@ from random import Random
 
 import pytest
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import ControlUser, Rule, ScheduleEntry, Settings
-from leverframe.engine.tree import CONFIDENTIAL, difference, leaves, pattern_of, with_value
-from leverframe.profile import Profile
-from leverframe.units.file_keys import DURATIONS, PLACES, key_of, value_for_file, value_from_file
-from leverframe.units.loading import load_unit_file
-from leverframe.units.problems import BadUnitFile
+from leverframe.core.profile import Profile
+from leverframe.core.settings import ControlUser, Rule, ScheduleEntry, Settings
+from leverframe.core.tree import CONFIDENTIAL, defaults, difference, leaves, pattern_of, with_value
+from leverframe.units.file_keys import (
+    DURATIONS,
+    PLACES,
+    BadUnitFile,
+    key_of,
+    value_for_file,
+    value_from_file,
+)
+from leverframe.units.file_loader import load_unit_file
 from leverframe.units.unit_text import unit_text
 from tests.effort import some_of
 from tests.random_settings import random_settings

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.command_line.entry import carry_out
+from leverframe.host.command_line.entry import carry_out
 from leverframe.testing import Twin, faults
-from leverframe.units.apply_journal import find_unfinished
+from leverframe.units.journal import find_unfinished
 from leverframe.units.unit_lock import CannotLock, UnitHeld, refuse_held, unit_held
 from leverframe.units.unit_plan import read_plans
 from tests.units.empty_plan import empty_plan

@@ -4,21 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.command_line.entry import carry_out
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Rule, RulePlaces, Settings, number_rules
-from leverframe.engine.tree import difference, with_value
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules
+from leverframe.core.tree import defaults, difference, with_value
+from leverframe.host.command_line.entry import carry_out
 from leverframe.testing import Twin
-from leverframe.units.apply_journal import ApplyJournal
-from leverframe.units.applying import Applier
-from leverframe.units.loading import load_unit_file
-from leverframe.units.plan_making import plan_for_file
+from leverframe.units.file_loader import KnownSecrets, load_unit_file
+from leverframe.units.journal import ApplyJournal
+from leverframe.units.plan_runner import Applier
 from leverframe.units.plan_text import describe_steps, plan_in_words
+from leverframe.units.planner import plan_for_file
 from leverframe.units.pull import write_pulled as pulled_to_file
-from leverframe.units.pulling import pull_unit
-from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_plan import UnitPlan, read_plans, write_plans
+from leverframe.units.unit_reader import pull_unit
 from tests.units.plain_front import plain_front
 from tests.units.told_twin import ToldTwin, told_twin
 from tests.units.unit_files import written

@@ -10,19 +10,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.clock import VirtualClock
-from leverframe.engine.settings import Email, HttpClient, Mqtt
-from leverframe.errors import ErrorForPeople
-from leverframe.process.listening import CannotListen
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.core.settings import Email, HttpClient, Mqtt
+from leverframe.host.ports import CannotListen
 from leverframe.storage.datafolder import DataFolder
-from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore
-from leverframe.storage.writer import Writer
+from leverframe.storage.writer import PersistentMessageStore, Writer
 from leverframe.testing import Twin, faults
 from leverframe.testing.twin_client import fetch_text
 from leverframe.units import watch as watch_module
+from leverframe.units.file_keys import BadUnitFile
 from leverframe.units.inventory import load_inventory
-from leverframe.units.problems import BadUnitFile
 from leverframe.units.unit_health import UnitNotice
 from leverframe.units.watch import Alarms, WatchOrder, order_of, serve_watch, watch
 from leverframe.units.watch_table import AlarmChannels

@@ -8,17 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin
-from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Accounts, administrator_alone
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.core.profile import Profile
+from leverframe.server.cross_site import OwnNames
+from leverframe.server.http.messages import Reply, Request
+from leverframe.server.passwords import Passwords
+from leverframe.server.sessions import Accounts, administrator_alone
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin, faults
-from leverframe.units.apply_journal import ApplyJournal
-from leverframe.units.loading import load_unit_file
-from leverframe.units.secrets_file import KnownSecrets
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.units.file_loader import KnownSecrets, load_unit_file
+from leverframe.units.journal import ApplyJournal
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_web import WatchWeb

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from leverframe.engine.labels import LABELS
-from leverframe.engine.pwm import DUTIES
-from leverframe.recording.replayer import UnitLogin
+from leverframe.core.engine.pwm import DUTIES
+from leverframe.core.labels import LABELS
+from leverframe.devices.wire.prometheus import prometheus_text
 from leverframe.testing import Twin, faults
 from leverframe.testing.faults import Fault
-from leverframe.units.drift import DriftedSetting
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.units.comparison import DriftedSetting
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_health import (
     ANSWER,
@@ -26,9 +27,8 @@ from leverframe.units.unit_health import (
     UnitHealth,
     worst_first,
 )
-from leverframe.units.watch_metrics import unit_families
+from leverframe.units.watch_web import unit_families
 from leverframe.units.watcher import WatchedUnit
-from leverframe.wire.prometheus import prometheus_text
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 

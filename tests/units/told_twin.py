@@ -6,16 +6,15 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import difference
-from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin
-from leverframe.recording.unit_client import UnitClient, unit_at
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import defaults, difference
 from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing import LoopTwin
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.testing.recordings.unit_client import UnitClient, unit_at
 from leverframe.units.client import PacedClient
-from leverframe.units.trial_twin import in_process
+from leverframe.units.planner import in_process
 from tests.units.plain_front import is_hidden
 
 #: What happens to the request of this number among the commands, counted from 1.

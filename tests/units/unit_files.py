@@ -5,11 +5,10 @@ from textwrap import dedent
 
 import pytest
 
-from leverframe.commands.table.versions import all_profiles
-from leverframe.profile import newest_software, version
-from leverframe.units.loading import load_unit_file
-from leverframe.units.problems import BadUnitFile
-from leverframe.units.secrets_file import KnownSecrets
+from leverframe.core.profile import newest_software, version
+from leverframe.interface.table.versions import all_profiles
+from leverframe.units.file_keys import BadUnitFile
+from leverframe.units.file_loader import KnownSecrets, load_unit_file
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.unit_text import UnitText
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from leverframe.clock import VirtualClock
-from leverframe.engine.samples import Traced
+from leverframe.core.engine.machine import Traced
+from leverframe.core.runtime.clock import VirtualClock
 from leverframe.testing import Twin, faults
 from leverframe.units.unit_health import UnitHealth, UnitNotice
 from leverframe.units.watcher import UnitWatcher, WatchedUnit

@@ -28,10 +28,10 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from leverframe.process.build import NORMALLY
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
-from leverframe.servers.routes.router import THIS_MACHINE, Reach
+from leverframe.core.profile import Profile
+from leverframe.host.assembly import NORMALLY
+from leverframe.host.services import Sending
+from leverframe.server.routes.router import THIS_MACHINE, Reach
 from leverframe.storage.store import Store
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, eventually, serve_twin
 from tests.conftest import CHROMIUM

@@ -7,10 +7,10 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from leverframe.commands.table.rights import TRUSTED_ADMINISTRATOR
-from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.routes.admission import TrustedNetworks
-from leverframe.servers.routes.router import Reach
+from leverframe.interface.table.lookup import TRUSTED_ADMINISTRATOR
+from leverframe.server.cross_site import OwnNames
+from leverframe.server.routes.admission import TrustedNetworks
+from leverframe.server.routes.router import Reach
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.cards import find_card
 from tests.web.conftest import PHONE, REFUSALS, OpenPage, Serve

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from leverframe.servers.http.certificate import own_certificate
+from leverframe.server.http.certificate import own_certificate
 from leverframe.testing import Twin
 from tests.web.conftest import OPENED, PATIENCE_MS, OpenPage
 from tests.web.test_search import look_for

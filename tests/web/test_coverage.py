@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.commands.describe.listing import command_table
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.interface.descriptions.listing import command_table
 
 WEB = Path(str(resources.files("leverframe.web")))
 VERSIONS = [

@@ -7,12 +7,12 @@ import pytest
 import requests
 from playwright.sync_api import Page, expect
 
-from leverframe.controller.findings import SENTENCES
-from leverframe.process.services import Sending
-from leverframe.servers.http.certificate import own_certificate
+from leverframe.host.controller.findings import SENTENCES
+from leverframe.host.services import Sending
+from leverframe.server.http.certificate import own_certificate
 from leverframe.storage.sqlite import SqliteStore
 from tests.clients.served_twin import HOST, PATIENCE_S, ServedTwin
-from tests.controller.test_findings import CASES, Case
+from tests.host.controller.test_findings import CASES, Case
 from tests.storage.test_sqlite_writing import lock_by_another_program
 from tests.web.conftest import REFUSALS, OpenPage, Serve, within_a_second
 from tests.web.signing_in import ADMIN, ask_for_passwords, sign_in_as

@@ -11,10 +11,10 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Locator, Page, expect
 
+from leverframe.core.profile import Profile
 from leverframe.fleet.member import NewController
 from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.records import MemberRecord
-from leverframe.profile import Profile
 from tests.clients.served_twin import HOST, LoopThread
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import StillNodes

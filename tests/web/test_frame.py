@@ -7,7 +7,7 @@ import requests
 from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
-from tests.controller.test_findings import CASES
+from tests.host.controller.test_findings import CASES
 from tests.patience import PATIENCE_S
 from tests.web.conftest import DESKTOP, LOSSES, PHONE, OpenPage
 from tests.web.own_menu import choose_language

@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from leverframe.hardware.modem_status import ModemStatus
-from leverframe.wire.at import AtAnswer
+from leverframe.devices.modem_line import ModemStatus
+from leverframe.devices.wire.gsm import AtAnswer
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import OpenPage, Serve
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from leverframe.uploads.site_archive import pack_site
+from leverframe.interface.uploads.site import pack_site
 from tests.clients.served_twin import HOST, ServedTwin, eventually
 from tests.web.cards import find_card
 from tests.web.conftest import REFUSALS, OpenPage, Serve

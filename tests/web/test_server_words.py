@@ -21,14 +21,13 @@ import msgspec
 import pytest
 
 import leverframe
-from leverframe.config.described import describe_type
-from leverframe.config.sources import Sources
+from leverframe.devices.simulated.fault_catalogue import FAULTS, FreeText, RequestPath, fields_of
+from leverframe.devices.simulated.plant_wiring import KINDS, Field, Number
+from leverframe.devices.wire import modbus
 from leverframe.fleet.fleet_file import ControllerTable, read_fleet
-from leverframe.hardware.described_fields import Field, Number
-from leverframe.hardware.fault_catalogue import FAULTS, FreeText, RequestPath, fields_of
-from leverframe.hardware.plant_wiring import KINDS
+from leverframe.host.configuration.keys import describe_type
+from leverframe.host.configuration.reader import Sources
 from leverframe.storage import sqlite_file
-from leverframe.wire import modbus
 
 SOURCES = Path(leverframe.__file__).parent
 WORDS = json.loads(
@@ -45,13 +44,13 @@ SHOWN = {
 }
 #: Of a fleet: what stands in a terminal, in files and in metrics, not on its page.
 OF_FLEET_COMMANDS = (
-    *("fleet/commands.py", "fleet/rollout_commands.py", "fleet/cluster/commands.py"),
-    *("fleet/tenant_commands.py", "fleet/snapshot_commands.py"),
-    *("fleet/cluster/cluster_table.py", "fleet/cluster/haproxy_map.py", "fleet/fleet_file.py"),
-    *("fleet/fleet_metrics.py", "fleet/fleet_scenario.py"),
-    *("fleet/moving.py", "fleet/node_client.py", "fleet/serve.py", "fleet/operations/table.py"),
-    *("fleet/node_passwd.py", "fleet/stopped_node.py"),
-    "fleet/cluster/driver.py",
+    *("fleet/controller_commands.py", "fleet/operator_commands.py", "fleet/node_commands.py"),
+    *("fleet/operator_commands.py", "fleet/operator_commands.py"),
+    *("fleet/fleet_file.py", "fleet/node_commands.py", "fleet/fleet_file.py"),
+    *("fleet/metrics.py", "fleet/scenario.py"),
+    *("fleet/node_commands.py", "fleet/client.py", "fleet/serve.py", "fleet/operations/table.py"),
+    *("fleet/node_commands.py", "fleet/node_storage.py"),
+    "fleet/fleet_file.py",
 )
 #: Whose sentences come to others: the command line, the start of the program.
 NOT_FOR_PAGES = (
@@ -76,7 +75,7 @@ WITHOUT_WORDS = re.compile(r"/x-www-form|COMMAND|^UTF-8|^\{?&|^add=TAG")
 KEPT_AS = ("reason", "problem", "complaint")
 KEPT_BY = {"note": 1, "left_behind": 2, "_give_up": 0, "_require_virtual_time": 0, "end": 0}
 #: Functions that make sentences of troubles.
-RETURNED = ("notify/troubles.py", "hardware/troubles.py", "hardware/module_slot.py")
+RETURNED = ("notify/channel.py", "devices/readings.py", "devices/module_slot.py")
 #: Sentences of parts that stand elsewhere: as which wholes a page gets them.
 COMPOSED = {
     "7: 7": (),
@@ -147,28 +146,37 @@ PARTS = (
 #: Where sentences in these parts come to others, or to pages in another way.
 ELSEWHERE = (
     # The pages show these by their kind, in words of their own (`findings`, `journal`, `rules`).
-    *("controller/findings.py", "engine/findings.py", "engine/facts.py"),
-    *("engine/rule_advice.py", "engine/rule_explanation.py", "engine/rule_report.py"),
+    *("host/controller/findings.py", "core/engine/findings.py", "core/engine/journal.py"),
+    *(
+        "core/engine/rule_advice.py",
+        "core/engine/rule_explanation.py",
+        "core/engine/rule_report.py",
+    ),
     # A catalogue, whose texts are tested as fragments.
-    "hardware/fault_catalogue.py",
+    "devices/simulated/fault_catalogue.py",
     # Pages that carry their own languages.
-    *("servers/routes/sign_in_page.py", "servers/routes/missing_page.py"),
-    "fleet/refusal_pages.py",
+    *("server/routes/sign_in.py", "server/routes/sentence_page.py"),
+    "fleet/entrance.py",
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
-    *("servers/sms_commands.py", "servers/mqtt/service.py", "servers/routes/metrics.py"),
-    "servers/mqtt/command_answers.py",
-    "fleet/cluster/cluster_metrics.py",
-    *("wire/tftp.py", "wire/snmp_mib.py", "wire/snmp_tree.py", "servers/http/parsing.py"),
-    *("servers/http/messages.py", "servers/http/connection.py"),
-    *("servers/routes/bootloader_page.py", "servers/routes/sign_in.py"),
+    *("server/sms_commands.py", "server/mqtt.py", "server/routes/metrics.py"),
+    "server/mqtt.py",
+    "fleet/metrics.py",
+    *(
+        "devices/wire/tftp.py",
+        "docs/_ext/snmp_mib.py",
+        "devices/wire/snmp.py",
+        "server/http/parser.py",
+    ),
+    *("server/http/messages.py", "server/http/connection.py"),
+    *("server/routes/sentence_page.py", "server/routes/sign_in.py"),
     # To tests: files of snapshots are taken and loaded by the kit.
-    "controller/saved_snapshot.py",
+    "host/controller/snapshot.py",
     # To programs in `/health`: why keys of the fleet file have no effect.
     "fleet/member_start.py",
     # To who starts the program, or types a command.
-    *("hardware/board_check.py", "storage/datafolder.py", "storage/encrypting.py"),
-    *("storage/fleet/moving.py", "storage/fleet/postgres_schema.py", *OF_FLEET_COMMANDS),
-    "servers/http/certificate.py",
+    *("devices/linux/board_check.py", "storage/datafolder.py", "storage/encryption.py"),
+    *("storage/lanes/node_folder.py", "storage/lanes/postgres_schema.py", *OF_FLEET_COMMANDS),
+    "server/http/certificate.py",
 )
 #: Arguments of these are no sentences of pages: logs, descriptions of the interface.
 NOT_TOLD = {
@@ -376,7 +384,7 @@ def sentences() -> set[str]:
             found.update(_texts_in(path).notes)
     for place in RETURNED:
         found.update(_list_returned(SOURCES / place))
-    for place in ("wire/w1_slave.py", "hardware/bus_worker.py"):
+    for place in ("devices/linux/onewire.py", "devices/bus_worker.py"):
         found.update(_constants(SOURCES / place))
     return {text for text in found if not text.startswith(OF_COMMANDS)}
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from leverframe.commands.describe.listing import CommandDescription, command_table
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.interface.descriptions.listing import CommandDescription, command_table
 from tests.boundary_profiles import NEWEST
 from tests.web.conftest import OpenPage, Serve
 from tests.web.test_pages import go, routes

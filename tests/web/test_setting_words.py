@@ -5,8 +5,8 @@ import json
 import re
 from importlib import resources
 
-from leverframe.engine.settings import Rule, ScheduleEntry, Settings
-from leverframe.engine.tree import leaves
+from leverframe.core.settings import Rule, ScheduleEntry, Settings
+from leverframe.core.tree import leaves
 
 WEB = resources.files("leverframe.web")
 TABLES = (WEB / "lib" / "format" / "setting_words.js").read_text("utf-8")

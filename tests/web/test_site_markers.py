@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, Route
 
-from leverframe.status_files.marker_contexts import READERS
-from leverframe.status_files.markers import fill_markers
+from leverframe.interface.status_files.markers import READERS, fill_markers
 from tests.cases import for_each
 from tests.web.conftest import DESKTOP, Look, Tabs
 

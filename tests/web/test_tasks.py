@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from leverframe.process.services import Sending
+from leverframe.host.services import Sending
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.cards import card, find_card
 from tests.web.conftest import REFUSALS, OpenPage, Serve

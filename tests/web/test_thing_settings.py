@@ -6,9 +6,9 @@ That every field of every drawer is saved and shown again: test_setting_pages.py
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from leverframe.hardware.modbus_master import ModbusMaster
-from leverframe.hardware.module_slot import RefusedRead, SlotReport, SlotStatistics
-from leverframe.process.ports import connect_writing
+from leverframe.devices.modbus_master import ModbusMaster
+from leverframe.devices.module_slot import RefusedRead, SlotReport, SlotStatistics
+from leverframe.host.ports import connect_writing
 from tests.clients.served_twin import ServedTwin
 from tests.web.cards import card, save
 from tests.web.conftest import REFUSALS, OpenPage, Serve

@@ -3,10 +3,10 @@
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from leverframe.clock import VirtualClock
-from leverframe.commands.table.rules import event_query
-from leverframe.engine.settings import Rule
-from leverframe.profile import Profile
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.core.settings import Rule
+from leverframe.interface.table.rules import event_query
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import PHONE, OpenPage
 from tests.web.test_pages import AXE, grave_violations

@@ -10,17 +10,17 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from leverframe.clock import SystemClock
-from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin
-from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Accounts, administrator_alone
-from leverframe.servers.http.server import HttpServer
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import SystemClock
+from leverframe.server.cross_site import OwnNames
+from leverframe.server.http.server import HttpServer
+from leverframe.server.passwords import Passwords
+from leverframe.server.sessions import Accounts, administrator_alone
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin
-from leverframe.units.drift import DriftedSetting, drift_from
-from leverframe.units.loading import load_unit_file
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.units.comparison import DriftedSetting, drift_from
+from leverframe.units.file_loader import load_unit_file
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.watch_changes import UnitChanges

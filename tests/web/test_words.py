@@ -14,24 +14,22 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from leverframe.commands.describe.listing import command_table
-from leverframe.commands.table.bodies import Upload
-from leverframe.commands.table.codes import I2C_SENSORS
-from leverframe.commands.table.matching import TABLE
-from leverframe.controller.findings import SENTENCES
-from leverframe.controller.parts import PARTS
-from leverframe.engine.facts import SENTENCES as FACTS
-from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS
-from leverframe.fleet.refusal_pages import SENTENCES as REFUSAL_SENTENCES
-from leverframe.hardware.described_fields import OneOf
-from leverframe.hardware.fault_catalogue import FAULTS, fields_of
-from leverframe.hardware.plant_wiring import KINDS
-from leverframe.hardware.simulated import SETTABLE
-from leverframe.profile import Profile
-from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
-from leverframe.servers.routes.missing_page import MISSING_WORDS
-from leverframe.servers.routes.sign_in_page import WORDS as SIGN_IN_WORDS
-from leverframe.wire.modbus_modules import MODULES
+from leverframe.core.engine.journal import SENTENCES as FACTS
+from leverframe.core.labels import DIGITAL_INPUTS, OUTPUTS
+from leverframe.core.profile import Profile
+from leverframe.devices.simulated.board import SETTABLE
+from leverframe.devices.simulated.fault_catalogue import FAULTS, fields_of
+from leverframe.devices.simulated.plant_wiring import KINDS, OneOf
+from leverframe.devices.wire.modbus_modules import MODULES
+from leverframe.fleet.entrance import SENTENCES as REFUSAL_SENTENCES
+from leverframe.host.controller.findings import PARTS, SENTENCES
+from leverframe.interface.descriptions.listing import command_table
+from leverframe.interface.table.bodies import Upload
+from leverframe.interface.table.codes import I2C_SENSORS
+from leverframe.interface.table.lookup import TABLE
+from leverframe.server.routes.endpoints import ENDPOINTS, SIM_PATH
+from leverframe.server.routes.sentence_page import MISSING_WORDS
+from leverframe.server.routes.sign_in import WORDS as SIGN_IN_WORDS
 from tests.cases import for_each
 
 WEB = Path(str(resources.files("leverframe.web")))

@@ -38,7 +38,7 @@ MORE_PACKAGES += ("iniconfig", "packaging")
 UNREAD = ("doc", "man", "locale", "info", "lintian", "bash-completion")
 #: Where the guide puts the program, and where its tests are.
 PROGRAM, TESTS = "opt/leverframe", "opt/tests"
-COPIED_TESTS = ("__init__.py", "hardware/__init__.py", "hardware/fake_i2c.py")
+COPIED_TESTS = ("__init__.py", "devices/__init__.py", "hardware/fake_i2c.py")
 UNWANTED = shutil.ignore_patterns("__pycache__")
 #: Units that only take time at the start.
 NOT_NEEDED = (

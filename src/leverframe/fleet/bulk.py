@@ -11,34 +11,32 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from leverframe.commands.table.matching import items_of
-from leverframe.commands.table.refusals import BadValue, Refusal
-from leverframe.commands.table.rights import Account, check_calls
-from leverframe.commands.table.row import ADMIN
-from leverframe.commands.table.stage import NO_HASHES, Stage
-from leverframe.commands.table.written_commands import (
+from leverframe.core.engine.calls import ON, Switch, after_switching
+from leverframe.core.engine.journal import Cause
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.runtime.event_loop import in_turns
+from leverframe.core.runtime.log_lines import finish_within, within
+from leverframe.core.settings import Settings
+from leverframe.core.tree import MISSING, is_confidential
+from leverframe.fleet.member import Member, check_that_all_are_here
+from leverframe.fleet.progress import NOT_DONE, count_done
+from leverframe.fleet.records import NotRunning
+from leverframe.host.controller import Controller
+from leverframe.host.controller.snapshot import NoLiveSnapshot
+from leverframe.interface.names import name_of
+from leverframe.interface.table.command_text import (
     WrittenCommand,
     calls_of,
     parse_commands,
     perform_one,
 )
-from leverframe.controller import Controller
-from leverframe.controller.live_snapshot import NoLiveSnapshot
-from leverframe.engine.actions import ON, Switch, after_switching
-from leverframe.engine.journal import Cause
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import MISSING, is_confidential
-from leverframe.errors import ErrorForPeople
-from leverframe.fleet.answer_headers import NOT_DONE
-from leverframe.fleet.member import Member, check_that_all_are_here
-from leverframe.fleet.progress import count_done
-from leverframe.fleet.records import NotRunning
-from leverframe.log_context import finish_within, within
-from leverframe.loop_shares import in_turns
-from leverframe.naming.names import name_of
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.http.messages import AnyReply, Reply, Request
-from leverframe.servers.problems import reply_to_refusal, reply_when_done
+from leverframe.interface.table.lookup import Account, check_calls, items_of
+from leverframe.interface.table.refusals import BadValue, Refusal
+from leverframe.interface.table.row import ADMIN
+from leverframe.interface.table.stage import NO_HASHES, Stage
+from leverframe.server.http.messages import AnyReply, Reply, Request
+from leverframe.server.passwords import Passwords
+from leverframe.server.problems import reply_to_refusal, reply_when_done
 from leverframe.storage.store import StoreUnavailable
 
 #: The account in journals and audit trails.

@@ -18,27 +18,21 @@ from ipaddress import ip_address
 from types import CoroutineType
 from typing import Any
 
-from leverframe.commands.table.refusals import Conflict
-from leverframe.fleet import refusal_pages
+from leverframe.core.runtime.event_loop import LoopShares
+from leverframe.core.runtime.log_lines import CONTROLLER, finish_within
+from leverframe.fleet import entrance as refusal_pages
 from leverframe.fleet.cluster.directory import Directory
-from leverframe.fleet.entrance import (
-    CROWDED_OUT,
-    MISDIRECTED,
-    Entrance,
-    not_yet,
-)
-from leverframe.fleet.loopback import bind_to_loopback
+from leverframe.fleet.entrance import CROWDED_OUT, MISDIRECTED, Entrance, not_yet
 from leverframe.fleet.records import NotRunning
 from leverframe.fleet.roster import TOLD_ELSEWHERE, Roster
-from leverframe.log_context import CONTROLLER, finish_within
-from leverframe.loop_shares import LoopShares
-from leverframe.servers.accounts.cross_site import OwnNames, without_port
-from leverframe.servers.descriptors import DescriptorBudget, Lease
-from leverframe.servers.fair_shares import FairShares
-from leverframe.servers.http.connection import Connection
-from leverframe.servers.http.limits import HttpLimits
-from leverframe.servers.http.listener import BACKLOG, HttpListener, listening_sockets
-from leverframe.servers.http.messages import (
+from leverframe.fleet.shared_ports import bind_to_loopback
+from leverframe.interface.table.refusals import Conflict
+from leverframe.server.cross_site import OwnNames, without_port
+from leverframe.server.fair_shares import DescriptorBudget, FairShares, Lease
+from leverframe.server.home_assistant import PagesAddress
+from leverframe.server.http.connection import Connection
+from leverframe.server.http.limits import HttpLimits
+from leverframe.server.http.messages import (
     Answer,
     Handler,
     Reply,
@@ -46,11 +40,10 @@ from leverframe.servers.http.messages import (
     SentAnswer,
     problem_reply,
 )
-from leverframe.servers.http.server import TOO_MANY
-from leverframe.servers.http.server_state import ServerState
-from leverframe.servers.mqtt.pages_address import PagesAddress
-from leverframe.servers.routes.added_headers import by_tls_only
-from leverframe.servers.routes.sign_in import redirect_to_https
+from leverframe.server.http.server import BACKLOG, TOO_MANY, HttpListener, listening_sockets
+from leverframe.server.http.server_state import ServerState
+from leverframe.server.routes.headers import by_tls_only
+from leverframe.server.routes.sign_in import redirect_to_https
 
 ConnectionFactory = Callable[["Door", ServerState, "Entrance | None", Lease], Connection]
 
@@ -361,7 +354,7 @@ class Door:
         cause = self.roster.reason_for(name) if shows else None
         reply = problem_reply(NotRunning.status, detail)
         return refusal_pages.for_people(
-            request, reply, refusal_pages.NOT_STARTED, link, cause or ""
+            request, reply, refusal_pages.NOT_STARTED_PAGE, link, cause or ""
         )
 
     def name_elsewhere(self, request: Request) -> str | None:

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from leverframe.fleet import refusal_pages
-from leverframe.log_context import LoggedName
-from leverframe.loop_shares import LoopShare
-from leverframe.servers.http.listener import HttpListener
-from leverframe.servers.http.messages import (
+from leverframe.core.runtime.event_loop import LoopShare
+from leverframe.core.runtime.log_lines import LoggedName
+from leverframe.server.http.messages import (
     Handler,
     Headers,
     Reply,
@@ -15,8 +13,52 @@ from leverframe.servers.http.messages import (
     SentAnswer,
     problem_reply,
 )
-from leverframe.servers.http.parsing import RETRY
-from leverframe.servers.routes.sentence_page import PageSentence
+from leverframe.server.http.parser import RETRY
+from leverframe.server.http.server import HttpListener
+from leverframe.server.routes.sentence_page import PageSentence, sentence_page
+from leverframe.server.routes.sign_in import wants_page, words_beside
+
+# Pages that browsers get if a node has no page to show: plain words, and a link.
+
+SENTENCES = words_beside(__file__, dict[str, dict[str, PageSentence]])
+#: Nothing is at this address of the node.
+NOTHING = SENTENCES["nothing"]
+#: No controller has the name in the request.
+NO_NAME = SENTENCES["no_name"]
+#: The controller was on its way to another node.
+MOVED_PAGE = SENTENCES["moved"]
+#: No node has the controller at present.
+NO_NODE = SENTENCES["no_node"]
+#: The controller has not been started yet, if it exists.
+NOT_YET_PAGE = SENTENCES["not_yet"]
+#: The controller failed to start, and nothing retries it while the node runs.
+NOT_STARTED_PAGE = SENTENCES["not_started"]
+#: Too many connections to one controller are open.
+CROWDED_PAGE = SENTENCES["crowded"]
+#: The client has not signed in, or with a wrong password.
+SIGN_IN_PAGE = SENTENCES["sign_in"]
+#: Too many wrong passwords came from one address.
+TOO_MANY = SENTENCES["too_many"]
+
+
+def for_people(
+    request: Request,
+    reply: Reply,
+    sentences: dict[str, PageSentence],
+    link: str | None = "",
+    cause: str = "",
+) -> Reply:
+    """Return a refusal as a page to a browser; to programs as it is.
+
+    Without a link the page points to the same address again. A cause is quoted as the node reports
+    it. If waiting may help, the page reloads automatically, without a script.
+    """
+    if not wants_page(request):
+        return reply
+    wait = dict(reply.headers).get("Retry-After")
+    again: Headers = () if wait is None or request.method != "GET" else (("Refresh", wait),)
+    return sentence_page(request, reply.status, sentences, link, (*reply.headers, *again), cause)
+
 
 MOVED = (
     "The controller moved to another node while the request was on its way. Nothing was done;"
@@ -98,7 +140,7 @@ def _refusal(
     def refuse(request: Request) -> Reply:
         reply = problem_reply(status, detail)
         reply = Reply(reply.status, reply.content_type, reply.body, headers)
-        return refusal_pages.for_people(request, reply, sentences)
+        return for_people(request, reply, sentences)
 
     return refuse
 
@@ -111,8 +153,8 @@ def _refusing(
 
 
 #: Refuses requests for controllers that may be yet to start.
-not_yet = _refusal(503, NOT_YET, refusal_pages.NOT_YET, RETRY)
-MISDIRECTED = _refusing(421, MOVED, refusal_pages.MOVED)
-CROWDED_OUT = _refusing(503, CROWDED, refusal_pages.CROWDED, RETRY)
+not_yet = _refusal(503, NOT_YET, NOT_YET_PAGE, RETRY)
+MISDIRECTED = _refusing(421, MOVED, MOVED_PAGE)
+CROWDED_OUT = _refusing(503, CROWDED, CROWDED_PAGE, RETRY)
 #: The entrance for controllers that none of several nodes has at present.
-HELD_BY_NO_NODE = _refusing(503, NO_NODE_HAS_IT, refusal_pages.NO_NODE, RETRY)
+HELD_BY_NO_NODE = _refusing(503, NO_NODE_HAS_IT, NO_NODE, RETRY)

@@ -21,6 +21,7 @@ name and line, and the others start.
 """
 
 import logging
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -32,28 +33,89 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from leverframe.commands.table.refusals import BadValue, Refusal
-from leverframe.config import BadConfiguration, Config, NodeConfig
-from leverframe.config.fields import MAX_PORT, Device, File
-from leverframe.config.reading import check_sources, misshapen_table, wrong_keys
-from leverframe.config.sources import Sources
-from leverframe.errors import ErrorForPeople
-from leverframe.fleet.cluster.cluster_table import CLUSTER, ClusterTable
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import HARDWARE
+from leverframe.devices.wiring import Wiring, find_mistakes
+from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.member import PLAIN, NewController
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
+    OPERATOR,
     MemberRecord,
     TakenPlaces,
     check_address,
     check_tags,
+    check_tenant_name,
+    is_label,
     names_from,
     number_places,
 )
-from leverframe.fleet.tenants import OPERATOR, check_tenant_name
-from leverframe.maintenance.given_settings import template_leaves, version_for
-from leverframe.maintenance.readable_backup import read
-from leverframe.profile import HARDWARE
-from leverframe.wiring import Wiring, find_mistakes
+from leverframe.host.configuration import BadConfiguration, Config, NodeConfig
+from leverframe.host.configuration.fields import MAX_PORT, Device, File
+from leverframe.host.configuration.reader import Sources, check_sources, misshapen_table, wrong_keys
+from leverframe.host.maintenance.backup import read
+from leverframe.host.maintenance.configuration import template_leaves, version_for
+from leverframe.interface.table.refusals import BadValue, Refusal
+
+# Sharing a database: the `[cluster]` table of the fleet file, and its flags.
+#
+#     [cluster]
+#     database = "host=/run/postgresql dbname=fleet"   # as for psql: words, or postgresql://...
+#     node = "north"                                   # its name; the machine's if not given
+#     inner = "10.0.0.5:8070"                          # where the other nodes reach this one
+#     capacity = 2                                     # what it carries in proportion to the others
+#     live_state_every = 1                             # seconds; saves the live state of controllers
+#
+# The password of the database does not stand here, but in a place that PostgreSQL's programs
+# read, such as `~/.pgpass`.
+
+CLUSTER = "cluster"
+NODE_NAME = "lower-case letters, digits and dashes, at most 31"
+
+
+class ClusterTable(Struct, frozen=True, forbid_unknown_fields=True):
+    database: Annotated[str, Meta(min_length=1)]
+    node: str | None = None
+    inner: str = "127.0.0.1:0"
+    capacity: Annotated[int, Meta(ge=1, le=1000)] = 1
+    live_state_every: Annotated[int, Meta(ge=1, le=60)] | None = None
+
+    def node_name(self) -> str:
+        name = self.node or socket.gethostname().partition(".")[0].lower()
+        if not is_label(name):
+            raise BadConfiguration(
+                f"node: {name[:40]!r} is not a valid node name. Allowed: {NODE_NAME}."
+            )
+        return name
+
+    def inner_place(self) -> Place:
+        host, _, port = self.inner.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > MAX_PORT:
+            raise BadConfiguration(
+                f"inner: {self.inner[:60]!r} is not an address. Write HOST:PORT, for example"
+                " 10.0.0.5:8070."
+            )
+        return Place(self.node_name(), host.strip("[]"), int(port))
+
+
+# The driver for PostgreSQL, which is an extra of the package.
+
+
+class NoDriver(ErrorForPeople):
+    """The driver for the database is not installed: one sentence."""
+
+
+@contextmanager
+def needing_driver() -> Iterator[None]:
+    """Turn the failed import of the driver into an error that says how to install it."""
+    try:
+        yield
+    except ImportError as error:
+        raise NoDriver(
+            "The PostgreSQL driver is not installed. Install it with `pip install "
+            "leverframe[fleet]`."
+        ) from error
+
 
 log = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from leverframe.config.fields import MAX_NAME_LETTERS
-from leverframe.controller.findings import FindingReport
+from leverframe.core.runtime.event_loop import in_turns
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.tenants import is_seen
-from leverframe.loop_shares import in_turns
-from leverframe.naming.names import name_of
+from leverframe.fleet.records import is_seen
+from leverframe.host.configuration.fields import MAX_NAME_LETTERS
+from leverframe.host.controller.findings import FindingReport
+from leverframe.interface.names import name_of
 
 #: Controllers that are asked again in one look, besides those in view.
 ASKED_AGAIN = 250

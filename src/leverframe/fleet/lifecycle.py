@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from leverframe.fleet.entrance import Entrance
-from leverframe.process.controller_host import ControllerHost
+from leverframe.host.assembly import ControllerHost
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from leverframe.commands.table.refusals import Refusal
-from leverframe.config import Config
-from leverframe.controller import Controller
-from leverframe.errors import ErrorForPeople
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import Profile
 from leverframe.fleet.entrance import Entrance
 from leverframe.fleet.lifecycle import (
     Failed,
@@ -24,8 +22,10 @@ from leverframe.fleet.lifecycle import (
     follow,
 )
 from leverframe.fleet.records import MemberRecord, Moved, NoSuchController, NotRunning
-from leverframe.process.controller_host import ControllerHost
-from leverframe.profile import Profile
+from leverframe.host.assembly import ControllerHost
+from leverframe.host.configuration import Config
+from leverframe.host.controller import Controller
+from leverframe.interface.table.refusals import Refusal
 
 log = logging.getLogger(__name__)
 

@@ -9,39 +9,38 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.clock import Clock, SystemClock, VirtualClock
-from leverframe.config import Config, NodeConfig
-from leverframe.controller import Controller
-from leverframe.controller.findings import FindingSource
-from leverframe.controller.hand_over import SavedLive, resumption
-from leverframe.controller.hindrance import Hindrance
-from leverframe.controller.hooks import SettingsWatcher
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import Clock, SystemClock, VirtualClock
+from leverframe.core.runtime.event_loop import LoopShare, LoopTurns, close_all
+from leverframe.core.runtime.log_lines import CONTROLLER, LoggedName
+from leverframe.core.runtime.outgoing import Targets
 from leverframe.fleet.door import Door, DoorNames
 from leverframe.fleet.entrance import Entrance
 from leverframe.fleet.lifecycle import Running
 from leverframe.fleet.member import PLAIN, Member
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
-from leverframe.log_context import CONTROLLER, LoggedName
-from leverframe.loop_shares import LoopShare, LoopTurns
-from leverframe.outgoing.targets import Targets
-from leverframe.process.administrator import ADMINISTRATOR, password_change, random_password
-from leverframe.process.build import ConfiguredIdentity, build
-from leverframe.process.controller_host import ControllerHost
-from leverframe.process.json_lines import print_json
-from leverframe.process.node_services import NodeServices
-from leverframe.process.ports import connect_bootloader, open_ports
-from leverframe.process.reach import read_trusted_networks
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
-from leverframe.servers import journal_log
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.http.messages import Handler
-from leverframe.servers.journal_log import JournalLog
-from leverframe.servers.routes.other_origins import open_to
-from leverframe.servers.routes.router import Reach
-from leverframe.shutdown import close_all
-from leverframe.storage.fleet.lane import Lane
+from leverframe.host import logs
+from leverframe.host.assembly import ConfiguredIdentity, ControllerHost, build
+from leverframe.host.configuration import Config, NodeConfig
+from leverframe.host.controller import Controller
+from leverframe.host.controller.findings import FindingSource
+from leverframe.host.controller.hand_over import SavedLive, resumption
+from leverframe.host.controller.hooks import Hindrance, SettingsWatcher
+from leverframe.host.logs import JournalLog, print_json
+from leverframe.host.ports import connect_bootloader, open_ports
+from leverframe.host.reach import (
+    ADMINISTRATOR,
+    password_change,
+    random_password,
+    read_trusted_networks,
+)
+from leverframe.host.services import NodeServices, Sending
+from leverframe.server.http.messages import Handler
+from leverframe.server.passwords import Passwords
+from leverframe.server.routes.headers import open_to
+from leverframe.server.routes.router import Reach
 from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.lanes.lane import Lane
 from leverframe.storage.store import Store, Stored
 
 #: Shows a password, and the names of its controllers, to the user who started the node.
@@ -133,7 +132,7 @@ class MemberStarter(Struct, frozen=True):
         )
         built.mqtt.pages_are_at(self.door.pages_of(record.name))
         built.show_faults(entrance)
-        if journal_log.is_wanted():
+        if logs.is_wanted():
             built.add(JournalLog(controller))
         try:
             await self.door.open(entrance, record.address, record.port)

@@ -13,12 +13,10 @@ from typing import Any
 
 import msgspec
 
-from leverframe.clock import Clock
-from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.config import AskedVersion, Config
-from leverframe.controller.hand_over import SavedLive, hand_over
-from leverframe.controller.hooks import SettingsWatcher
-from leverframe.engine.findings import Finding
+from leverframe.core.engine.findings import Finding
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.runtime.event_loop import End, close_all
+from leverframe.core.runtime.log_lines import LoggedName, finish_within
 from leverframe.fleet.door import Door
 from leverframe.fleet.member import (
     PLAIN,
@@ -39,24 +37,28 @@ from leverframe.fleet.other_nodes import CallHandler, OtherNodes
 from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import (
     MAX_CONTROLLERS,
+    OPERATOR,
     MemberRecord,
     Registry,
     TakenPlaces,
+    TenantRecord,
     check_name,
     check_tag_count,
+    is_seen,
+    no_such_tenant,
 )
 from leverframe.fleet.roster import Roster
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
-from leverframe.fleet.tenants import OPERATOR, TenantRecord, is_seen, no_such_tenant
-from leverframe.log_context import LoggedName, finish_within
-from leverframe.process.node_services import NodeServices
-from leverframe.process.stored_profile import profile_rows
-from leverframe.process.version_change import settle_version
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.http.certificate import Certificate
-from leverframe.shutdown import End, close_all
-from leverframe.storage.fleet.lane import OF_NODE, Lane
+from leverframe.host.configuration import AskedVersion, Config
+from leverframe.host.controller.hand_over import SavedLive, hand_over
+from leverframe.host.controller.hooks import SettingsWatcher
+from leverframe.host.services import NodeServices
+from leverframe.host.start_version import profile_rows, settle_version
+from leverframe.interface.table.refusals import Conflict, Refusal
+from leverframe.server.http.certificate import Certificate
+from leverframe.server.passwords import Passwords
 from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.lanes.lane import OF_NODE, Lane
 from leverframe.storage.store import Changes, Stored
 
 #: The prefix of findings about a controller that starts without its place.

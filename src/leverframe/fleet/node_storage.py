@@ -5,19 +5,24 @@ does; at the end they are left before the door closes.
 """
 
 import logging
-from typing import Protocol
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
-from leverframe.config import NodeConfig
+from leverframe.core.errors import ErrorForPeople
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.records import Registry
-from leverframe.servers.http.limits import MIB
-from leverframe.storage.fleet.lane import Lane
-from leverframe.storage.fleet.opening import FleetFolder, open_lane
+from leverframe.fleet.records import MemberRecord, Registry
+from leverframe.host.configuration import NodeConfig
+from leverframe.server.http.limits import MIB
+from leverframe.storage.datafolder import is_of_node, refuse_missing
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.shared import SharedHistory
-from leverframe.storage.snapshot_service import SnapshotService
-from leverframe.storage.snapshots import Snapshots
+from leverframe.storage.lanes.lane import OF_NODE, Lane
+from leverframe.storage.lanes.node_folder import FleetFolder, open_lane
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
+from leverframe.storage.snapshots import Snapshots, SnapshotService
 
 log = logging.getLogger(__name__)
 
@@ -90,3 +95,42 @@ class FileStorage:
 
 def history_bounds(config: NodeConfig) -> Bounds:
     return Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * MIB)
+
+
+# A stopped node, for commands that work on its folder.
+
+
+class NotInFolder(ErrorForPeople):
+    """A folder lacks what was requested: a sentence or two."""
+
+
+class StoppedNode(NamedTuple):
+    folder: FleetFolder
+    lane: SqliteLane
+    registry: Registry
+
+    def controller(self, name: str) -> tuple[int, MemberRecord]:
+        """Find a controller by name, with its number; raise NotInFolder."""
+        for number, record in self.registry.records.items():
+            if record.name == name:
+                return number, record
+        raise NotInFolder(f"There is no controller {name} in {self.folder.path}.")
+
+
+@asynccontextmanager
+async def open_stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
+    """Lock the folder of a node, perhaps an empty one; raise NotInFolder if it uses a database."""
+    refuse_missing(data_folder)
+    with FleetFolder(data_folder) as folder:
+        if is_of_node(data_folder) and not folder.store_path.exists():
+            raise NotInFolder(
+                f"{data_folder} has no {folder.store_path.name}: its node keeps controllers and"
+                " accounts in a database. While the node runs, use `leverframe fleet account`"
+                " for accounts and passwords. For its administrator, use `leverframe passwd`"
+                " with --database WHERE, or --config with the node's file."
+            )
+        lane = open_lane(folder).lane
+        try:
+            yield StoppedNode(folder, lane, Registry(lane.store(OF_NODE)))
+        finally:
+            await lane.close()

@@ -13,45 +13,47 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from leverframe.commands.describe.media_types import FORM
-from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
-from leverframe.commands.table.rights import require
-from leverframe.commands.table.row import ANYBODY, CONTROL
-from leverframe.fleet.answer_headers import PROGRESS, SILENT_NODES, STALE, STARTING
-from leverframe.fleet.group_snapshots import GroupSnapshots
+from leverframe.fleet.accounts import THE_OPERATOR, Asking, NodeAccounts
+from leverframe.fleet.controller_actions import GroupTime
+from leverframe.fleet.entrance import NOTHING, SIGN_IN_PAGE, TOO_MANY, for_people
+from leverframe.fleet.groups import GroupSnapshots
 from leverframe.fleet.health_index import HealthIndex
 from leverframe.fleet.jobs.jobs import FleetJobs
-from leverframe.fleet.live import GroupTime
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.node_accounts import THE_OPERATOR, Asking, NodeAccounts
 from leverframe.fleet.operation import Operation, operation
-from leverframe.fleet.operations.context import FleetContext
-from leverframe.fleet.operations.parameters import check_body, read_parameters
+from leverframe.fleet.operations.context import (
+    FleetContext,
+    TemplateReader,
+    check_body,
+    read_parameters,
+)
 from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.other_nodes import NotUnderstood, answering
-from leverframe.fleet.progress import MAX_ID_LETTERS, RequestsUnderWay
-from leverframe.fleet.refusal_pages import NOTHING, SIGN_IN, TOO_MANY, for_people
+from leverframe.fleet.page_view import ViewParts
+from leverframe.fleet.progress import (
+    MAX_ID_LETTERS,
+    PROGRESS,
+    SILENT_NODES,
+    STALE,
+    STARTING,
+    RequestsUnderWay,
+)
 from leverframe.fleet.roster import NodeStarting
 from leverframe.fleet.scopes import ApiAnswer, ApiCall, run_here
-from leverframe.fleet.templates import TemplateReader
-from leverframe.fleet.view_parts import ViewParts
-from leverframe.process.administrator import random_password
-from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.http.client_presence import ends_with_client
-from leverframe.servers.http.messages import (
-    NOT_KEPT,
-    Answer,
-    AnyReply,
-    Headers,
-    Reply,
-    Request,
-)
-from leverframe.servers.problems import NoSuchPath, TooManyTries
-from leverframe.servers.routes.dispatcher import Dispatcher, wrong_method
-from leverframe.servers.routes.pages import PREFIX, page_reply, pages
-from leverframe.servers.routes.sentence_page import PageSentence
-from leverframe.servers.routes.stream_shares import StreamShares
+from leverframe.host.reach import random_password
+from leverframe.interface.descriptions.schemas import FORM
+from leverframe.interface.table.lookup import require
+from leverframe.interface.table.refusals import BadValue, NotAllowed, Refusal, SignInRequired
+from leverframe.interface.table.row import ANYBODY, CONTROL
+from leverframe.server.cross_site import OwnNames
+from leverframe.server.http.limits import ends_with_client
+from leverframe.server.http.messages import NOT_KEPT, Answer, AnyReply, Headers, Reply, Request
+from leverframe.server.passwords import Passwords
+from leverframe.server.problems import NoSuchPath, TooManyTries
+from leverframe.server.routes.context import StreamShares
+from leverframe.server.routes.dispatcher import Dispatcher, wrong_method
+from leverframe.server.routes.pages import PREFIX, page_reply, pages
+from leverframe.server.routes.sentence_page import PageSentence
 from leverframe.storage.store import StoreUnavailable
 
 FRONT_PAGE = f"{PREFIX}fleet.html"
@@ -70,7 +72,7 @@ async def _show_page(context: FleetContext) -> Reply:
 #: Refusals that browsers get as pages, and the target of their link.
 _IN_WORDS: dict[type[Refusal], tuple[dict[str, PageSentence], str]] = {
     NoSuchPath: (NOTHING, "/"),
-    SignInRequired: (SIGN_IN, ""),
+    SignInRequired: (SIGN_IN_PAGE, ""),
     TooManyTries: (TOO_MANY, ""),
 }
 

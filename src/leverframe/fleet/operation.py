@@ -11,14 +11,13 @@ from typing import Any, Generic, TypeVar, overload
 
 from msgspec import Struct
 
-from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
-from leverframe.commands.table.refusals import Refusal
-from leverframe.commands.table.row import ADMIN
-from leverframe.fleet.answer_headers import PATHS
-from leverframe.fleet.operations.context import FleetContext
-from leverframe.fleet.operations.parameters import TEMPLATES
+from leverframe.fleet.operations.context import TEMPLATES, FleetContext
 from leverframe.fleet.owners import DEADLINES, Deadline
-from leverframe.servers.problems import NotReadNow, StoreFailed
+from leverframe.fleet.progress import PATHS
+from leverframe.interface.descriptions.openapi import EndpointDescription, QueryParameter
+from leverframe.interface.table.refusals import Refusal
+from leverframe.interface.table.row import ADMIN
+from leverframe.server.problems import NotReadNow, StoreFailed
 from leverframe.storage.store import StoreUnavailable
 
 Reply = TypeVar("Reply")

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta, Struct
 
-from leverframe.commands.table.refusals import Refusal
+from leverframe.devices.wire.prometheus import Family
 from leverframe.fleet.records import MemberRecord
-from leverframe.wire.prometheus import Family
+from leverframe.interface.table.refusals import Refusal
 
 #: The handler of a call from another node: from the content of the call to that of the answer.
 CallHandler = Callable[[bytes], Coroutine[Any, Any, bytes]]

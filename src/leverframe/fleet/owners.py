@@ -11,8 +11,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.other_nodes import OtherNodes, SilentNode
+from leverframe.interface.table.refusals import Refusal
 
 Purpose = Literal["read", "change", "job", "forget jobs", "step", "view", "connection"]
 

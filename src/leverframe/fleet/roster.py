@@ -9,12 +9,11 @@ import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 
-from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.lifecycle import Failed, Running, Starting
 from leverframe.fleet.member import UNMADE, Member, no_such_name
 from leverframe.fleet.progress import ProgressReport
-from leverframe.fleet.records import MemberRecord, NotRunning
-from leverframe.fleet.tenants import is_seen
+from leverframe.fleet.records import MemberRecord, NotRunning, is_seen
+from leverframe.interface.table.refusals import Refusal
 
 TOLD_ELSEWHERE = (
     "This controller failed to start. `leverframe fleet list` and the page of the node show its"

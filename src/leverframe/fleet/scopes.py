@@ -14,11 +14,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.commands.table.refusals import Refusal
+from leverframe.fleet.accounts import Asking
 from leverframe.fleet.bulk import BulkReport, MemberResult, report_of
 from leverframe.fleet.jobs.jobs import NoSuchJob
 from leverframe.fleet.member import no_such_name, select_members
-from leverframe.fleet.node_accounts import Asking
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations.context import FleetContext
 from leverframe.fleet.other_nodes import (
@@ -37,8 +36,8 @@ from leverframe.fleet.owners import (
     wait_for_news,
 )
 from leverframe.fleet.progress import count_done, expect
-from leverframe.fleet.records import Moved, NotRunning
-from leverframe.fleet.tenants import is_seen, name_for_tenant, within_tenant
+from leverframe.fleet.records import Moved, NotRunning, is_seen, name_for_tenant, within_tenant
+from leverframe.interface.table.refusals import Refusal
 from leverframe.storage.store import StoreUnavailable
 
 Reply = TypeVar("Reply")

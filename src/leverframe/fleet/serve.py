@@ -12,51 +12,46 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from leverframe import __version__
-from leverframe.clock import Clock
-from leverframe.config import NodeConfig
-from leverframe.config.sources import Sources
-from leverframe.fleet.cluster.cluster_table import ClusterTable
-from leverframe.fleet.cluster.driver import needing_driver
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.runtime.event_loop import close_all
+from leverframe.core.runtime.outgoing import Targets
 from leverframe.fleet.cluster.lease import NodeLease, mark_when_stale
+from leverframe.fleet.controller_actions import make_new
+from leverframe.fleet.discovery import FleetDiscovery, FleetMdns
 from leverframe.fleet.door import Door
-from leverframe.fleet.fleet_discovery import FleetDiscovery
-from leverframe.fleet.fleet_file import FleetFile, read_fleet
-from leverframe.fleet.fleet_mdns import FleetMdns
+from leverframe.fleet.fleet_file import ClusterTable, FleetFile, needing_driver, read_fleet
 from leverframe.fleet.member import NewController
 from leverframe.fleet.member_start import MemberOptions, print_password
 from leverframe.fleet.node import WITHOUT_PLACE, FleetNode
 from leverframe.fleet.node_storage import FileStorage, NodeStorage
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.operations.table import OPERATIONS
-from leverframe.fleet.records import Registry
+from leverframe.fleet.records import Registry, TenantRecord
 from leverframe.fleet.roster import Roster
-from leverframe.fleet.start_again import make_new
-from leverframe.fleet.tenants import TenantRecord
-from leverframe.outgoing.targets import Targets
-from leverframe.process.feature_loading import LARGE, SMALL, FeatureLoader
-from leverframe.process.json_lines import print_json
-from leverframe.process.listening import bind_errors_for_people, descriptor_budget
-from leverframe.process.logs import set_up as set_up_logs
-from leverframe.process.ports import http_limits
-from leverframe.process.reach import (
-    certificate_of,
-    ensure_sign_in,
-    reach_of_node,
-    try_host,
+from leverframe.host.configuration import NodeConfig
+from leverframe.host.configuration.reader import Sources
+from leverframe.host.logs import Supervisor, print_json
+from leverframe.host.logs import set_up as set_up_logs
+from leverframe.host.ports import bind_errors_for_people, descriptor_budget, http_limits
+from leverframe.host.reach import certificate_of, ensure_sign_in, reach_of_node, try_host
+from leverframe.host.serve import (
+    LARGE,
+    SMALL,
+    FeatureLoader,
+    clock_of,
+    collect_rarely,
+    listen_to_signals,
+    loop_runner,
+    wait_for_stop,
 )
-from leverframe.process.run import collect_rarely, loop_runner
-from leverframe.process.serve import clock_of, listen_to_signals, wait_for_stop
-from leverframe.process.services import Sending
-from leverframe.process.supervisor import Supervisor
-from leverframe.servers.accounts.cross_site import is_loopback
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.servers.http.forwarded import NamedProxies
-from leverframe.servers.http.limits import MIB, HttpLimits
-from leverframe.shutdown import close_all
-from leverframe.storage.fleet.lane import OF_NODE, Lane
-from leverframe.storage.fleet.opening import FleetFolder
+from leverframe.host.services import Sending
+from leverframe.server.cross_site import is_loopback
+from leverframe.server.fair_shares import DescriptorBudget
+from leverframe.server.http.limits import MIB, HttpLimits, NamedProxies
+from leverframe.server.passwords import Passwords
 from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.lanes.lane import OF_NODE, Lane
+from leverframe.storage.lanes.node_folder import FleetFolder
 
 log = logging.getLogger(__name__)
 

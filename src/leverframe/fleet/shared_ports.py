@@ -9,14 +9,54 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from leverframe.commands.table.refusals import Conflict
-from leverframe.fleet.loopback import bind_to_loopback
-from leverframe.servers.descriptors import DescriptorBudget, Lease
-from leverframe.servers.modbus.listening_place import ListeningPlace
-from leverframe.servers.modbus.tcp import FIRST_FRAME_S, SERVER
-from leverframe.servers.snmp.datagram_place import DatagramEndpoint, DatagramPlace, Receive
-from leverframe.servers.udp_socket import PACKET_INFO, datagrams, request_packet_info, send_from
-from leverframe.wire.modbus import DEVICE_BUSY, NotModbus, TcpFrames, exception_answer
+from leverframe.devices.wire.modbus import DEVICE_BUSY, NotModbus, TcpFrames, exception_answer
+from leverframe.interface.table.refusals import Conflict
+from leverframe.server.cross_site import is_loopback
+from leverframe.server.fair_shares import DescriptorBudget, Lease
+from leverframe.server.modbus_tcp import FIRST_FRAME_S, SERVER
+from leverframe.server.shared_ports import (
+    PACKET_INFO,
+    DatagramEndpoint,
+    DatagramPlace,
+    ListeningPlace,
+    Receive,
+    datagrams,
+    request_packet_info,
+    send_from,
+)
+
+# A socket for all addresses of 127.0.0.0/8 together, which no other machine can reach.
+
+#: The loopback interface, as Linux names it.
+LOOPBACK = b"lo"
+
+
+def is_loopback4(host: str) -> bool:
+    return is_loopback(host) and ":" not in host
+
+
+def bind_to_loopback(kind: socket.SocketKind, host: str, port: int) -> socket.socket | None:
+    """Bind to the loopback interface; return None on another host, or if that fails.
+
+    It needs Linux, whose kernels before 5.7 let only root bind to an interface.
+    """
+    if not (is_loopback4(host) and hasattr(socket, "SO_BINDTODEVICE")):
+        return None
+    bound = socket.socket(socket.AF_INET, kind)
+    try:
+        if kind == socket.SOCK_STREAM:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LOOPBACK)
+        bound.setblocking(False)
+        bound.bind(("", port))
+    except PermissionError:
+        bound.close()
+        return None
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
 
 Factory = Callable[[], asyncio.Protocol]
 

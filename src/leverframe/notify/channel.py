@@ -1,18 +1,134 @@
-"""The interface between the outbox and a channel.
-
-A channel knows how to write a message down (`compose`, at the moment of the effect) and how to
-deliver one (`deliver`, perhaps hours later, as the channels are set up then). Waiting, order,
-repetition and storage are the business of the outbox.
+"""Messages and the interface of channels, with what every channel needs: TLS trust, and problems
+as sentences.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+import asyncio
+import os
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Annotated, Any, Protocol
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field, structs
 
-from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Email, Gsm, HttpClient, Mqtt, Snmp
-from leverframe.notify.message import Message
+from leverframe.core.engine.calls import Notify
+from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.settings import Email, Gsm, HttpClient, Mqtt, Snmp
+
+# Troubles with a server, as sentences for people.
+#
+# Libraries wrap the cause in errors of their own; what counts is at the bottom. Nothing that was
+# sent becomes part of a sentence.
+
+
+def sentence(error: BaseException, host: str, port: int) -> str:
+    """State why the server could not be reached, and what to look at."""
+    place = f"{host}:{port}"
+    for cause in _causes(error):
+        match cause:
+            case socket.gaierror():
+                return f"The name {host} cannot be resolved; check its spelling and the DNS."
+            case ssl.SSLCertVerificationError():
+                return (
+                    f"The certificate of {place} is not trusted ({cause.verify_message}); "
+                    f"name its authority with --ca-file, or correct the server."
+                )
+            case ssl.SSLError():
+                why = (cause.reason or "no common protocol or cipher").replace("_", " ").lower()
+                return f"TLS with {place} failed ({why}); does that port speak TLS?"
+            case ConnectionRefusedError():
+                return f"{place} refuses connections; does the server run on that port?"
+            case ConnectionError():
+                return f"{place} closed the connection before it answered."
+            case TimeoutError():
+                return f"{place} does not answer in time; is it switched on and reachable?"
+            case OSError(strerror=str() as why):
+                return f"{place} cannot be reached: {why}."
+    return f"{place} cannot be used: {type(error).__name__}."
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """List the error and what lies below it, deepest first."""
+    chain = [error]
+    while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 20:
+        chain.append(below)
+    return reversed(chain)
+
+
+# One message of the outbox: what is stored of it, and what is shown of it.
+
+WAITING = "waiting"
+SENT = "sent"
+FAILED = "failed"
+#: Kept instead of being sent, because the configuration says so.
+CAPTURED = "captured"
+
+
+class MessageReport(Struct):
+    """All of a message but what it says."""
+
+    #: Counts up; the order within a channel.
+    number: int
+    #: The name of its channel: `http1`, `email`.
+    channel: str
+    slot: int
+    active: Annotated[bool, Meta(description="Did the condition start or stop being met?")]
+    reason: Annotated[str, Meta(description="What requested it, for example `rule 3`.")]
+    target: str
+    created: Annotated[float, Meta(description="Seconds since 1970.")] = 0.0
+    state: str = WAITING
+    attempts: int = 0
+    #: Why it has not been delivered, or the last attempt failed.
+    problem: str | None = None
+    answer: Annotated[str | None, Meta(description="What the server answered.")] = None
+    #: When it was sent or given up.
+    ended: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
+    uncertain: Annotated[
+        bool,
+        Meta(
+            description="Did an attempt end after everything was sent, but before the server "
+            "confirmed it? Then the message may have arrived, perhaps more than once."
+        ),
+    ] = False
+
+
+class Message(MessageReport):
+    content: Annotated[dict[str, Any], Meta(description="Text of the message.")] = {}
+    cause: Annotated[Cause | None, Meta(description="What requested it, with the reason.")] = None
+
+
+def cause_of(message: Message) -> Cause:
+    """Return the outbox as a cause in the journal, with what decided about the message."""
+    if message.cause is None:
+        return Cause("outbox", message.channel)
+    return structs.replace(message.cause, kind="outbox", detail=message.channel)
+
+
+def message_fact(message: Message, kind: str) -> Fact:
+    """Return what became of a message, for the journal."""
+    figures = {
+        "channel": message.channel,
+        "slot": message.slot,
+        "target": message.target,
+        "reason": message.reason,
+        "problem": message.problem or "",
+    }
+    return Fact(kind, figures=figures)
+
+
+def without_content(message: Message) -> MessageReport:
+    """Leave out what a message says: an address may hold a key."""
+    fields = structs.asdict(message)
+    del fields["content"], fields["cause"]
+    return MessageReport(**fields)
+
+
+# The interface between the outbox and a channel.
+#
+# A channel knows how to write a message down (`compose`, at the moment of the effect) and how to
+# deliver one (`deliver`, perhaps hours later, as the channels are set up then). Waiting, order,
+# repetition and storage are the business of the outbox.
 
 
 class Draft(Struct, frozen=True):
@@ -98,3 +214,67 @@ class Channel(Protocol):
 
     async def close(self) -> None:
         """Release connections; the queue is empty or the program ends. May be called again."""
+
+
+# Trusted authorities: the TLS context of everything that connects to a server.
+#
+# The authorities of the system, or those that come with the program where the system has none,
+# and the file of further ones that the program was started with. Made once, when first needed:
+# reading authorities takes tens of milliseconds.
+
+
+class Trust:
+    def __init__(
+        self,
+        ca_file: str | None = None,
+        certificate: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        self._ca_file = ca_file
+        #: What a server is shown that asks who connects.
+        self._certificate = certificate
+        self._key = key
+
+    async def ready(self) -> ssl.SSLContext:
+        """Make the context beside the loop; raises CannotSend where a file cannot be used."""
+        return await asyncio.to_thread(lambda: self.context)
+
+    @cached_property
+    def context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        if not _system_has_authorities():
+            import certifi
+
+            context.load_verify_locations(certifi.where())
+        if self._ca_file is not None:
+            _add_authorities(context, self._ca_file)
+        if self._certificate is not None:
+            _show(context, self._certificate, self._key)
+        return context
+
+
+def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
+    try:
+        context.load_verify_locations(ca_file)
+    except OSError as error:
+        # The file was there at the start; a certificate may be renewed since then, or a disk lost.
+        raise CannotSend(
+            f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); "
+            "repair it, or set another ca_file in the configuration."
+        ) from error
+
+
+def _show(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
+    try:
+        # A key with a passphrase is refused: no user is there to enter it.
+        context.load_cert_chain(certificate, key, password="")
+    except OSError as error:
+        raise CannotSend(
+            f"The certificate {certificate} and its key {key} cannot be used "
+            f"({error.strerror or error}); check both files."
+        ) from error
+
+
+def _system_has_authorities() -> bool:
+    paths = ssl.get_default_verify_paths()
+    return paths.cafile is not None or bool(paths.capath and os.listdir(paths.capath))

@@ -22,12 +22,20 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from leverframe.clock import Clock
-from leverframe.durations import text_from_seconds
-from leverframe.engine.facts import Fact
-from leverframe.notify.channel import CannotSend, Channel, Channels
-from leverframe.notify.message import FAILED, SENT, WAITING, Message, message_fact
-from leverframe.shutdown import is_being_cancelled
+from leverframe.core.durations import text_from_seconds
+from leverframe.core.engine.journal import Fact
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.runtime.event_loop import is_being_cancelled
+from leverframe.notify.channel import (
+    FAILED,
+    SENT,
+    WAITING,
+    CannotSend,
+    Channel,
+    Channels,
+    Message,
+    message_fact,
+)
 
 log = logging.getLogger(__name__)
 

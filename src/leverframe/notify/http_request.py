@@ -16,11 +16,10 @@ import httpx
 from anyio.abc import SocketStream
 from httpcore._backends.anyio import AnyIOStream
 
-from leverframe.engine.http_address import url_host
-from leverframe.notify.channel import CannotSend
-from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
-from leverframe.notify.troubles import sentence
-from leverframe.outgoing.own_connections import connect_socket
+from leverframe.core.engine.secret_servers import url_host
+from leverframe.core.runtime.outgoing import connect_socket
+from leverframe.notify.channel import CannotSend, sentence
+from leverframe.notify.message_content import OutgoingRequest, RemoteServer
 
 CONNECT_S = 5.0
 #: Connections that are kept for the next request, and for how long.

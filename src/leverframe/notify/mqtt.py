@@ -1,20 +1,315 @@
-"""The channel of the action MQTT: what a rule has to say, on `<prefix>/notify`.
+"""The link to the MQTT broker, and the channel of the action MQTT on `<prefix>/notify`."""
 
-Messages wait in the outbox while there is no connection, and go out one after the other, each once
-the broker has acknowledged the one before: nothing is lost and the order is kept. A broker that
-took a message and disconnected before it confirmed that gets it again; `number` shows that it is
-the same.
-"""
-
-from typing import Any
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from importlib import import_module
+from random import Random
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Mqtt
-from leverframe.notify.channel import CannotSend, ChannelLimits, Channels, Draft
-from leverframe.notify.message import Message
-from leverframe.notify.mqtt_link import MqttLink
+from leverframe.core.engine.calls import Notify
+from leverframe.core.runtime.event_loop import LoopTurns, is_being_cancelled, turns_alone
+from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
+from leverframe.core.settings import Mqtt
+from leverframe.notify.channel import (
+    CannotSend,
+    ChannelLimits,
+    Channels,
+    Draft,
+    Message,
+    Trust,
+    sentence,
+)
+from leverframe.notify.channel_queue import CHANCE, FIRST_PAUSE_S, pause_after
+from leverframe.notify.mqtt_client import FIRST_REFUSAL, REASONS
+
+if TYPE_CHECKING:
+    from leverframe.notify.mqtt_client import BrokerConnection, WrapTransport
+
+
+# The link to the MQTT broker: connected while the settings ask for it, again and again.
+#
+# It connects with TLS and credentials, leaves a last will, reports when it is up or down, and
+# accepts messages while it is up. After a failure it waits longer each time. What is wrong is a
+# sentence in `problem`; it never names a password.
+
+log = logging.getLogger(__name__)
+
+#: The retained words under `<prefix>/status`.
+ONLINE, OFFLINE = "online", "offline"
+ANSWER_S = 15.0
+LONGEST_PAUSE_S = 60.0
+#: How long a broker that is left has to accept the last messages.
+FAREWELL_S = 1.0
+#: A connection that was shorter counts as a failure: two clients with one name throw out each
+#: other, and must not do so a hundred times a second.
+SHORT_S = 5.0
+#: Whether something may be sent again is looked at after this.
+HELD_S = 1.0
+
+
+def status_topic(mqtt: Mqtt) -> str:
+    return f"{mqtt.prefix}/status"
+
+
+class MqttLink:
+    def __init__(
+        self,
+        client_id: str,
+        trust: Trust,
+        way_out: OutgoingChannel,
+        *,
+        first_pause_s: float = FIRST_PAUSE_S,
+        chance: Random | None = None,
+        turns: LoopTurns | None = None,
+        why_held: Callable[[], str | None] = lambda: None,
+        wrap_transport: "WrapTransport | None" = None,
+    ) -> None:
+        self._wrap_transport = wrap_transport
+        self._turns = turns or turns_alone()
+        self._why_held = why_held
+        self._client_id = client_id
+        self._trust = trust
+        self._way_out = way_out
+        self._first_pause_s = first_pause_s
+        self._chance = chance or CHANCE
+        self._settings = Mqtt()
+        self._has_power = True
+        self._connection: BrokerConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        #: Why there is no connection although there should be one.
+        self.problem: str | None = None
+        #: Topics that the broker refuses on this connection, with its reason code.
+        self.refused: dict[str, int] = {}
+        #: Called when the link went up or down, or `problem` or `refused` changed.
+        self.on_change: Callable[[], None] = lambda: None
+        self.on_message: Callable[[str, bytes], None] = lambda topic, payload: None
+        #: Called when the broker has acknowledged something.
+        self.on_acknowledged: Callable[[], None] = lambda: None
+
+    @property
+    def up(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing may be sent now: another node may have the controller."""
+        return self._why_held() is not None
+
+    @property
+    def unacknowledged(self) -> int:
+        return self._connection.unacknowledged if self._connection else 0
+
+    @property
+    def settings(self) -> Mqtt:
+        """Return the settings of the present connection, or of the next attempt."""
+        return self._settings
+
+    @property
+    def local_address(self) -> str | None:
+        """Return the address of this machine that the broker is reached from."""
+        return self._connection.local_address if self._connection else None
+
+    def subscribe(self, topic: str) -> None:
+        assert self._connection is not None
+        self._connection.subscribe(topic)
+
+    def publish(
+        self, topic: str, payload: str | bytes, *, retain: bool = False
+    ) -> "asyncio.Future[bool]":
+        """Publish while the link is up; the result is True when the broker has it, else False."""
+        assert self._connection is not None
+        return self._connection.publish(topic, payload, retain)
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def adopt(self, settings: Mqtt) -> None:
+        """Connect as these settings say, or not at all."""
+        if settings != self._settings:
+            self._restart(settings)
+
+    def set_power(self, on: bool) -> None:
+        """Cut the connection without a word when the power goes; connect again when it is back."""
+        self._has_power = on
+        if self._connection is not None and not on:
+            self._connection.cut()
+        self._restart(self._settings)
+
+    def _restart(self, settings: Mqtt) -> None:
+        before, self._task = self._task, None
+        if before is not None:
+            before.cancel()
+            # What comes from now on is for the next broker; the last one gets the farewell only.
+            self._connection = None
+        self._settings = settings
+        if before is not None or settings.enabled:
+            self._task = asyncio.get_running_loop().create_task(self._live(before, settings))
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _live(self, before: "asyncio.Task[None] | None", settings: Mqtt) -> None:
+        if before is not None:
+            # The broker must see the old connection end before the new one begins.
+            await asyncio.wait([before])
+        self._set_problem(None)
+        failures = 0
+        while settings.enabled and self._has_power:
+            if (held := self._why_held()) is not None:
+                # Who has the controller now would be thrown out, by the same name.
+                self._set_problem(held)
+                await asyncio.sleep(HELD_S)
+                continue
+            try:
+                lasted_s = await self._one_connection(settings)
+            except Exception:
+                # A fault of ours must not end the link.
+                log.exception("MQTT: a connection failed unexpectedly")
+                lasted_s = 0.0
+            if is_being_cancelled():
+                return
+            failures = 1 if lasted_s > SHORT_S else failures + 1
+            await asyncio.sleep(
+                pause_after(failures, self._first_pause_s, LONGEST_PAUSE_S, self._chance)
+            )
+
+    async def _one_connection(self, settings: Mqtt) -> float:
+        """Connect and stay until the connection ends; gives how many seconds it lasted."""
+        connection = await self._connect(settings)
+        if connection is None:
+            return 0.0
+        now = asyncio.get_running_loop().time
+        since = now()
+        self._connection = connection
+        self.refused = {}
+        try:
+            self._set_problem(None)
+            self.on_change()
+            await connection.lost.wait()
+        except asyncio.CancelledError:
+            if self._has_power:
+                # On purpose, so the broker will not publish the will.
+                farewell = connection.publish(status_topic(settings), OFFLINE, True)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(farewell, FAREWELL_S)
+            raise
+        finally:
+            self._connection = None
+            await connection.close()
+            self.on_change()
+        place = f"{settings.host}:{settings.port}"
+        self._set_problem(f"The broker at {place} closed the connection; retrying.")
+        return now() - since
+
+    async def _connect(self, settings: Mqtt) -> "BrokerConnection | None":
+        if not settings.host:
+            self._set_problem("MQTT has no broker; name its host with mqtt=1*HOST*...")
+            return None
+        # Loaded here, because a controller without MQTT does not need it, and beside the loop,
+        # because that lasts longer than a relay may wait.
+        await asyncio.to_thread(import_module, "leverframe.notify.mqtt_client")
+        from leverframe.notify.mqtt_client import REFUSED_LOGIN, ConnectionRefused
+
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await self._open(settings)
+        except ConnectionRefused as refusal:
+            place = f"{settings.host}:{settings.port}"
+            self._set_problem(
+                f"The broker at {place} refuses the user name or password; correct them with "
+                "mqtt=..."
+                if refusal.code in REFUSED_LOGIN
+                else f"The broker at {place} refuses the connection (code {refusal.code})."
+            )
+        except (CannotSend, ForbiddenTarget) as refusal:
+            self._set_problem(str(refusal))
+        except (OSError, TimeoutError) as error:
+            self._set_problem(sentence(error, settings.host, settings.port))
+        return None
+
+    async def _open(self, settings: Mqtt) -> "BrokerConnection":
+        """Connect by MQTT 5, or by 3.1.1 if the broker does not know it."""
+        from gmqtt.mqtt.constants import MQTTv50, MQTTv311  # type: ignore[import-untyped]
+
+        from leverframe.notify.mqtt_client import UNKNOWN_VERSION, ConnectionRefused
+
+        try:
+            return await self._open_with(settings, MQTTv50)
+        except ConnectionRefused as refusal:
+            if refusal.code not in UNKNOWN_VERSION:
+                raise
+        except ConnectionResetError:
+            # Some just close the connection.
+            pass
+        return await self._open_with(settings, MQTTv311)
+
+    async def _open_with(self, settings: Mqtt, version: int) -> "BrokerConnection":
+        from leverframe.notify.mqtt_client import BrokerConnection
+
+        connection = BrokerConnection(
+            self._client_id,
+            (status_topic(settings), OFFLINE),
+            lambda topic, payload: self.on_message(topic, payload),
+            self._note_answer,
+            self._turns,
+            self._way_out,
+            self._wrap_transport,
+        )
+        try:
+            await connection.open(
+                settings.host,
+                settings.port,
+                (settings.username, settings.password),
+                await self._trust.ready() if settings.tls else None,
+                version,
+            )
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    def _note_answer(self, topic: str, reason: int) -> None:
+        """Note what the broker said to a publish."""
+        before = dict(self.refused)
+        if reason >= FIRST_REFUSAL:
+            self.refused[topic] = reason
+        elif topic in self.refused:
+            # Its access list is another now, so nothing is known of the others either.
+            self.refused.clear()
+        if self.refused != before:
+            self.on_change()
+        self.on_acknowledged()
+
+    def refusal(self) -> str | None:
+        """Return what the broker refuses, as a sentence."""
+        if not (self.up and self.refused):
+            return None
+        topic, code = next(iter(self.refused.items()))
+        mqtt, others = self._settings, len(self.refused) - 1
+        more = f" and {others} other topics" if others else ""
+        levels = " and ".join(f"{level}/#" for level in (mqtt.prefix, mqtt.discovery) if level)
+        return (
+            f"The broker at {mqtt.host}:{mqtt.port} refuses {topic}{more} ({code} "
+            f"{REASONS.get(code, 'without a known reason')}); let its access list allow {levels}."
+        )
+
+    def _set_problem(self, problem: str | None) -> None:
+        if problem != self.problem:
+            self.problem = problem
+            self.on_change()
+
+
+# The channel of the action MQTT: what a rule has to say, on `<prefix>/notify`.
+#
+# Messages wait in the outbox while there is no connection, and go out one after the other, each
+# once the broker has acknowledged the one before: nothing is lost and the order is kept. A broker
+# that took a message and disconnected before it confirmed that gets it again; `number` shows that
+# it is the same.
 
 
 class MqttMessages:

@@ -22,9 +22,22 @@ from gmqtt.mqtt.protocol import MQTTProtocol  # type: ignore[import-untyped]
 from gmqtt.storage import PersistentStorage  # type: ignore[import-untyped]
 from msgspec import Struct
 
-from leverframe.loop_shares import LoopTurns
-from leverframe.notify.mqtt_reasons import FIRST_REFUSAL
-from leverframe.outgoing.targets import OutgoingChannel
+from leverframe.core.runtime.event_loop import LoopTurns
+from leverframe.core.runtime.outgoing import OutgoingChannel
+
+# Reason codes of MQTT 5, with which a broker refuses what is published.
+
+#: Reason codes of MQTT 5 from here on are refusals; those that a publish can get.
+FIRST_REFUSAL = 128
+REASONS = {
+    131: "without a known reason",
+    135: "not authorized",
+    144: "topic name invalid",
+    149: "packet too large",
+    151: "quota exceeded",
+    153: "payload format invalid",
+}
+
 
 # We report in sentences whatever the library would log. It logs packets as they come, also at the
 # highest level, as fast as a broker sends them: none of its lines is wanted.

@@ -18,12 +18,26 @@ from typing import Annotated, Any, ClassVar, Protocol
 import msgspec
 from msgspec import Meta
 
-from leverframe.clock import Clock
-from leverframe.engine.effects import Notify
-from leverframe.engine.facts import Fact
-from leverframe.engine.journal import Cause
-from leverframe.engine.moment import SET_CLOCK
-from leverframe.notify.channel import CannotSend, Channel, Channels, Draft
+from leverframe.core.engine.calls import Notify
+from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.timers import SET_CLOCK
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.runtime.event_loop import close_all
+from leverframe.notify.channel import (
+    CAPTURED,
+    FAILED,
+    SENT,
+    WAITING,
+    CannotSend,
+    Channel,
+    Channels,
+    Draft,
+    Message,
+    MessageReport,
+    cause_of,
+    message_fact,
+    without_content,
+)
 from leverframe.notify.channel_queue import (
     CHANCE,
     FIRST_PAUSE_S,
@@ -31,18 +45,6 @@ from leverframe.notify.channel_queue import (
     QueueContext,
     QueuedMessage,
 )
-from leverframe.notify.message import (
-    CAPTURED,
-    FAILED,
-    SENT,
-    WAITING,
-    Message,
-    MessageReport,
-    cause_of,
-    message_fact,
-    without_content,
-)
-from leverframe.shutdown import close_all
 
 log = logging.getLogger(__name__)
 

@@ -25,13 +25,16 @@ from typing import TypeVar
 
 import aiosmtplib
 
-from leverframe.durations import text_from_seconds
-from leverframe.engine.settings import Email
-from leverframe.notify.channel import CannotSend
-from leverframe.notify.mail_deadlines import MailDeadlines
-from leverframe.notify.troubles import sentence
-from leverframe.notify.written_mail import TRANSFER_ENCODING, WrittenMail, clean_text
-from leverframe.outgoing.targets import ForbiddenTarget, OutgoingChannel
+from leverframe.core.durations import text_from_seconds
+from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
+from leverframe.core.settings import Email
+from leverframe.notify.channel import CannotSend, sentence
+from leverframe.notify.message_content import (
+    TRANSFER_ENCODING,
+    MailDeadlines,
+    WrittenMail,
+    clean_text,
+)
 
 #: Headers that hold an address.
 ADDRESSES = ("From", "To")

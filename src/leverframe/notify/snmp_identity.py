@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from leverframe.wire.snmp_tree import ENTERPRISE
+from leverframe.devices.wire.snmp import ENTERPRISE
 
 #: At this number of boots an engine would have to be given another ID.
 MAX_BOOTS = 2**31 - 1

@@ -19,15 +19,15 @@ from typing import Any
 
 import msgspec
 
-from leverframe.engine import actions
-from leverframe.engine.actuator import SWITCHES, is_overridden
-from leverframe.engine.engine import wall_of_local
-from leverframe.engine.journal import Cause
-from leverframe.engine.labels import ENERGIES, OUTPUTS
-from leverframe.engine.machine import Machine
-from leverframe.engine.pwm import DUTIES
-from leverframe.engine.tree import MASK
-from leverframe.errors import ErrorForPeople
+from leverframe.core.engine import calls
+from leverframe.core.engine.actuator import SWITCHES, is_overridden
+from leverframe.core.engine.engine import wall_of_local
+from leverframe.core.engine.journal import Cause
+from leverframe.core.engine.machine import Machine
+from leverframe.core.engine.pwm import DUTIES
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.labels import ENERGIES, OUTPUTS
+from leverframe.core.tree import MASK
 from leverframe.storage.audit import (
     ACTION_PREFIX,
     MAX_ENTRIES,
@@ -55,14 +55,14 @@ _SWITCHED = {label: (AuditChange(label, 1, 0), AuditChange(label, 0, 1)) for lab
 
 #: What is done rather than set, by what it is called in the trail.
 _DONE = {
-    actions.NextOneWireId: "next 1-Wire ID",
-    actions.RaiseRestartFlag: "restart flag",
-    actions.ForgetCounters: "counters and remembered states",
-    actions.SendTest: "test message",
-    actions.ModemCommand: "modem command",
-    actions.ResumeWatchdog: "watchdog",
-    actions.Restart: "restart",
-    actions.StartBootloader: "bootloader",
+    calls.NextOneWireId: "next 1-Wire ID",
+    calls.RaiseRestartFlag: "restart flag",
+    calls.ForgetCounters: "counters and remembered states",
+    calls.SendTest: "test message",
+    calls.ModemCommand: "modem command",
+    calls.ResumeWatchdog: "watchdog",
+    calls.Restart: "restart",
+    calls.StartBootloader: "bootloader",
 }
 
 
@@ -91,7 +91,7 @@ class ActionAudit:
         self._has_ended = False
 
     def note(
-        self, machine: Machine, done: Iterable[actions.Action], wall: float, cause: Cause
+        self, machine: Machine, done: Iterable[calls.Action], wall: float, cause: Cause
     ) -> None:
         """Remember what these actions are about to change; no change, no entry."""
         changes = _changes(machine, done, wall)
@@ -257,22 +257,22 @@ def _by_number(entries: Iterable[AuditEntry]) -> dict[int, msgspec.Raw]:
 
 
 def _changes(
-    machine: Machine, done: Iterable[actions.Action], wall: float
+    machine: Machine, done: Iterable[calls.Action], wall: float
 ) -> tuple[AuditChange, ...]:
     found: list[AuditChange] = []
     switched: dict[str, bool] = {}
     for action in done:
-        if type(action) is actions.Switch:
+        if type(action) is calls.Switch:
             label = action.label
             was_on = switched.get(label, bool(machine.values[label]))
-            is_on = actions.after_switching(action.value, was_on)
+            is_on = calls.after_switching(action.value, was_on)
             if is_on is not was_on:
                 switched[label] = is_on
                 found.append(_SWITCHED[label][is_on])
-        elif type(action) is actions.FollowSetting:
+        elif type(action) is calls.FollowSetting:
             if is_overridden(machine, action.action):
                 found.append(AuditChange(action.action, "overridden", "as set"))
-        elif type(action) is actions.FollowDuty:
+        elif type(action) is calls.FollowDuty:
             duty = DUTIES[action.index]
             if machine.values[duty] != machine.settings.pwm[action.index].duty:
                 found.append(AuditChange(duty, machine.values[duty], "as set"))
@@ -281,22 +281,22 @@ def _changes(
     return tuple(found)
 
 
-def _change_by(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
-    if isinstance(action, actions.SetEnergy):
+def _change_by(machine: Machine, action: calls.Action, wall: float) -> AuditChange:
+    if isinstance(action, calls.SetEnergy):
         label = ENERGIES[action.index]
         return AuditChange(label, machine.values[label], action.value)
-    if isinstance(action, actions.Pulse):
+    if isinstance(action, calls.Pulse):
         label = OUTPUTS[action.index]
         return AuditChange(label, machine.values[label], f"on for {action.seconds} s")
-    if isinstance(action, actions.WriteToModule):
+    if isinstance(action, calls.WriteToModule):
         kind = "coil" if action.type == "coil" else "register"
         return AuditChange(
             f"Modbus slot {action.slot} {kind} {action.register}", None, action.value
         )
-    if isinstance(action, actions.ChangeClock):
+    if isinstance(action, calls.ChangeClock):
         return AuditChange("clock", wall, wall_of_local(action.local_seconds, machine.timezone))
-    if isinstance(action, actions.SendTest):
-        return AuditChange(_DONE[actions.SendTest], None, action.channel)
+    if isinstance(action, calls.SendTest):
+        return AuditChange(_DONE[calls.SendTest], None, action.channel)
     # A modem command may hold a PIN.
-    shown = MASK if isinstance(action, actions.ModemCommand) else "done"
+    shown = MASK if isinstance(action, calls.ModemCommand) else "done"
     return AuditChange(_DONE[type(action)], None, shown)

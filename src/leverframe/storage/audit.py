@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from leverframe.engine.http_address import split_address
-from leverframe.engine.journal import Cause
-from leverframe.engine.tree import MASK, MISSING, is_confidential, mask_secret
+from leverframe.core.engine.journal import Cause
+from leverframe.core.engine.secret_servers import split_address
+from leverframe.core.tree import MASK, MISSING, is_confidential, mask_secret
 from leverframe.storage.store import AUDIT_PREFIXES
 
 MAX_ENTRIES = 1000

@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from leverframe.commands.table.system import MAX_BACKUP_BYTES
-from leverframe.commands.version_change.backup_content import EDITION, Content
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import is_confidential, is_secret, leaves
-from leverframe.errors import ErrorForPeople
-from leverframe.profile import Profile, UnknownProfile
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import Profile, UnknownProfile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import is_confidential, is_secret, leaves
+from leverframe.interface.table.system import MAX_BACKUP_BYTES
+from leverframe.interface.version_change.limits import EDITION, Content
 
 MAGIC = b"LEVERFRAME\x00"
 FORMAT = 1

@@ -21,9 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from leverframe.errors import ErrorForPeople
+from leverframe.core.errors import ErrorForPeople
 from leverframe.storage.page_sums import discard_sums
-from leverframe.storage.private_file import open_private
+from leverframe.storage.private_files import open_private
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from leverframe.storage.private_file import open_private
+from leverframe.storage.private_files import open_private
 from leverframe.storage.sqlite_log import log_path, read_committed_pages, read_salts
 
 log = logging.getLogger(__name__)

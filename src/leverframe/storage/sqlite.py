@@ -1,17 +1,35 @@
-"""The durable store: one SQLite file, one thread that writes."""
+"""The durable store: one SQLite file, one thread that writes; and its opening in any state of
+files and disk.
+"""
 
 import asyncio
+import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from leverframe.storage.group_commit import Faults, GroupCommit
-from leverframe.storage.sqlite_file import MIGRATIONS, reason, roll_back
+from msgspec import Struct, field
+
+from leverframe.storage.page_sums import read_sums, sums_path
+from leverframe.storage.private_files import read_reports
+from leverframe.storage.snapshots import Snapshots, recover
+from leverframe.storage.sqlite_file import (
+    MIGRATIONS,
+    StoreDamaged,
+    check,
+    open_file,
+    reason,
+    roll_back,
+    sentences,
+)
+from leverframe.storage.sqlite_log import index_path, log_path
 from leverframe.storage.statements import removes, statements_of
 from leverframe.storage.store import (
     AUDIT_PREFIXES,
+    MemoryStore,
     Rows,
     Store,
     Stored,
@@ -19,7 +37,11 @@ from leverframe.storage.store import (
     messages_from_texts,
     values_from_texts,
 )
+from leverframe.storage.unclean_stop import secure, secure_copy, secure_history
 from leverframe.storage.watched_file import WatchedFile
+from leverframe.storage.writer import Faults, GroupCommit
+
+# The durable store: one SQLite file, one thread that writes.
 
 IS_AUDIT = "({})".format(" OR ".join(f"name GLOB '{prefix}*'" for prefix in AUDIT_PREFIXES))
 _SETTINGS = "SELECT CAST(path AS BLOB), CAST(value AS BLOB) FROM setting"
@@ -125,4 +147,169 @@ def not_saved(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(
         f"The change could not be saved: {reason(error)}. Nothing was changed; try again when "
         "this is fixed."
+    )
+
+
+# A store on a disk that cannot be written when the controller starts.
+#
+# What is stored is read once, the last changes in the log included, and then answered from
+# memory. Nothing can be saved until the next start, and every attempt is refused with the reason.
+# SQLite cannot use a log where it may not write, so what is read is a copy in a private folder
+# that is gone afterwards.
+
+
+class ReadOnlyStore(MemoryStore):
+    """The stored content; every write fails with the same sentence."""
+
+    def __init__(self, rows: Rows, sentence: str) -> None:
+        super().__init__()
+        self._rows = rows
+        self.sentence = sentence
+
+    async def write(self, rows: Rows) -> None:
+        raise StoreUnavailable(self.sentence)
+
+    def settle(self) -> None:
+        """Refuse: no snapshot can be made of this store."""
+        raise StoreUnavailable(self.sentence)
+
+
+def open_read_only(store_path: Path, refusal: StoreUnavailable) -> ReadOnlyStore:
+    """Open the store for reading, or else its newest sound snapshot.
+
+    Raises the refusal with which it could not be opened for writing if there is neither, and
+    StoreTooNew as opening does.
+    """
+    snapshots = [path for _, path in Snapshots(store_path).all()]
+    for path in [store_path, *snapshots]:
+        damage: list[str] = []
+        try:
+            rows = rows_in(path, damage)
+        except (StoreDamaged, StoreUnavailable, OSError):
+            continue
+        if rows is not None:
+            used = None if path == store_path else path
+            return ReadOnlyStore(rows, _sentence(refusal, used, damage))
+    raise refusal
+
+
+def _sentence(refusal: StoreUnavailable, snapshot: Path | None, damage: list[str]) -> str:
+    used = f" The last good snapshot ({snapshot.name}) is in use." if snapshot else ""
+    why = " ".join([*damage, str(refusal)])
+    return f"{why}{used} Nothing can be saved until this is fixed and the controller is restarted."
+
+
+def rows_in(path: Path, damage: list[str]) -> Rows | None:
+    """Read everything in a file, None if it is empty; raise an error if it is not sound.
+
+    The file is only read, in whatever format it is. What is lost, but leaves it sound, is added to
+    `damage` as a sentence.
+    """
+    with _private_copy(path) as copy:
+        lost = secure_copy(copy, path)
+        if lost is not None:
+            damage.append(lost)
+        if not check(copy):
+            return None
+        # Opened as for writing, so that a store in an older format is brought to the present one.
+        with sentences(copy), closing(open_file(copy)) as connection:
+            settings, kept, messages = (
+                dict(connection.execute(f"SELECT {key}, value FROM {table}"))  # noqa: S608
+                for table, key in (("setting", "path"), ("kept", "name"), ("message", "number"))
+            )
+            blobs = dict(connection.execute("SELECT name, data FROM blob"))
+    return Rows(
+        settings=settings,
+        kept=kept,
+        blobs=blobs,
+        messages={str(number): text for number, text in messages.items()},
+    )
+
+
+@contextmanager
+def _private_copy(path: Path) -> Iterator[Path]:
+    # Imported here: a store is hardly ever on a disk that cannot be written.
+    import shutil
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="leverframe-") as folder:
+        copy = Path(folder) / path.name
+        try:
+            shutil.copyfile(path, copy)
+            for beside in (log_path(path), index_path(path), sums_path(path)):
+                if beside.exists():
+                    shutil.copyfile(beside, copy.with_name(beside.name))
+        except OSError as error:
+            raise StoreUnavailable(f"The store {path} cannot be read: {reason(error)}.") from error
+        yield copy
+
+
+# The opening of a store, in whatever state its files and its disk are.
+
+
+class OpenedStore(Struct, frozen=True):
+    store: SqliteStore | ReadOnlyStore
+    #: What people should know, by the part of the controller that it is about.
+    troubles: dict[str, str] = field(default_factory=dict)
+
+
+def open_store(
+    path: Path, *, was_closed: bool = True, killed_history: Path | None = None
+) -> OpenedStore:
+    """Open a store; replace a damaged one by a snapshot, and only read an unwritable one.
+
+    A store that was not closed in order has a log beside it. If that is gone, there is no way to
+    know what was in it, but it is reported.
+
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
+    """
+    try:
+        trouble = prepare(path, was_closed=was_closed, killed_history=killed_history)
+        store = SqliteStore(path)
+    except StoreUnavailable as refusal:
+        read_only = open_read_only(path, refusal)
+        return OpenedStore(read_only, {"store": read_only.sentence})
+    return OpenedStore(store, {"recovery": trouble} if trouble else {})
+
+
+def prepare(path: Path, *, was_closed: bool, killed_history: Path | None = None) -> str | None:
+    """Make a file openable for writing; return what is lost, if anything is or was.
+
+    The history beside it is looked at, too, if it is known that only its writer was killed.
+    """
+    _refuse_unwritable(path)
+    lost_log = None if was_closed else _find_lost_log(path)
+    with sentences(path):
+        found = secure(path)
+        values = None if killed_history is None else secure_history(killed_history)
+    now = [sentence for sentence in (recover(path), found, lost_log, values) if sentence]
+    kept = read_reports(path.parent)
+    # Those that could not be kept, because the disk is full, are shown all the same.
+    return " ".join([*(one for one in now if not _is_kept(one, kept)), *kept]) or None
+
+
+def _is_kept(sentence: str, reports: list[str]) -> bool:
+    return any(report.startswith(sentence) for report in reports)
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Raise a clearer error than SQLite would, before any repair is tried."""
+    if not path.exists():
+        return
+    try:
+        os.close(os.open(path, os.O_RDWR))
+    except OSError as error:
+        raise StoreUnavailable(f"The store {path} cannot be written: {error.strerror}.") from error
+    if not os.access(path.parent, os.W_OK):
+        raise StoreUnavailable(f"The data folder {path.parent} may not be written.")
+
+
+def _find_lost_log(path: Path) -> str | None:
+    log = log_path(path)
+    # Where there are sums, they and the index say more (`unclean_stop.py`).
+    if log.exists() or not path.exists() or read_sums(path) is not None:
+        return None
+    return (
+        f"The controller was not shut down properly, and the store's log {log} is missing. "
+        "Changes made after the last snapshot may be lost."
     )

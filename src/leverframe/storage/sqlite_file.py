@@ -9,14 +9,18 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
-from leverframe.errors import ErrorForPeople
-from leverframe.storage.history.connection import HistoryConnection
-from leverframe.storage.private_file import create_private, ensure_private
-from leverframe.storage.store import StoreUnavailable
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import Profile, UnknownProfile
+from leverframe.core.tree import UnfitSettings, settings_from_leaves
+from leverframe.storage.history.rows import HistoryConnection
+from leverframe.storage.private_files import create_private, ensure_private
+from leverframe.storage.statements import RecentBatches
+from leverframe.storage.store import StoreUnavailable, messages_from_texts, values_from_texts
 from leverframe.storage.unclean_stop import secure
 
 log = logging.getLogger(__name__)
@@ -195,3 +199,69 @@ def _code(error: Exception) -> int:
 def _error_code(error: Exception) -> int:
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
     return code
+
+
+# The check of a store's file: everything in it is read, and must make sense.
+
+_NEWEST = Profile()
+#: As bytes, since sqlite3 repeats a text that it cannot decode, and that may be a password.
+_BLOBS = "CAST({} AS BLOB), CAST(value AS BLOB)"
+
+
+def findings(path: Path) -> str:
+    """List what is wrong with a store's file; nothing if it is sound."""
+    try:
+        check(path)
+    except (StoreDamaged, StoreUnavailable) as error:
+        return str(error)
+    return ""
+
+
+def check(path: Path) -> bool:
+    """Read everything in a store's file; raises StoreDamaged where it is not sound.
+
+    A file without tables is sound, too: a first start that was cut short leaves one. The answer is
+    whether there are any.
+    """
+    with sentences(path), closing(connect(path)) as connection:
+        found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
+        if found != ["ok"]:
+            raise StoreDamaged(damage_sentence(path, found[0]))
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if not tables:
+            return False
+        if _is_of_many(connection):
+            # What the rows of one mean is checked when it is built: that concerns no other.
+            if "recent" in tables:
+                RecentBatches(connection)
+            return True
+        texts = {
+            # Names of our own tables, nothing from outside.
+            table: dict(
+                connection.execute(f"SELECT {_BLOBS.format(key)} FROM {table}")  # noqa: S608
+            )
+            for table, key in (("setting", "path"), ("kept", "name"), ("message", "number"))
+            if table in tables
+        }
+        settings, kept, messages = (
+            {name.decode(): text for name, text in texts.get(table, {}).items()}
+            for table in ("setting", "kept", "message")
+        )
+        messages_from_texts(messages)
+        _check_settings(path, values_from_texts(settings), values_from_texts(kept))
+        return True
+
+
+def _is_of_many(connection: sqlite3.Connection) -> bool:
+    columns = connection.execute("SELECT name FROM pragma_table_info('setting')")
+    return ("controller",) in columns.fetchall()
+
+
+def _check_settings(path: Path, settings: dict[str, object], values: dict[str, object]) -> None:
+    try:
+        profile = Profile(
+            str(values.get("profile.hw", _NEWEST.hw)), str(values.get("profile.sw", _NEWEST.sw))
+        )
+        settings_from_leaves(profile, settings)
+    except (UnfitSettings, UnknownProfile) as error:
+        raise StoreDamaged(f"The store {path} is damaged ({error})") from error

@@ -1,16 +1,19 @@
-"""Rows as SQL: one statement per table and batch, the rows packed into one JSON text.
+"""Rows as SQL: one statement per table and batch, for one controller or many."""
 
-Every statement gives up the interpreter lock and has to get it back from a busy event loop, so a
-statement per row would cost a batch more than the disk does.
-"""
-
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from leverframe.engine.tree import is_secret
+from leverframe.core.tree import is_secret
 from leverframe.storage.store import Rows
+
+# Rows as SQL: one statement per table and batch, the rows packed into one JSON text.
+#
+# Every statement gives up the interpreter lock and has to get it back from a busy event loop, so
+# a statement per row would cost a batch more than the disk does.
 
 Statement = tuple[str, tuple[Any, ...]]
 
@@ -66,3 +69,168 @@ def _text_statements(table: str, key: str, texts: dict[str, str | None]) -> Iter
             f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))",  # noqa: S608
             (msgspec.json.encode(removed).decode(),),
         )
+
+
+# Rows of many controllers as SQL: one statement per table and batch, as for a single one.
+
+_TABLES = ("setting", "kept", "message", "blob")
+#: The rows of an object of objects: the controller, then the key of its row.
+_EACH = "FROM json_each(?) AS own, json_each(own.value) AS row"
+_CHOSEN_CONTROLLERS = "controller IN (SELECT value FROM json_each(?))"
+
+
+def fleet_statements(parts: Mapping[int, Rows]) -> list[Statement]:
+    """Return the SQL that writes the rows of each controller, in order."""
+    statements: list[Statement] = []
+    replaced = [controller for controller, rows in parts.items() if rows.replace_settings]
+    if replaced:
+        statements.append((f"DELETE FROM setting WHERE {_CHOSEN_CONTROLLERS}", (_json(replaced),)))  # noqa: S608
+    settings = {controller: rows.settings for controller, rows in parts.items()}
+    statements += _fleet_text_statements("setting", "path", settings)
+    statements += _fleet_text_statements(
+        "kept", "name", {controller: rows.kept for controller, rows in parts.items()}
+    )
+    statements += _fleet_text_statements(
+        "message", "number", {controller: rows.messages for controller, rows in parts.items()}
+    )
+    for controller, rows in parts.items():
+        statements += _blob_statements(controller, rows.blobs)
+    return statements
+
+
+def forgetting(controllers: Iterable[int]) -> list[Statement]:
+    """Return the SQL that removes all rows of controllers."""
+    chosen = _json(list(controllers))
+    return [(f"DELETE FROM {table} WHERE {_CHOSEN_CONTROLLERS}", (chosen,)) for table in _TABLES]  # noqa: S608
+
+
+def _fleet_text_statements(
+    table: str, key: str, texts: Mapping[int, Mapping[str, str | None]]
+) -> Iterator[Statement]:
+    written: dict[str, Mapping[str, str | None]] = {}
+    removed: dict[str, list[str]] = {}
+    for controller, rows in texts.items():
+        if None in rows.values():
+            removed[str(controller)] = [name for name, text in rows.items() if text is None]
+            rows = {name: text for name, text in rows.items() if text is not None}
+        if rows:
+            written[str(controller)] = rows
+    if written:
+        # WHERE true: without it SQLite reads ON as part of a join.
+        yield (
+            f"INSERT INTO {table} (controller, {key}, value) "
+            f"SELECT own.key, row.key, row.value {_EACH} WHERE true "
+            f"ON CONFLICT (controller, {key}) DO UPDATE SET value = excluded.value",
+            (_json(written),),
+        )
+    if removed:
+        yield (
+            f"DELETE FROM {table} WHERE (controller, {key}) IN "  # noqa: S608
+            f"(SELECT CAST(own.key AS INTEGER), CAST(row.value AS {_TYPES[key]}) {_EACH})",
+            (_json(removed),),
+        )
+
+
+#: Numbers of messages travel as text.
+_TYPES = {"path": "TEXT", "name": "TEXT", "number": "INTEGER"}
+
+
+def _blob_statements(controller: int, blobs: Mapping[str, bytes | None]) -> Iterator[Statement]:
+    for name, data in blobs.items():
+        if data is None:
+            yield ("DELETE FROM blob WHERE controller = ? AND name = ?", (controller, name))
+        else:
+            yield (
+                "REPLACE INTO blob (controller, name, data) VALUES (?, ?, ?)",
+                (controller, name, data),
+            )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# Batches that are on disk as they came, on their way into the tables of a lane.
+#
+# The rows of many controllers lie apart: in the tables a batch would change a page or two for
+# each of them, all of which go to the disk. Behind the last batch it changes a few pages in all.
+# When enough has gathered it goes into the tables together, where a page then takes several rows
+# together, and only the last of several values.
+
+#: From this number of letters on, batches go into the tables.
+ENOUGH = 512 * 1024
+
+FORGETTING: Statement = ("DELETE FROM recent", ())
+
+_decoder = msgspec.json.Decoder(dict[int, Rows])
+# As bytes: in an error, sqlite3 would repeat a text that it cannot decode.
+_ALL = "SELECT number, CAST(parts AS BLOB) FROM recent ORDER BY number"
+_CHOSEN_BATCHES = (
+    "SELECT number, CAST(parts AS BLOB) FROM recent "
+    "WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number"
+)
+
+
+class RecentBatches:
+    """Where the batches are; the lane's thread changes it, and readers look here first."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.size = 0
+        self._last_number = 0
+        #: The batches that hold something of a controller: most hold nothing of most controllers.
+        self._numbers: dict[int, list[int]] = {}
+        for number, text in connection.execute(_ALL):
+            self._note(number, _decoder.decode(text), len(text))
+
+    def adding(self, parts: Mapping[int, Rows]) -> Statement:
+        """Return the SQL that puts a batch behind the others."""
+        text = msgspec.json.encode(parts).decode()
+        return ("INSERT INTO recent (number, parts) VALUES (?, ?)", (self._last_number + 1, text))
+
+    def add(self, parts: Mapping[int, Rows], statement: Statement) -> None:
+        """Take note of a batch that is on disk."""
+        number, text = statement[1]
+        self._note(number, parts, len(text))
+
+    def _note(self, number: int, controllers: Iterable[int], size: int) -> None:
+        self._last_number = number
+        self.size += size
+        for controller in controllers:
+            self._numbers.setdefault(controller, []).append(number)
+
+    def forgotten(self) -> None:
+        """Take note that all batches are in the tables."""
+        self.size = 0
+        self._numbers = {}
+
+    def of(self, controllers: Iterable[int]) -> list[int]:
+        """Return the numbers of the batches that hold something of controllers.
+
+        Call it before the tables are read: what leaves the batches after that is in the tables.
+        """
+        numbers = self._numbers
+        return [number for one in controllers for number in numbers.get(one, ())]
+
+
+def recent_rows(
+    connection: sqlite3.Connection, numbers: Collection[int], controllers: Collection[int]
+) -> defaultdict[int, Rows]:
+    """Read what batches hold of controllers: the rows that result from writing them in order."""
+    if not numbers:
+        return defaultdict(Rows)
+    return _merge(connection.execute(_CHOSEN_BATCHES, (str(list(numbers)),)), controllers)
+
+
+def all_recent_rows(connection: sqlite3.Connection) -> dict[int, Rows]:
+    return _merge(connection.execute(_ALL), None)
+
+
+def _merge(
+    batches: Iterable[tuple[int, bytes]], controllers: Collection[int] | None
+) -> defaultdict[int, Rows]:
+    found: defaultdict[int, Rows] = defaultdict(Rows)
+    for _, text in batches:
+        for controller, rows in _decoder.decode(text).items():
+            if controllers is None or controller in controllers:
+                found[controller].add(rows)
+    return found

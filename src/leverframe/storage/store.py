@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from leverframe.engine.tree import MISSING
-from leverframe.errors import ErrorForPeople
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.tree import MISSING
 
 
 class _Mark(Enum):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from leverframe.storage.damage_reports import keep_copies, report_damage
 from leverframe.storage.page_sums import (
     PAGE_BYTES,
     UNKNOWN,
@@ -23,6 +22,7 @@ from leverframe.storage.page_sums import (
     sums_path,
     write_sums,
 )
+from leverframe.storage.private_files import keep_copies, report_damage
 from leverframe.storage.sqlite_log import (
     HEADER_BYTES,
     LogIndex,

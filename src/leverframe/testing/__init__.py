@@ -15,39 +15,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leverframe.controller.live_snapshot import NoLiveSnapshot
-    from leverframe.controller.saved_snapshot import BadSnapshot
-    from leverframe.durations import BadDuration
-    from leverframe.fleet.node_client import NodeRefused
-    from leverframe.hardware.fault_catalogue import BadFault, Fault
-    from leverframe.maintenance.given_settings import BadSettings
-    from leverframe.moments import BadMoment
-    from leverframe.profile import UnknownProfile
+    from leverframe.core.durations import BadDuration, BadMoment
+    from leverframe.core.profile import UnknownProfile
+    from leverframe.devices.simulated.fault_catalogue import BadFault, Fault
+    from leverframe.fleet.client import NodeRefused
+    from leverframe.host.controller.snapshot import BadSnapshot, NoLiveSnapshot
+    from leverframe.host.maintenance.configuration import BadSettings
     from leverframe.testing import faults
-    from leverframe.testing.any_fleet import AnyFleet
+    from leverframe.testing.any_fleet import AnyFleet, TwinRollout
     from leverframe.testing.any_twin import AnyTwin, TwinNotReached
-    from leverframe.testing.explanation import UnknownLabel
     from leverframe.testing.fleet import BadFleet, Fleet
-    from leverframe.testing.loop_twin import LoopTwin
+    from leverframe.testing.in_process import LoopTwin
     from leverframe.testing.misuse import BadCall
-    from leverframe.testing.node_fleet import NodeFleet
-    from leverframe.testing.node_twin import NodeTwin
-    from leverframe.testing.outbox import (
+    from leverframe.testing.node_fleet import NodeFleet, NodeTwin
+    from leverframe.testing.observations import (
+        NotRequested,
         SentEmail,
         SentHttp,
         SentMqtt,
         SentSms,
         SentTrap,
         TwinOutbox,
+        TwinRequest,
+        UnknownLabel,
     )
     from leverframe.testing.process_twin import ProcessTwin, TwinDidNotStart
-    from leverframe.testing.requests import NotRequested, TwinRequest
     from leverframe.testing.rule_words import BadRule
     from leverframe.testing.transport import TwinAddress, TwinRefused, TwinSnapshot
     from leverframe.testing.twin import Twin
-    from leverframe.testing.twin_clock import TwinClock
-    from leverframe.testing.twin_faults import TwinFault
-    from leverframe.testing.twin_rollout import TwinRollout
+    from leverframe.testing.twin_parts import TwinClock, TwinFault
 
 __all__ = [
     "AnyFleet",
@@ -91,31 +87,65 @@ __all__ = [
 ]
 
 _MODULES = {
-    ".controller.live_snapshot": ("NoLiveSnapshot",),
-    ".controller.saved_snapshot": ("BadSnapshot",),
-    ".durations": ("BadDuration",),
-    ".maintenance.given_settings": ("BadSettings",),
-    ".fleet.node_client": ("NodeRefused",),
-    ".moments": ("BadMoment",),
-    ".hardware.fault_catalogue": ("BadFault", "Fault"),
-    ".profile": ("UnknownProfile",),
-    "any_fleet": ("AnyFleet",),
-    "any_twin": ("AnyTwin", "TwinNotReached"),
-    "explanation": ("UnknownLabel",),
-    "fleet": ("BadFleet", "Fleet"),
-    "loop_twin": ("LoopTwin",),
+    ".core.durations": (
+        "BadDuration",
+        "BadMoment",
+    ),
+    ".core.profile": ("UnknownProfile",),
+    ".devices.simulated.fault_catalogue": (
+        "BadFault",
+        "Fault",
+    ),
+    ".fleet.client": ("NodeRefused",),
+    ".host.controller.snapshot": (
+        "BadSnapshot",
+        "NoLiveSnapshot",
+    ),
+    ".host.maintenance.configuration": ("BadSettings",),
+    "any_fleet": (
+        "AnyFleet",
+        "TwinRollout",
+    ),
+    "any_twin": (
+        "AnyTwin",
+        "TwinNotReached",
+    ),
+    "fleet": (
+        "BadFleet",
+        "Fleet",
+    ),
+    "in_process": ("LoopTwin",),
     "misuse": ("BadCall",),
-    "node_fleet": ("NodeFleet",),
-    "node_twin": ("NodeTwin",),
-    "outbox": ("SentEmail", "SentHttp", "SentMqtt", "SentSms", "SentTrap", "TwinOutbox"),
-    "process_twin": ("ProcessTwin", "TwinDidNotStart"),
-    "requests": ("NotRequested", "TwinRequest"),
+    "node_fleet": (
+        "NodeFleet",
+        "NodeTwin",
+    ),
+    "observations": (
+        "NotRequested",
+        "SentEmail",
+        "SentHttp",
+        "SentMqtt",
+        "SentSms",
+        "SentTrap",
+        "TwinOutbox",
+        "TwinRequest",
+        "UnknownLabel",
+    ),
+    "process_twin": (
+        "ProcessTwin",
+        "TwinDidNotStart",
+    ),
     "rule_words": ("BadRule",),
-    "transport": ("TwinAddress", "TwinRefused", "TwinSnapshot"),
+    "transport": (
+        "TwinAddress",
+        "TwinRefused",
+        "TwinSnapshot",
+    ),
     "twin": ("Twin",),
-    "twin_clock": ("TwinClock",),
-    "twin_faults": ("TwinFault",),
-    "twin_rollout": ("TwinRollout",),
+    "twin_parts": (
+        "TwinClock",
+        "TwinFault",
+    ),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 

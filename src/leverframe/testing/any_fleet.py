@@ -9,24 +9,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from leverframe.config import Config
-from leverframe.fleet.bulk import BulkReport
-from leverframe.fleet.export_folder import write_export
-from leverframe.fleet.group_snapshots import KeptSnapshot
-from leverframe.fleet.node_client import NodeAsking
+from leverframe.core.durations import Duration, WhenText, seconds_of
+from leverframe.devices.simulated.fault_catalogue import Fault
+from leverframe.fleet.bulk import DONE, BulkReport, MemberResult
+from leverframe.fleet.client import NodeAsking, NodeRefused, write_export
+from leverframe.fleet.groups import KeptSnapshot
+from leverframe.fleet.jobs.job_state import UNDER_WAY, JobReport
 from leverframe.fleet.operation import Operation
 from leverframe.fleet.operations import (
-    commands,
+    bulk_commands,
     controllers,
     new_controllers,
     nodes,
     rollouts,
-    snapshots,
+    time,
 )
-from leverframe.fleet.operations.reports import (
+from leverframe.fleet.operations.nodes import (
     AdvanceReport,
     ExportedController,
     MadeReport,
@@ -36,12 +38,64 @@ from leverframe.fleet.operations.reports import (
     NodeReport,
 )
 from leverframe.fleet.operations.time import advance_time
-from leverframe.hardware.fault_catalogue import Fault
-from leverframe.maintenance.given_settings import GivenTemplate, template_body
-from leverframe.moments import Duration, WhenText, seconds_of
+from leverframe.host.configuration import Config
+from leverframe.host.maintenance.configuration import GivenTemplate, template_body
 from leverframe.testing.any_twin import AnyTwin
-from leverframe.testing.twin_clock import TwinClock
-from leverframe.testing.twin_rollout import TwinRollout
+from leverframe.testing.twin_parts import TwinClock
+
+# A roll-out over the controllers of a node, which the node carries out.
+
+#: How soon the node is asked how far it is, and how seldom later.
+FIRST_LOOK_S = 0.01
+LAST_LOOK_S = 0.5
+
+
+class TwinRollout:
+    """A roll-out that has been started; every method returns when it ends, or has stopped."""
+
+    def __init__(self, node: NodeAsking, id: str) -> None:
+        self._node = node
+        self._id = {"id": id}
+
+    @property
+    def report(self) -> JobReport:
+        """How far it is: status, groups, why it has stopped, and the result of each twin."""
+        return self._node.carry_out(rollouts.show_rollout, self._id)
+
+    @property
+    def status(self) -> str:
+        return self.report.status
+
+    @property
+    def failed(self) -> list[MemberResult]:
+        """The results of those that have not done it."""
+        return [one for one in self.report.results if one.status != DONE]
+
+    def start(self) -> "TwinRollout":
+        """Begin with the first group."""
+        return self._operate(rollouts.start_rollout)
+
+    def resume(self) -> "TwinRollout":
+        """Continue although some have failed."""
+        return self._operate(rollouts.resume_rollout)
+
+    def retry(self) -> "TwinRollout":
+        """Try those again that have failed, and only those."""
+        return self._operate(rollouts.retry_rollout)
+
+    def undo(self) -> "TwinRollout":
+        """Give back the settings to those that were changed."""
+        return self._operate(rollouts.undo_rollout)
+
+    def _operate(self, operation: Operation[JobReport]) -> "TwinRollout":
+        report, pause_s = self._node.carry_out(operation, self._id), FIRST_LOOK_S
+        while report.status in UNDER_WAY:
+            if report.why is not None:
+                raise NodeRefused(f"The roll-out is held up: {report.why}")
+            sleep(pause_s)
+            report, pause_s = self.report, min(2 * pause_s, LAST_LOOK_S)
+        return self
+
 
 #: One tag, or several that a controller must all have.
 Tags = str | Sequence[str]
@@ -202,7 +256,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         target, _, body = command.strip().partition(" ")
         how = {"command": target, "dry_run": dry_run, "all_or_none": all_or_none}
         return self._do(
-            commands.send_command, {**_selection(names, tag), **how}, body.encode() or None
+            bulk_commands.send_command, {**_selection(names, tag), **how}, body.encode() or None
         )
 
     def fault(self, fault: Fault | str, *names: str, tag: Tags = (), seed: int = 0) -> BulkReport:
@@ -213,7 +267,7 @@ class AnyFleet(ABC, Generic[TwinOf]):
         """
         text = fault if isinstance(fault, str) else fault.text
         return self._do(
-            commands.set_faults, {**_selection(names, tag), "fault": text, "seed": seed}
+            bulk_commands.set_faults, {**_selection(names, tag), "fault": text, "seed": seed}
         )
 
     def end_faults(self, *names: str, tag: Tags = ()) -> BulkReport:
@@ -222,19 +276,19 @@ class AnyFleet(ABC, Generic[TwinOf]):
 
     def snapshot(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Take a snapshot of controllers under a label, which the node keeps; up to 20 of them."""
-        return self._do(snapshots.take_snapshot, {**_selection(names, tag), "label": label})
+        return self._do(time.take_snapshot, {**_selection(names, tag), "label": label})
 
     def snapshots(self) -> list[KeptSnapshot]:
         """List the snapshots that the node keeps: label, when taken, how many controllers."""
-        return self._do(snapshots.list_snapshots)
+        return self._do(time.list_snapshots)
 
     def remove_snapshot(self, label: str) -> KeptSnapshot:
         """Remove a snapshot that the node keeps, so that its label is free; return what it was."""
-        return self._do(snapshots.remove_snapshot, {"label": label})
+        return self._do(time.remove_snapshot, {"label": label})
 
     def restore(self, label: str, *names: str, tag: Tags = ()) -> BulkReport:
         """Restore controllers from a snapshot; on real time they restart with it."""
-        report = self._do(snapshots.restore_controllers, {**_selection(names, tag), "label": label})
+        report = self._do(time.restore_controllers, {**_selection(names, tag), "label": label})
         self.clock.was_moved()
         return report
 

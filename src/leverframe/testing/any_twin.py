@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 from weakref import WeakSet
 
-from leverframe.errors import ErrorForPeople
-from leverframe.moments import Duration, WhenText, seconds_of, wall_of
-from leverframe.testing.loop_thread import beside_loop
-from leverframe.testing.outbox import TwinOutbox
-from leverframe.testing.seeds import is_within_test, new_seed, write_call
+from leverframe.core.durations import Duration, WhenText, seconds_of, wall_of
+from leverframe.core.errors import ErrorForPeople
+from leverframe.testing.initial_state import is_within_test, new_seed, write_call
+from leverframe.testing.observations import TwinOutbox
 from leverframe.testing.transport import (
     READ_COMMUNITY,
     WRITE_COMMUNITY,
@@ -29,12 +28,11 @@ from leverframe.testing.transport import (
     TwinRefused,
     TwinSnapshot,
 )
-from leverframe.testing.twin_clock import TwinClock
-from leverframe.testing.twin_faults import FaultyTwin
-from leverframe.testing.twin_requests import RequestedTwin
+from leverframe.testing.twin_client import beside_loop
+from leverframe.testing.twin_parts import FaultyTwin, RequestedTwin, TwinClock
 
 if TYPE_CHECKING:
-    from leverframe.testing.beginning import Beginning
+    from leverframe.testing.initial_state import Beginning
     from leverframe.units.pulled_unit import PulledUnit
 
 DAY = "1d"
@@ -82,7 +80,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     def _begin(self, scope: Mapping[str, Any]) -> "Beginning":
         """Read what a constructor was called with; `scope` are its local names."""
-        from leverframe.testing.beginning import read_beginning
+        from leverframe.testing.initial_state import read_beginning
 
         given = {name: value for name, value in scope.items() if name != "self"}
         given["port"] = given["port"] or None
@@ -95,7 +93,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
     @classmethod
     def _load(cls, call: str, path: str | Path, parameters: dict[str, Any]) -> Self:
         """Return a twin that begins with a saved snapshot."""
-        from leverframe.testing.beginning import parameters_of, read_snapshot
+        from leverframe.testing.initial_state import parameters_of, read_snapshot
 
         saved = read_snapshot(path)
         twin = cls(**parameters_of(saved[1], parameters))
@@ -155,7 +153,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     def restore(self, snapshot: TwinSnapshot) -> None:
         """Resume from a snapshot and discard everything since then."""
-        from leverframe.testing.beginning import state_of
+        from leverframe.testing.initial_state import state_of
 
         self._transport.go_back(state_of(snapshot, self._transport.keeper))
         self.clock.was_moved()
@@ -244,7 +242,7 @@ class AnyTwin(RequestedTwin, FaultyTwin):
 
     def explain(self, label: str) -> str:
         """Explain in sentences why a value is what it is."""
-        from leverframe.testing.explanation import explain
+        from leverframe.testing.observations import explain
 
         return explain(label, self.state, self._json("/api/rules"), self.journal, self.zone)
 
@@ -412,8 +410,8 @@ class AnyTwin(RequestedTwin, FaultyTwin):
         What a message needs and is not set yet (server, recipient, text) is set, too; the text is
         the condition.
         """
-        from leverframe.commands.table.rules import event_query
-        from leverframe.engine.settings import free_place
+        from leverframe.core.settings import free_place
+        from leverframe.interface.table.rules import event_query
         from leverframe.testing.misuse import check_number, check_texts
         from leverframe.testing.rule_words import BadRule, missing_setup, rule_from_words
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from leverframe.hardware.fault_catalogue import (
+from leverframe.devices.simulated.fault_catalogue import (
     BadFault,
     Fault,
     HeaderLines,

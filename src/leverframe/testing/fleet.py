@@ -5,30 +5,25 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Self, overload
 
-from leverframe.commands.table.versions import version_parameters, versions_from
-from leverframe.controller import Controller
-from leverframe.errors import ErrorForPeople
+from leverframe.core.durations import Duration, WhenText, seconds_of, wall_of
+from leverframe.core.errors import ErrorForPeople
 from leverframe.fleet.bulk import BulkReport
-from leverframe.fleet.group_time import (
-    advance_together,
-    bring_together,
-    journal_digest,
-    next_step_s,
-)
+from leverframe.fleet.client import NodeAnswer, NodeAsking
+from leverframe.fleet.groups import advance_together, bring_together, journal_digest, next_step_s
 from leverframe.fleet.member import Member
-from leverframe.fleet.node_client import NodeAnswer, NodeAsking
 from leverframe.fleet.operation import Operation
-from leverframe.fleet.operations.reports import MadeReport, MemberReport
-from leverframe.moments import Duration, WhenText, seconds_of, wall_of
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.fleet.operations.nodes import MadeReport, MemberReport
+from leverframe.host.controller import Controller
+from leverframe.interface.table.versions import version_parameters, versions_from
+from leverframe.server.http.messages import Reply, Request
 from leverframe.testing.any_fleet import AnyFleet, Tags
 from leverframe.testing.in_process import BY_TEST
-from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.member_twin import MemberTwin, TwinNode
 from leverframe.testing.misuse import BadCall, check_names
 from leverframe.testing.node_fleet import NodeFleet
 from leverframe.testing.transport import TwinSnapshot
 from leverframe.testing.twin import Twin
+from leverframe.testing.twin_client import LOOP_THREAD
 
 
 class BadFleet(ErrorForPeople, ValueError):

@@ -6,36 +6,44 @@ in memory, and nothing leaves it: messages are kept in its outbox.
 
 from contextlib import AsyncExitStack
 from copy import copy
+from datetime import UTC, tzinfo
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, Self, cast
 
+import msgspec
 from msgspec.structs import replace
 
-from leverframe.clock import VirtualClock
-from leverframe.commands.table.rights import UNRESTRICTED
-from leverframe.controller import Controller
-from leverframe.controller.live_snapshot import LiveSnapshot, go_back, take_snapshot
-from leverframe.controller.saved_snapshot import encode_snapshot, revive_snapshot
-from leverframe.hardware.fault_catalogue import Fault
-from leverframe.process.build import ConfiguredIdentity, build, make_identity
-from leverframe.process.controller_host import ControllerHost
-from leverframe.process.ports import open_ports, serve_http
-from leverframe.process.reach import certificate_of, reach_of
-from leverframe.process.recorded import read_answers
-from leverframe.process.services import Sending
-from leverframe.profile import Profile
-from leverframe.servers.http.messages import Request, complete_answer
-from leverframe.storage.store import Changes, MemoryStore
-from leverframe.testing.beginning import (
-    Beginning,
-    account_leaves,
-    settings_of_servers,
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.devices.simulated.fault_catalogue import Fault
+from leverframe.host.assembly import (
+    NORMALLY,
+    ConfiguredIdentity,
+    ControllerHost,
+    build,
+    make_identity,
 )
-from leverframe.testing.loop_thread import LOOP_THREAD, on_loop
+from leverframe.host.controller import Controller
+from leverframe.host.controller.snapshot import (
+    LiveSnapshot,
+    encode_snapshot,
+    go_back,
+    revive_snapshot,
+    take_snapshot,
+)
+from leverframe.host.ports import open_ports, serve_http
+from leverframe.host.reach import certificate_of, reach_of
+from leverframe.host.recordings import read_answers
+from leverframe.host.services import Sending
+from leverframe.interface.table.lookup import UNRESTRICTED
+from leverframe.server.http.messages import Reply, Request, complete_answer
+from leverframe.server.routes.router import THIS_MACHINE, Reach, Web
+from leverframe.storage.store import Changes, MemoryStore, Store
+from leverframe.testing.initial_state import Beginning, account_leaves, settings_of_servers
 from leverframe.testing.transport import THIS_PROCESS, Transport, TwinSnapshot
-from leverframe.testing.twin_client import check_reply
+from leverframe.testing.twin_client import LOOP_THREAD, check_reply, on_loop
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"
@@ -193,3 +201,102 @@ class InProcess(Transport):
     async def set_fault(self, fault: Fault) -> int:
         assert self.controller.faults is not None
         return self.controller.faults.add(fault).number
+
+
+# A twin on the running event loop, without a port, for asyncio tests that look inside.
+#
+# `LoopTwin.ask` sends one request through the same function that serves HTTP; the controller, its
+# engine and its board can be looked at directly, because nothing runs in another thread.
+
+NEWEST = Profile()
+
+
+class LoopTwin:
+    """A controller on the running event loop: memory store, virtual clock, no port."""
+
+    def __init__(self, controller: Controller, web: Web) -> None:
+        self.controller = controller
+        self.web = web
+        self._stop = controller.stop
+
+    @classmethod
+    async def start(
+        cls,
+        profile: Profile = NEWEST,
+        *,
+        store: Store | None = None,
+        timezone: tzinfo = UTC,
+        lenient: bool = False,
+        reach: Reach = THIS_MACHINE,
+        sending: Sending = NORMALLY,
+    ) -> Self:
+        """Switch one on; what it remembers is in the store, if one is given."""
+        built = await build(
+            profile,
+            store or MemoryStore(),
+            VirtualClock(),
+            timezone,
+            lenient=lenient,
+            reach=reach,
+            sending=sending,
+        )
+        twin = cls(built.controller, built.web)
+        twin._stop = built.stop
+        return twin
+
+    async def close(self) -> None:
+        """Switch it off; a store that is durable has everything then."""
+        await self._stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def ask(
+        self,
+        target: str,
+        method: str = "GET",
+        body: bytes = b"",
+        **headers: str,
+    ) -> Reply:
+        """Return the reply to a request; `Content_Type="..."` is a header."""
+        path, mark, query = target.partition("?")
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = Request(method, path, query if mark else None, named, body, "127.0.0.1")
+        # A long reply is a StreamReply, which only its tests look at.
+        return cast(Reply, await complete_answer(self.web.handle(request)))
+
+    async def ok(self, target: str, method: str = "GET", body: bytes = b"") -> Reply:
+        """Return the reply to a request that must succeed."""
+        reply = await self.ask(target, method, body)
+        assert reply.status == 200, reply.body
+        return reply
+
+    async def refused(self, target: str, status: int, method: str = "GET") -> dict[str, Any]:
+        """Return the problem of a request that must be refused with this status."""
+        reply = await self.ask(target, method)
+        assert reply.status == status, reply.body
+        assert reply.content_type == "application/problem+json"
+        problem: dict[str, Any] = msgspec.json.decode(reply.body)
+        return problem
+
+    async def json(self, path: str) -> Any:
+        """Return the decoded reply to a request that must succeed."""
+        return msgspec.json.decode((await self.ok(path)).body)
+
+    async def settings(self) -> dict[str, Any]:
+        """Return every setting as a tree."""
+        settings: dict[str, Any] = await self.json("/api/settings")
+        return settings
+
+    async def state(self) -> dict[str, Any]:
+        """Return every value by its label."""
+        state: dict[str, Any] = await self.json("/api/state")
+        return state
+
+    async def outputs(self) -> str:
+        """Return the six characters of the status reply."""
+        body = (await self.ok("/outs.cgi")).body.decode()
+        return body.partition("<out>")[2].partition("</out>")[0]

@@ -10,21 +10,21 @@ from ipaddress import ip_address
 from itertools import count
 from typing import Any, Self
 
-from leverframe.clock import VirtualClock
-from leverframe.config import Config, NodeConfig
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.core.runtime.event_loop import close_all
 from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
-from leverframe.servers.http.messages import AnyReply, Request, complete_answer
-from leverframe.shutdown import close_all
-from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.host.configuration import Config, NodeConfig
+from leverframe.server.http.messages import AnyReply, Request, complete_answer
+from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.testing.any_twin import STARTED_TWINS
-from leverframe.testing.beginning import Beginning
 from leverframe.testing.in_process import GRACE_S, InProcess
-from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.initial_state import Beginning
 from leverframe.testing.transport import HOST
 from leverframe.testing.twin import Twin
+from leverframe.testing.twin_client import LOOP_THREAD
 
 FIRST_ADDRESS = ip_address("127.77.0.1")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from leverframe.errors import ErrorForPeople
+from leverframe.core.errors import ErrorForPeople
 
 #: Methods that a request may be looked for by, whether there was one or not.
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
@@ -120,7 +120,7 @@ def as_readings(readings: object) -> Mapping[str, Any]:
 
 def check_labels(labels: Iterable[object]) -> None:
     """Refuse labels that the simulated board does not sense."""
-    from leverframe.hardware.simulated import SETTABLE
+    from leverframe.devices.simulated.board import SETTABLE
 
     for label in labels:
         is_known = label in SETTABLE or label in _OTHER_SENSED
@@ -153,7 +153,7 @@ def check_path(path: object) -> str:
 
 def own_paths() -> frozenset[str]:
     """Return all paths of commands, status files and the interface."""
-    from leverframe.servers.routes.router import OWN_PATHS
+    from leverframe.server.routes.router import OWN_PATHS
 
     return OWN_PATHS
 
@@ -165,7 +165,7 @@ def is_below(path: str, wanted: str) -> bool:
 
 def check_raw_key(key: str, profile: Any) -> None:
     """Refuse keys that no status file of a version has."""
-    from leverframe.status_files import names_of
+    from leverframe.interface.status_files import names_of
 
     names = names_of(profile)
     if key not in names:
@@ -174,7 +174,7 @@ def check_raw_key(key: str, profile: Any) -> None:
 
 def check_fault(fault: object) -> None:
     """Refuse what is no fault, such as the name of one."""
-    from leverframe.hardware.fault_catalogue import Fault
+    from leverframe.devices.simulated.fault_catalogue import Fault
     from leverframe.testing import faults
 
     if not isinstance(fault, Fault):

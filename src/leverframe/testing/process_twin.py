@@ -17,22 +17,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from leverframe.controller.saved_snapshot import decode_snapshot
-from leverframe.errors import ErrorForPeople
-from leverframe.maintenance.given_settings import GivenSettings
-from leverframe.moments import WhenText
-from leverframe.process.api_client import NO_ANSWER, ApiClient
-from leverframe.process.build import make_identity
-from leverframe.profile import Profile
+from leverframe.core.durations import WhenText
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import Profile
+from leverframe.host.api_client import NO_ANSWER, ApiClient
+from leverframe.host.assembly import make_identity
+from leverframe.host.controller.snapshot import decode_snapshot
+from leverframe.host.maintenance.configuration import GivenSettings
 from leverframe.storage.backup import BackupFile, pack
 from leverframe.storage.datafolder import STORE_NAME
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes
 from leverframe.testing.any_twin import AnyTwin
-from leverframe.testing.beginning import Beginning, parameters_of
-from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.initial_state import Beginning, parameters_of
 from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinRefused
-from leverframe.testing.twin_client import ANSWER_S, HttpTransport
+from leverframe.testing.twin_client import ANSWER_S, LOOP_THREAD, HttpTransport
 
 if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit

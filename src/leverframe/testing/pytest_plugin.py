@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import pytest
 
-from leverframe.testing.seeds import seeds_from
+from leverframe.testing.initial_state import seeds_from
 
 if TYPE_CHECKING:
     from leverframe.testing.any_twin import AnyTwin
@@ -78,8 +78,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _versions(config: pytest.Config) -> list[str]:
-    from leverframe.commands.table.versions import versions_from
-    from leverframe.profile import UnknownProfile
+    from leverframe.core.profile import UnknownProfile
+    from leverframe.interface.table.versions import versions_from
 
     try:
         return versions_from(config.getoption(OPTION))
@@ -124,7 +124,7 @@ def _within(outer: Variant, inner: Variant) -> Variant:
 
 
 def _by_version(variant: Variant, config: pytest.Config) -> list[Variant]:
-    from leverframe.commands.table.versions import version_parameters, versions_from
+    from leverframe.interface.table.versions import version_parameters, versions_from
 
     versions = variant.pop("versions", None)
     if versions is None:

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from leverframe.commands.table import codes
-from leverframe.commands.table.params import has_field
-from leverframe.commands.table.rules import EVENT_ROW, actions_of, sources_of
-from leverframe.engine.labels import DIGITAL
-from leverframe.engine.settings import Rule
-from leverframe.errors import ErrorForPeople
-from leverframe.profile import Profile
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.labels import DIGITAL
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Rule
+from leverframe.interface.table import codes
+from leverframe.interface.table.params import has_field
+from leverframe.interface.table.rules import EVENT_ROW, actions_of, sources_of
 
 _CONDITION = re.compile(r"\s*([A-Za-z][\w.]*)\s*(>=|<|=)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 _OPERATORS = tuple(code.word for code in codes.RULE_OPERATORS.of(Profile()))[1:]

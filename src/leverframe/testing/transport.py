@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from leverframe.errors import ErrorForPeople
-from leverframe.profile import Profile
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import Profile
 
 if TYPE_CHECKING:
-    from leverframe.controller.saved_snapshot import SavedSnapshot
-    from leverframe.hardware.fault_catalogue import Fault
+    from leverframe.devices.simulated.fault_catalogue import Fault
+    from leverframe.host.controller.snapshot import SavedSnapshot
 
 #: Where twins listen.
 HOST = "127.0.0.1"
@@ -67,8 +67,8 @@ class TwinSnapshot:
         `Twin.load(path)` makes a twin of it. It cannot be saved if faults were set when it was
         taken.
         """
-        from leverframe.controller.saved_snapshot import BadSnapshot
-        from leverframe.storage.private_file import write_private
+        from leverframe.host.controller.snapshot import BadSnapshot
+        from leverframe.storage.private_files import write_private
 
         try:
             write_private(Path(path), self._encode(self.state))

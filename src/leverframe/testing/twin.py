@@ -9,14 +9,14 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from leverframe.moments import WhenText
+from leverframe.core.durations import WhenText
 from leverframe.testing.any_twin import AnyTwin
 
 if TYPE_CHECKING:
-    from leverframe.controller import Controller
-    from leverframe.maintenance.given_settings import GivenSettings
-    from leverframe.testing.beginning import Beginning
+    from leverframe.host.controller import Controller
+    from leverframe.host.maintenance.configuration import GivenSettings
     from leverframe.testing.in_process import InProcess
+    from leverframe.testing.initial_state import Beginning
     from leverframe.testing.process_twin import ProcessTwin
     from leverframe.units.pulled_unit import PulledUnit
 

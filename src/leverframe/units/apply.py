@@ -8,11 +8,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOT_DONE
-from leverframe.plain_text import print_line, print_lines, print_warnings
-from leverframe.process.json_lines import print_json
-from leverframe.process.progress_bar import progress_bar
-from leverframe.units.apply_journal import (
+from leverframe.core.errors import (
+    DONE,
+    INTERRUPTED,
+    NO,
+    NOT_DONE,
+    print_line,
+    print_lines,
+    print_warnings,
+)
+from leverframe.host.logs import print_json
+from leverframe.host.terminal import progress_bar
+from leverframe.units.client import open_paced_client
+from leverframe.units.inventory import Inventory
+from leverframe.units.journal import (
     ApplyJournal,
     count_confirmed_steps,
     find_unfinished,
@@ -20,14 +29,11 @@ from leverframe.units.apply_journal import (
     read_journal,
     refuse_unfinished,
     reopen_journal,
+    speaks_when_interrupted,
 )
-from leverframe.units.applying import Applier
-from leverframe.units.client import open_paced_client
-from leverframe.units.inventory import Inventory
 from leverframe.units.plan import make_plans, print_plans, select_plans
+from leverframe.units.plan_runner import Applier, Canary, RolledOut, choose_canaries, roll_out
 from leverframe.units.plan_text import overview
-from leverframe.units.rollout import Canary, RolledOut, choose_canaries, roll_out
-from leverframe.units.stop_report import speaks_when_interrupted
 from leverframe.units.summaries import results_in_words
 from leverframe.units.targets import Logins, Selection, inventory_at
 from leverframe.units.unit_lock import unit_held

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
-from leverframe.recording.replayer import UnitLogin
-from leverframe.recording.unit_client import UnitClient, UnitError, UnitSilent, unit_client
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.testing.recordings.unit_client import UnitClient, UnitError, UnitSilent, unit_client
 
 #: Time between two requests to a real unit.
 MAX_REQUESTS_PER_S = 4

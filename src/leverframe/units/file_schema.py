@@ -1,20 +1,28 @@
 """The JSON Schema of unit files, for editors that complete and check TOML with a schema."""
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Node, Settings
-from leverframe.engine.tree import branch_of, is_confidential, pattern_of, value_at
-from leverframe.profile import HARDWARE, Profile
-from leverframe.units.allowed_values import JsonSchema, in_file, schema_at
+from pathlib import Path
+
+import msgspec
+
+from leverframe.core.errors import DONE, NO, print_lines
+from leverframe.core.profile import HARDWARE, Profile, existing, newest_software
+from leverframe.core.settings import Node, Settings
+from leverframe.core.tree import branch_of, defaults, is_confidential, pattern_of, value_at
+from leverframe.host.configuration.toml import read_toml
 from leverframe.units.file_keys import (
     DAYS,
     PLACES,
     SWITCH_WORDS,
     SWITCHED_TO,
     TIMES,
+    BadUnitFile,
     hints,
     kind_words,
     type_at,
 )
+from leverframe.units.file_loader import load_unit_file
+from leverframe.units.inventory import is_inventory, load_inventory
+from leverframe.units.unit_file import JsonSchema, in_file, schema_at
 from leverframe.units.unit_text import NEW_ENTRIES
 
 _REFERENCE: JsonSchema = {
@@ -118,3 +126,48 @@ _ENTRY_PARTS = ("rules.", "schedule.", "access.users.")
 def _plain(pattern: str) -> JsonSchema:
     hint = type_at(pattern)
     return {"type": _TYPES.get(hint, "string")}
+
+
+# `leverframe unit check` and `unit schema`: unit files and inventories before anything is sent.
+
+#: Number of units listed before a mistake of a file that they share.
+SHOWN_NAMES = 3
+
+
+def check(files: list[Path]) -> int:
+    """Print every mistake in unit files and inventories; return whether there are any."""
+    wrong = [line for file in files for line in _mistakes(file)]
+    print_lines(wrong or [f"{len(files)} checked, no mistakes found."])
+    return NO if wrong else DONE
+
+
+def schema(hw: str, sw: str | None) -> None:
+    """Print the JSON Schema of unit files for a version."""
+    profile = existing(hw, sw or newest_software(hw))
+    text = msgspec.json.format(msgspec.json.encode(file_schema(profile)), indent=2).decode()
+    print_lines(text.split("\n"))
+
+
+def _mistakes(file: Path) -> list[str]:
+    try:
+        _, document = read_toml(file, BadUnitFile)
+        if not is_inventory(document):
+            load_unit_file(file, need_secrets=False)
+            return []
+        inventory = load_inventory(file, need_secrets=False)
+    except BadUnitFile as error:
+        return str(error).splitlines()
+    # Many units can share a file with a mistake.
+    found: dict[str, list[str]] = {}
+    for unit in inventory.units:
+        try:
+            inventory.read_file(unit, need_secrets=False)
+        except BadUnitFile as error:
+            for line in str(error).splitlines():
+                found.setdefault(line, []).append(unit.name)
+    return [f"{_list_names(names)}: {line}" for line, names in found.items()]
+
+
+def _list_names(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more

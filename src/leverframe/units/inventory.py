@@ -25,14 +25,12 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from leverframe.config.toml_file import read_toml
-from leverframe.config.toml_lines import TomlLines, TomlPath
-from leverframe.profile import Profile
-from leverframe.units.document_reading import SecretReference, Value, reference_in
-from leverframe.units.loading import holds_plain, load_unit_file
-from leverframe.units.mac_addresses import normal_mac
-from leverframe.units.problems import BadUnitFile, FileLine, FileProblem, unknown
-from leverframe.units.secrets_file import KnownSecrets
+from leverframe.core.profile import Profile
+from leverframe.host.configuration.toml import TomlLines, TomlPath, read_toml
+from leverframe.units.addresses import normal_mac
+from leverframe.units.document_reader import SecretReference, Value, reference_in
+from leverframe.units.file_keys import BadUnitFile, FileLine, FileProblem, unknown
+from leverframe.units.file_loader import KnownSecrets, holds_plain, load_unit_file
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.watch_table import WatchTable, read_watch_table
 

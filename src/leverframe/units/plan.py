@@ -6,23 +6,21 @@ from typing import NamedTuple
 
 import msgspec
 
-from leverframe.config import Config
-from leverframe.engine.engine import Engine
-from leverframe.engine.what_if import TriedChange, WhatIf
-from leverframe.exit_codes import DONE, NO, NOT_DONE
-from leverframe.plain_text import print_line, print_lines
-from leverframe.process.json_lines import print_json
-from leverframe.simulation.what_if import futures, print_futures
+from leverframe.core.engine.engine import Engine
+from leverframe.core.engine.what_if import TriedChange, WhatIf
+from leverframe.core.errors import DONE, NO, NOT_DONE, print_line, print_lines
+from leverframe.host.configuration import Config
+from leverframe.host.logs import print_json
+from leverframe.host.what_if import futures, print_futures
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.units.client import open_paced_client
 from leverframe.units.file_keys import key_of
-from leverframe.units.plan_making import plan_for_file
 from leverframe.units.plan_text import plan_as_curl, steps_in_words
-from leverframe.units.pulling import pull_unit
-from leverframe.units.summaries import plans_in_words
+from leverframe.units.planner import plan_for_file
+from leverframe.units.summaries import FailedUnit, plans_in_words, print_failures, visit_units
 from leverframe.units.targets import Logins, Selection, TargetUnit
 from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans, write_plans
-from leverframe.units.visits import FailedUnit, print_failures, visit_units
+from leverframe.units.unit_reader import pull_unit
 
 
 class PlannedUnits(NamedTuple):

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.commands.plan.masked_request import mask_request
-from leverframe.engine.settings import Rule, ScheduleEntry, Settings, rule_numbered
+from leverframe.core.settings import Rule, ScheduleEntry, Settings, rule_numbered
+from leverframe.interface.plan.planner import mask_request
 from leverframe.units.file_keys import key_of
 from leverframe.units.rule_sentences import sentence_about
-from leverframe.units.setting_words import words_of_entry
 from leverframe.units.unit_plan import NOTHING, SettingChange, UnitPlan, UnitStep
+from leverframe.units.unit_text import words_of_entry
 
 _MAX_CHANGES = 8
 _MAX_LETTERS = 100

@@ -4,21 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import MASK, MISSING, difference, is_confidential
-from leverframe.errors import ErrorForPeople
-from leverframe.exit_codes import DONE, NOT_DONE
-from leverframe.maintenance.readable_backup import write
-from leverframe.plain_text import print_lines
-from leverframe.process.json_lines import print_json
+from leverframe.core.errors import DONE, NOT_DONE, ErrorForPeople, print_lines
+from leverframe.core.tree import MASK, MISSING, defaults, difference, is_confidential
+from leverframe.host.logs import print_json
+from leverframe.host.maintenance.backup import write
 from leverframe.storage.backup import BackupFile
 from leverframe.units.file_keys import key_of
+from leverframe.units.file_update import save_unit_file
 from leverframe.units.inventory import InventoryUnit, count_units, files_of_units
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.rewriting import save_unit_file
+from leverframe.units.summaries import print_failures, read_unit, visit_units
 from leverframe.units.targets import Logins, select_units
 from leverframe.units.unit_text import lines_of_file, toml_value
-from leverframe.units.visits import print_failures, read_unit, visit_units
 
 SUFFIXES = (".toml", ".json")
 

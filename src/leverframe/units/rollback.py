@@ -11,22 +11,26 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves, with_value
-from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOT_DONE
-from leverframe.plain_text import print_lines, print_warnings
-from leverframe.profile import Profile
+from leverframe.core.errors import DONE, INTERRUPTED, NO, NOT_DONE, print_lines, print_warnings
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import MISSING, difference, leaves, settings_from_leaves, with_value
 from leverframe.units.apply import ApplyOrder, carry_out, refuse_other_listing
-from leverframe.units.apply_journal import SUFFIX, JournalLine, abandon_others, read_journal
 from leverframe.units.client import open_paced_client
 from leverframe.units.file_keys import is_part_of
-from leverframe.units.plan_making import plan_for_settings
+from leverframe.units.journal import (
+    SUFFIX,
+    JournalLine,
+    abandon_others,
+    read_journal,
+    speaks_when_interrupted,
+)
+from leverframe.units.planner import plan_for_settings
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import pull_unit
-from leverframe.units.stop_report import speaks_when_interrupted
+from leverframe.units.summaries import MAX_AT_ONCE, visit_units
 from leverframe.units.targets import Logins, inventory_at
 from leverframe.units.unit_plan import BadPlan, LeftOutSetting, UnitPlan
-from leverframe.units.visits import MAX_AT_ONCE, visit_units
+from leverframe.units.unit_reader import pull_unit
 
 _LOST = "No journal contains its previous value; set it yourself."
 

@@ -11,14 +11,14 @@ without effect, such as a second condition without an operator, has no sentence.
 import re
 from typing import Any
 
-from leverframe.commands.table import codes
-from leverframe.commands.table.rules import actions_of, sources_of
-from leverframe.commands.table.versions import all_profiles
-from leverframe.config.described import nearest
-from leverframe.durations import BadDuration, seconds_from_text, text_from_seconds
-from leverframe.engine.labels import DIGITAL
-from leverframe.engine.live_rule import SWITCHED
-from leverframe.engine.settings import MAX_RULES, Rule
+from leverframe.core.durations import BadDuration, seconds_from_text, text_from_seconds
+from leverframe.core.engine.live_rule import SWITCHED
+from leverframe.core.labels import DIGITAL
+from leverframe.core.settings import MAX_RULES, Rule
+from leverframe.host.configuration.keys import nearest
+from leverframe.interface.table import codes
+from leverframe.interface.table.rules import actions_of, sources_of
+from leverframe.interface.table.versions import all_profiles
 from leverframe.units.file_keys import SWITCH_WORDS, BadEntry
 
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"

@@ -1,9 +1,17 @@
 """The outcome of a command on many units, on one screen: equal units share their lines."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple, Protocol, TypeVar
 
-from leverframe.units.inventory import count_units, name_units
+from leverframe.core.errors import ErrorForPeople, print_warnings
+from leverframe.host.logs import print_json
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.units.client import open_paced_client
+from leverframe.units.comparison import UnitDifference
+from leverframe.units.inventory import InventoryUnit, count_units, name_units
+from leverframe.units.plan_runner import RolledOut
 from leverframe.units.plan_text import (
     StepWords,
     lines_of_left_out,
@@ -11,9 +19,9 @@ from leverframe.units.plan_text import (
     plan_in_words,
     steps_in_words,
 )
-from leverframe.units.rollout import RolledOut
-from leverframe.units.unit_comparison import UnitDifference
+from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_plan import LeftOutSetting, UnitPlan
+from leverframe.units.unit_reader import pull_unit
 
 #: Lines of steps or differences for all groups together, and the minimum for each group.
 MAX_LINES, MIN_LINES = 16, 3
@@ -160,3 +168,80 @@ def differences_in_words(results: Sequence[UnitDifference], failed: int) -> Iter
 
 def _lines_of(result: UnitDifference) -> tuple[str, ...]:
     return tuple(str(one) for one in (*result.differences, *result.cannot_hold))
+
+
+# Visit several units in parallel, each with one request at a time; report failures last.
+
+#: Units visited in parallel; each has one connection.
+MAX_AT_ONCE = 8
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_VisitedUnit = TypeVar("_VisitedUnit", bound=_Named)
+_Result = TypeVar("_Result")
+
+
+class FailedUnit(NamedTuple):
+    name: str
+    problem: str
+
+    def __str__(self) -> str:
+        # Many problems begin with the address, which is also the name of a nameless unit.
+        where = self.name.partition("://")[2] or self.name
+        return self.problem if where in self.problem else f"{self.name}: {self.problem}"
+
+
+async def visit_units(
+    units: Sequence[_VisitedUnit], visit: Callable[[_VisitedUnit], Awaitable[_Result]]
+) -> tuple[list[_Result], list[FailedUnit]]:
+    """Visit units; return the results, and the units whose visit failed, both in their order."""
+    turns = asyncio.Semaphore(MAX_AT_ONCE)
+    with _progress(len(units)) as advance:
+
+        async def one(unit: _VisitedUnit) -> tuple[_Result] | FailedUnit:
+            async with turns:
+                try:
+                    return (await visit(unit),)
+                except ErrorForPeople as error:
+                    return FailedUnit(unit.name, str(error))
+                finally:
+                    advance(1)
+
+        found = await asyncio.gather(*map(one, units))
+    results = [one[0] for one in found if not isinstance(one, FailedUnit)]
+    return results, [one for one in found if isinstance(one, FailedUnit)]
+
+
+def _progress(count: int) -> AbstractContextManager[Callable[[int], None]]:
+    """Show a progress bar for several units."""
+    if count < 2:
+        return nullcontext(lambda visited: None)
+    # Imported here: the import takes as long as a request to a unit.
+    from leverframe.host.terminal import progress_bar
+
+    return progress_bar("reading", count)
+
+
+async def read_unit(
+    unit: InventoryUnit, login: UnitLogin | None, ca_file: str | None
+) -> PulledUnit:
+    """Read the settings of a unit; reject another unit at its address."""
+    async with open_paced_client(unit.address, login, ca_file) as client:
+        return await pull_unit(client, mac=unit.mac)
+
+
+def print_failures(
+    failed: Sequence[FailedUnit], total: int, action: str, *, as_json: bool = False
+) -> None:
+    """Report units that were not reached on standard error, with --json also as objects."""
+    if as_json:
+        for one in failed:
+            print_json({"event": "failed", "unit": one.name, "problem": one.problem})
+    if len(failed) == total == 1:
+        print_warnings(map(str, failed))
+    elif failed:
+        print_warnings(failures_in_words(failed, total, action))

@@ -5,14 +5,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from leverframe.config.toml_file import read_toml
-from leverframe.profile import Profile
-from leverframe.recording.replayer import UnitLogin, ask_login
-from leverframe.recording.unit_client import unit_at
-from leverframe.units.file_keys import branches_in
+from leverframe.core.profile import Profile
+from leverframe.host.configuration.toml import read_toml
+from leverframe.testing.recordings.replay import UnitLogin, ask_login
+from leverframe.testing.recordings.unit_client import unit_at
+from leverframe.units.file_keys import BadUnitFile, branches_in
+from leverframe.units.file_loader import load_unit_file
 from leverframe.units.inventory import Inventory, InventoryUnit, is_inventory, load_inventory
-from leverframe.units.loading import load_unit_file
-from leverframe.units.problems import BadUnitFile
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.unit_plan import BadPlan
 

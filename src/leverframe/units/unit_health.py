@@ -11,13 +11,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct, field
 
-from leverframe.durations import DAY_S, HOUR_S, MINUTE_S, text_from_seconds
-from leverframe.engine.machine import Value
-from leverframe.engine.moment import Moment
-from leverframe.status_files.value_parsing import MISSING
-from leverframe.units.drift import DriftedSetting
-from leverframe.units.live_reading import LiveReading
-from leverframe.units.unit_findings import Severity, UnitFinding
+from leverframe.core.durations import DAY_S, HOUR_S, MINUTE_S, text_from_seconds
+from leverframe.core.engine.machine import Value
+from leverframe.core.engine.timers import Moment
+from leverframe.interface.status_files.parsers import MISSING
+from leverframe.units.comparison import DriftedSetting
+from leverframe.units.live_values import LiveReading, Severity, UnitFinding
 
 #: Number of consecutive polls that must find a problem before a message is sent.
 WORTH_A_MESSAGE = 2

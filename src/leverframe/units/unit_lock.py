@@ -20,8 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from leverframe.errors import ErrorForPeople
-from leverframe.plain_text import printable
+from leverframe.core.errors import ErrorForPeople, printable
 from leverframe.units.unit_plan import UnitPlan
 
 #: Where all users of a machine may write, and only the owner of a file removes it.

@@ -4,18 +4,17 @@ A plan file contains the plans of several units. It is readable only by its owne
 may contain passwords.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from leverframe.commands.plan.masked_request import mask_request
-from leverframe.commands.plan.written import PlannedRequest, try_request
-from leverframe.commands.table.matching import Call, find, items_of
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import (
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import (
     MASK,
     is_confidential,
     is_secret,
@@ -24,9 +23,12 @@ from leverframe.engine.tree import (
     settings_from_leaves,
     with_value,
 )
-from leverframe.errors import ErrorForPeople
-from leverframe.profile import Profile
-from leverframe.storage.private_file import write_private
+from leverframe.interface.plan.plan_builder import PlannedRequest, try_request
+from leverframe.interface.plan.planner import mask_request
+from leverframe.interface.table.lookup import Call, find, items_of
+from leverframe.storage.private_files import write_private
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.units.client import PacedClient
 from leverframe.units.file_keys import DURATIONS, is_part_of, key_of, value_for_file
 
 FORMAT = 1
@@ -252,3 +254,69 @@ def as_stored(value: Any) -> Any:
 
 def store_leaves(found: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
     return {path: as_stored(value) for path, value in found}
+
+
+# The login of an operator while a plan changes the accounts of the unit.
+
+#: Accounts that can read all settings of a unit, and the one that can on every unit.
+_ROLES = ("admin", "user")
+_ADMIN = "admin"
+_PASSWORD = "access.admin.password"
+
+
+class LoginUnknown(ErrorForPeople):
+    """The plan switches sign-in on, after which the unit could not be read: one sentence."""
+
+
+def refuse_unknown_login(client: PacedClient, plan: UnitPlan) -> None:
+    """Raise `LoginUnknown` if a plan would lock out a client without a login."""
+    changes = [change for step in plan.steps for change in step.changes]
+    switches_on = any(one.path == "access.required" and one.new is True for one in changes)
+    if client.login is None and switches_on and not any(one.path == _PASSWORD for one in changes):
+        name = plan.settings_after().access.admin.name
+        raise LoginUnknown(
+            f"{plan.unit}: the plan switches sign-in on, and without the password of {name} no"
+            f" setting could be read back; add --user {name}."
+        )
+
+
+def follow_accounts(client: PacedClient, step: UnitStep, plan: UnitPlan) -> None:
+    """Continue with the name and password that a step set for the account of the client.
+
+    A client without a login uses the administrator's account as soon as a step sets its password:
+    the unit was open, and may require a login from now on.
+    """
+    changed = {change.path: change for change in step.changes}
+    if not any(path.startswith("access.") for path in changed):
+        return
+    login = client.login
+    names = _names_before(plan, step)
+    role = _ADMIN
+    if login is not None:
+        role = next((one for one in _ROLES if names[one] == login.name), "")
+    password = _new_text(changed.get(f"access.{role}.password"))
+    if password is None and login is not None:
+        password = login.password
+    if role and password is not None:
+        name = _new_text(changed.get(f"access.{role}.name")) or names[role]
+        client.sign_in_as(UnitLogin(name, password))
+
+
+def _new_text(change: SettingChange | None) -> str | None:
+    return None if change is None else str(change.new)
+
+
+def _names_before(plan: UnitPlan, step: UnitStep) -> dict[str, str]:
+    """Return the account names by role at the time when a step of the plan is sent."""
+    access = plan.settings_before().access
+    names = {"admin": access.admin.name, "user": access.user.name}
+    for change in _changes_before(plan.steps, step):
+        for role in _ROLES:
+            if change.path == f"access.{role}.name":
+                names[role] = str(change.new)
+    return names
+
+
+def _changes_before(steps: Sequence[UnitStep], step: UnitStep) -> list[SettingChange]:
+    place = next((at for at, one in enumerate(steps) if one is step), len(steps))
+    return [change for one in steps[:place] for change in one.changes]

@@ -10,22 +10,28 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from leverframe.commands.version_change.carry_over import with_page_settings
-from leverframe.durations import text_from_seconds
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import (
-    ControlUser,
-    Node,
-    Rule,
-    ScheduleEntry,
-    Settings,
-    number_rules,
+from leverframe.core.durations import text_from_seconds
+from leverframe.core.errors import printable
+from leverframe.core.profile import Profile
+from leverframe.core.settings import ControlUser, Node, Rule, ScheduleEntry, Settings, number_rules
+from leverframe.core.tree import (
+    MISSING,
+    defaults,
+    difference,
+    is_confidential,
+    pattern_of,
+    value_at,
 )
-from leverframe.engine.tree import MISSING, difference, is_confidential, value_at
-from leverframe.plain_text import printable
-from leverframe.profile import Profile
-from leverframe.units.document_reading import SecretReference, escape_placeholders
-from leverframe.units.file_keys import is_part_of, key_of, value_for_file
+from leverframe.interface.version_change.conversion import with_page_settings
+from leverframe.units.document_reader import SecretReference, escape_placeholders
+from leverframe.units.file_keys import (
+    DURATIONS,
+    PLACES,
+    SWITCH_WORDS,
+    is_part_of,
+    key_of,
+    value_for_file,
+)
 from leverframe.units.rule_sentences import sentence_of
 
 #: Maximum length of a list on one line.
@@ -194,3 +200,40 @@ def toml_value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(toml_value(item) for item in value)}]"
     return printable(msgspec.json.encode(value).decode())
+
+
+# Settings in words, for comparisons: `OUT0 return time`, and their values as users write them.
+
+
+def words_of_path(path: str) -> str:
+    """Describe the setting at a path."""
+    steps, words = path.split("."), list[str]()
+    for index, (step, key) in enumerate(zip(steps, key_of(path).split("."), strict=True)):
+        if step != key and not key.isdigit() and PLACES.get(pattern_of(".".join(steps[:index]))):
+            # A label needs no further name.
+            words.pop()
+        words.append(key if step != key else key.replace("_", " "))
+    return " ".join(words)
+
+
+def words_of_value(path: str, value: Any) -> str:
+    """Format a value as in a unit file, durations without quotes."""
+    written = value_for_file(path, value)
+    if pattern_of(path) in DURATIONS:
+        return str(written)
+    if isinstance(value, str) and not value:
+        return "nothing"
+    return toml_value(written)
+
+
+def words_of_entry(entry: ScheduleEntry) -> str:
+    """Describe a schedule entry."""
+    does = f"{entry.action} {SWITCH_WORDS[entry.value]}"
+    if entry.periodic:
+        when = f"every {text_from_seconds(entry.time)}"
+    else:
+        when = f"at {value_for_file('schedule.0.time', entry.time)}"
+    days = value_for_file("schedule.0.days", entry.days)
+    parts = [does, when, days if isinstance(days, str) else " ".join(days), entry.date or ""]
+    named = f" ({entry.name})" if entry.name else ""
+    return ("" if entry.active else "off: ") + " ".join(part for part in parts if part) + named

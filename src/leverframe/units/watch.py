@@ -15,38 +15,34 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.clock import Clock, SystemClock
-from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
-from leverframe.engine.effects import Notify
-from leverframe.engine.http_address import url_host
-from leverframe.engine.samples import Traced
-from leverframe.engine.settings import Email, Gsm, HttpClient, Mqtt, Snmp
-from leverframe.errors import ErrorForPeople
-from leverframe.exit_codes import DONE, NO
+from leverframe.core.engine.calls import Notify
+from leverframe.core.engine.machine import Traced
+from leverframe.core.engine.secret_servers import url_host
+from leverframe.core.errors import DONE, NO, ErrorForPeople, print_line, print_lines
+from leverframe.core.runtime.clock import Clock, SystemClock
+from leverframe.core.runtime.event_loop import close_all, stop_by_signal
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.settings import Email, Gsm, HttpClient, Mqtt, Snmp
+from leverframe.host.logs import print_json
+from leverframe.host.ports import bind_errors_for_people, check_port
+from leverframe.interface.table.accounts import MIN_PASSWORD_LETTERS
+from leverframe.notify.channel import Trust
 from leverframe.notify.email import Mail
-from leverframe.notify.http_call import HttpCalls
-from leverframe.notify.mqtt import MqttMessages
-from leverframe.notify.mqtt_link import MqttLink
+from leverframe.notify.http import HttpCalls
+from leverframe.notify.mqtt import MqttLink, MqttMessages
 from leverframe.notify.outbox import MessageStore, Outbox
-from leverframe.notify.trust import Trust
-from leverframe.outgoing.targets import Targets
-from leverframe.plain_text import print_line, print_lines
-from leverframe.process.json_lines import print_json
-from leverframe.process.listening import bind_errors_for_people, check_port
-from leverframe.recording.replayer import UnitLogin
-from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Accounts, administrator_alone
-from leverframe.servers.http.server import HttpLimits, HttpServer
-from leverframe.servers.routes.metrics import history_families, outbox_families
-from leverframe.shutdown import close_all, stop_by_signal
+from leverframe.server.cross_site import OwnNames, is_loopback
+from leverframe.server.http.server import HttpLimits, HttpServer
+from leverframe.server.passwords import Passwords
+from leverframe.server.routes.metrics import history_families, outbox_families
+from leverframe.server.sessions import Accounts, administrator_alone
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.history.worker import HistoryRecorder, ThreadHistoryWorker
-from leverframe.storage.message_store import PersistentMessageStore
-from leverframe.storage.opening import open_store
-from leverframe.storage.writer import Writer
-from leverframe.units.drift import DriftedSetting, drift_from
+from leverframe.storage.sqlite import open_store
+from leverframe.storage.writer import PersistentMessageStore, Writer
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.units.comparison import DriftedSetting, drift_from
 from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_health import UnitHealth, UnitNotice, worst_first

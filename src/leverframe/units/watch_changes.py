@@ -15,17 +15,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from leverframe.errors import ErrorForPeople
-from leverframe.profile import Profile
-from leverframe.units.apply_journal import ApplyJournal, refuse_unfinished
-from leverframe.units.applying import Applier, ApplyInterrupted, ApplyStopped
-from leverframe.units.drift import DriftedSetting, drift_from
-from leverframe.units.plan_making import plan_for_file
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import Profile
+from leverframe.units.comparison import DriftedSetting, drift_from
+from leverframe.units.journal import ApplyJournal, refuse_unfinished
+from leverframe.units.plan_runner import Applier, ApplyInterrupted, ApplyStopped
 from leverframe.units.plan_text import DescribedStep, describe_steps
-from leverframe.units.pulling import pull_unit
+from leverframe.units.planner import plan_for_file
 from leverframe.units.unit_file import UnitFile
 from leverframe.units.unit_lock import unit_held
 from leverframe.units.unit_plan import LeftOutSetting, SettingChange, UnitPlan
+from leverframe.units.unit_reader import pull_unit
 from leverframe.units.watcher import UnitWatcher
 
 log = logging.getLogger(__name__)

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from leverframe.config.toml_lines import TomlPath
-from leverframe.durations import BadDuration, seconds_from_text
-from leverframe.engine.http_address import split_address
-from leverframe.engine.settings import Email, HttpClient, Mqtt
-from leverframe.units.document_reading import SecretReference, reference_in
+from leverframe.core.durations import BadDuration, seconds_from_text
+from leverframe.core.engine.secret_servers import split_address
+from leverframe.core.settings import Email, HttpClient, Mqtt
+from leverframe.host.configuration.toml import TomlPath
+from leverframe.units.document_reader import SecretReference, reference_in
 
 Keys = dict[str, tuple[type, str]]
 _DURATION = (str, 'a duration such as "30s" or "15m"')

@@ -5,7 +5,7 @@ can send. Beyond loopback all users sign in with HTTP Basic, with the same waits
 passwords as at a controller.
 """
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -13,32 +13,139 @@ from urllib.parse import parse_qsl, urlencode
 from msgspec.structs import replace
 
 from leverframe import __version__
-from leverframe.clock import Clock
-from leverframe.commands.describe.media_types import JSON
-from leverframe.commands.describe.openapi import EndpointDescription
-from leverframe.commands.table.refusals import NotAllowed, Refusal, SignInRequired
-from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account
-from leverframe.commands.table.row import ADMIN, ANYBODY
-from leverframe.errors import ErrorForPeople
-from leverframe.servers.accounts.access import Access
-from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Accounts
-from leverframe.servers.http.messages import NOT_KEPT, Answer, Reply, Request
-from leverframe.servers.problems import NoSuchPath
-from leverframe.servers.routes.dispatcher import Dispatcher, wrong_method
-from leverframe.servers.routes.history import USUAL_POINTS, HistoryUnreadable, span_of
-from leverframe.servers.routes.metrics import METRICS, process_families
-from leverframe.servers.routes.pages import PREFIX, page_reply, pages
-from leverframe.storage.history.reading import answer_pieces
+from leverframe.core.engine.pwm import DUTIES
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.labels import ENERGIES, READINGS, STATES
+from leverframe.core.runtime.clock import Clock
+from leverframe.devices.wire.prometheus import (
+    COUNTER,
+    GAUGE,
+    Family,
+    Labels,
+    Sample,
+    prometheus_text,
+)
+from leverframe.interface.descriptions.openapi import EndpointDescription
+from leverframe.interface.descriptions.schemas import JSON
+from leverframe.interface.table.lookup import ANONYMOUS, UNRESTRICTED, Account
+from leverframe.interface.table.refusals import NotAllowed, Refusal, SignInRequired
+from leverframe.interface.table.row import ADMIN, ANYBODY
+from leverframe.server.cross_site import OwnNames
+from leverframe.server.http.messages import NOT_KEPT, Answer, Reply, Request
+from leverframe.server.passwords import Passwords
+from leverframe.server.problems import NoSuchPath
+from leverframe.server.routes.dispatcher import Dispatcher, wrong_method
+from leverframe.server.routes.history import USUAL_POINTS, HistoryUnreadable, span_of
+from leverframe.server.routes.metrics import METRICS, process_families
+from leverframe.server.routes.pages import PREFIX, page_reply, pages
+from leverframe.server.sessions import Access, Accounts
+from leverframe.storage.history.queries import answer_pieces
 from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
-from leverframe.units.drift import DriftedSetting
+from leverframe.units.comparison import DriftedSetting
 from leverframe.units.unit_health import UnitHealth, worst_first
 from leverframe.units.watch_changes import ChangeProgress, ShownPlan, UnitChanges
-from leverframe.units.watch_metrics import unit_families
 from leverframe.units.watcher import UnitWatcher
-from leverframe.wire.prometheus import Family, prometheus_text
+
+# `/metrics` of `unit watch`: values and health of every unit, in the format of Prometheus.
+#
+# A unit that did not answer has no values: an unknown metric is left out.
+
+_READINGS = tuple(label for label in READINGS if label not in ENERGIES)
+
+
+#: By name: its description, and the value for a unit; None is left out.
+_Figures = dict[str, tuple[str, Callable[[UnitHealth], float | None]]]
+_GAUGES: _Figures = {
+    "up": ("Whether the last poll of the unit was complete.", lambda unit: int(unit.is_up)),
+    "seen_timestamp_seconds": (
+        "Time of the last correct answer of the unit.",
+        lambda unit: unit.seen,
+    ),
+    "uptime_seconds": (
+        "Time since the unit started.",
+        lambda unit: unit.uptime_s if unit.is_up else None,
+    ),
+    "drift": (
+        "Differences from the unit's file; omitted while unknown.",
+        lambda unit: None if unit.differences is None else len(unit.differences),
+    ),
+}
+_COUNTERS: _Figures = {
+    "restarts": ("Restarts of the unit since the start of the watch.", lambda unit: unit.restarts),
+    "looks": ("Polls of the unit.", lambda unit: unit.looks),
+    "failed_looks": ("Failed polls of the unit.", lambda unit: unit.failures),
+}
+
+
+def unit_families(units: Iterable[UnitHealth]) -> Iterator[Family]:
+    """Return the families of all units; the label `name` is the name in the inventory."""
+    known = list(units)
+    yield Family(
+        "leverframe_unit_info",
+        GAUGE,
+        "Identity of the unit.",
+        [(_identity(unit), 1) for unit in known if unit.hardware],
+    )
+    for name, (text, figure) in _GAUGES.items():
+        samples = [({"name": unit.name}, figure(unit)) for unit in known]
+        yield Family(f"leverframe_unit_{name}", GAUGE, text, samples)
+    for name, (text, figure) in _COUNTERS.items():
+        samples = [({"name": unit.name}, figure(unit)) for unit in known]
+        yield Family(f"leverframe_unit_{name}_total", COUNTER, text, samples)
+    yield Family(
+        "leverframe_unit_trouble",
+        GAUGE,
+        "Problems of the unit: 1 for each problem; a lost sensor is `lost` and its label, a"
+        " finding of the unit `finding` and its identifier.",
+        [
+            ({"name": unit.name, "kind": kind, "severity": problem.severity}, 1)
+            for unit in known
+            for kind, problem in unit.problems.items()
+        ],
+    )
+    yield Family(
+        "leverframe_unit_reading",
+        GAUGE,
+        "Measured or computed value of the unit, in its unit of measurement.",
+        list(_of(known, _READINGS)),
+    )
+    yield Family(
+        "leverframe_unit_energy_total",
+        COUNTER,
+        "Meter count of the unit.",
+        list(_of(known, ENERGIES)),
+    )
+    yield Family(
+        "leverframe_unit_state",
+        GAUGE,
+        "Outputs, inputs, event variables and the MQTT connection of the unit: 1 or 0.",
+        list(_of(known, STATES)),
+    )
+    yield Family(
+        "leverframe_unit_pwm_duty_percent",
+        GAUGE,
+        "The duty of a PWM output of the unit.",
+        list(_of(known, DUTIES)),
+    )
+
+
+def _identity(unit: UnitHealth) -> Labels:
+    return {
+        "name": unit.name,
+        "address": unit.address,
+        "mac": unit.mac,
+        "hw": unit.hardware,
+        "sw": unit.software,
+    }
+
+
+def _of(units: Iterable[UnitHealth], labels: tuple[str, ...]) -> Iterator[Sample]:
+    for unit in units:
+        for label in labels:
+            if (value := unit.values.get(label)) is not None:
+                yield {"name": unit.name, "label": label.partition(".duty")[0]}, value
+
 
 PAGE = f"{PREFIX}units.html"
 

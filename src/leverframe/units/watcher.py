@@ -10,20 +10,18 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
-from leverframe.clock import Clock
-from leverframe.engine.machine import Value
-from leverframe.engine.samples import Traced
-from leverframe.errors import ErrorForPeople
-from leverframe.naming.names import own_names
-from leverframe.recording.replayer import UnitLogin
-from leverframe.recording.unit_client import UnitSilent
-from leverframe.shutdown import is_being_cancelled
+from leverframe.core.engine.machine import Traced, Value
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.runtime.event_loop import is_being_cancelled
+from leverframe.interface.names import own_names
+from leverframe.testing.recordings.replay import UnitLogin
+from leverframe.testing.recordings.unit_client import UnitSilent
+from leverframe.units.addresses import find_shared_macs, normal_mac
 from leverframe.units.client import PacedClient, SignInNeeded, open_paced_client
-from leverframe.units.drift import DriftedSetting
-from leverframe.units.live_reading import LiveReader, LoginRefused
-from leverframe.units.mac_addresses import find_shared_macs, normal_mac
+from leverframe.units.comparison import DriftedSetting
+from leverframe.units.live_values import LiveReader, LoginRefused
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import pull_unit
 from leverframe.units.unit_health import (
     ANSWER,
     DOUBLE,
@@ -33,6 +31,7 @@ from leverframe.units.unit_health import (
     UnitHealth,
     UnitNotice,
 )
+from leverframe.units.unit_reader import pull_unit
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,8 @@ from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.door import Door
 from leverframe.fleet.entrance import Entrance
-from leverframe.servers.http.client_presence import ends_with_client
-from leverframe.servers.http.limits import MIB, HttpLimits
-from leverframe.servers.http.messages import CONTINUE, Answer, Reply, Request, StreamReply
+from leverframe.server.http.limits import MIB, HttpLimits, ends_with_client
+from leverframe.server.http.messages import CONTINUE, Answer, Reply, Request, StreamReply
 from tests.patience import PATIENCE_S
 
 HOME = "127.0.0.1"

@@ -9,26 +9,25 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 import leverframe.fleet.cluster.member
-from leverframe.clock import SystemClock
-from leverframe.config import Config
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import SystemClock
 from leverframe.fleet.cluster import membership
-from leverframe.fleet.cluster.beginning import NodeIdentity
+from leverframe.fleet.cluster.database_setup import NodeIdentity, open_cluster
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.cluster.member import ClusterMember
-from leverframe.fleet.cluster.opening import open_cluster
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.member import Member, NewController
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.records import MemberRecord
 from leverframe.fleet.serve import node_of
-from leverframe.profile import Profile
-from leverframe.storage.encrypting import KeyFile
-from leverframe.storage.fleet.postgres_schema import open_database
+from leverframe.host.configuration import Config
+from leverframe.storage.encryption import KeyFile
 from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.lanes.postgres_schema import open_database
 from leverframe.storage.store import StoreUnavailable
+from tests.devices.waiting import until
 from tests.fleet.loop_node import LoopNode
-from tests.hardware.waiting import until
 
 HOME = "127.0.0.1"
 PLACE = Place("", HOME, 1)

@@ -11,25 +11,24 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from leverframe.errors import ErrorForPeople
-from leverframe.fleet.answer_headers import SILENT_NODES, STALE
-from leverframe.fleet.cluster.commands import drain_node, forget_node, list_nodes, move_controller
+from leverframe.core.errors import ErrorForPeople
+from leverframe.fleet.accounts import THE_OPERATOR
+from leverframe.fleet.client import CommandLineClient
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
-from leverframe.fleet.commands import list_controllers
+from leverframe.fleet.controller_commands import list_controllers
 from leverframe.fleet.member import UNMADE
-from leverframe.fleet.node_accounts import THE_OPERATOR
-from leverframe.fleet.node_client import CommandLineClient
+from leverframe.fleet.node_commands import drain_node, forget_node, list_nodes, move_controller
 from leverframe.fleet.other_nodes import SilentNode
 from leverframe.fleet.owners import DEADLINES, Deadline
-from leverframe.fleet.progress import ProgressReport, RequestsUnderWay
+from leverframe.fleet.progress import SILENT_NODES, STALE, ProgressReport, RequestsUnderWay
 from leverframe.fleet.records import MemberRecord, Moved
 from leverframe.fleet.scopes import ApiCall
-from leverframe.servers.http.messages import StreamReply
+from leverframe.server.http.messages import StreamReply
 from leverframe.storage.store import StoreUnavailable
+from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on
 from tests.fleet.failing import fail
 from tests.fleet.loop_node import LoopNode
-from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
 
 NAME = "stm.cgi?oname=0Pump"
@@ -339,9 +338,9 @@ async def test_progress_counts_controllers_of_all_nodes(cluster: Cluster) -> Non
 async def test_the_page_of_one_node_shows_the_controllers_of_all(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leverframe.fleet.page_stream.FLEET_LOOK_S", 0.01)
-    monkeypatch.setattr("leverframe.fleet.page_stream.STILL_HERE_S", 0.02)
-    monkeypatch.setattr("leverframe.fleet.view_parts.LOOK_ON_S", 0.5)
+    monkeypatch.setattr("leverframe.fleet.page_view.FLEET_LOOK_S", 0.01)
+    monkeypatch.setattr("leverframe.fleet.page_view.STILL_HERE_S", 0.02)
+    monkeypatch.setattr("leverframe.fleet.page_view.LOOK_ON_S", 0.5)
     a, other = cluster.asked["a"], there(cluster)
     by_name = await a.ask("/api/fleet/stream?order=name&first=1&count=2", method="GET")
     assert isinstance(by_name, StreamReply)
@@ -563,7 +562,7 @@ async def test_commands_list_all_nodes_and_name_silent_ones(
 ) -> None:
     for purpose in ("read", "change"):
         monkeypatch.setitem(DEADLINES, purpose, replace(DEADLINES[purpose], hold_s=0.1))
-    monkeypatch.setattr("leverframe.fleet.cluster.commands.LOOK_S", 0.01)
+    monkeypatch.setattr("leverframe.fleet.node_commands.LOOK_S", 0.01)
     door = cluster.nodes["a"].door
     await door.listen(HOME, 0)
     url = f"http://{HOME}:{door.port}"

@@ -9,22 +9,19 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from leverframe.command_line.entry import carry_out
-from leverframe.config import BadConfiguration
-from leverframe.config.sources import Sources
-from leverframe.errors import ErrorForPeople
-from leverframe.exit_codes import DONE
-from leverframe.fleet.cluster.beginning import NodeIdentity
-from leverframe.fleet.cluster.cluster_table import ClusterTable
+from leverframe.core.errors import DONE, ErrorForPeople
+from leverframe.fleet.cluster.database_setup import NodeIdentity, open_cluster
 from leverframe.fleet.cluster.directory import Place
-from leverframe.fleet.cluster.opening import open_cluster
 from leverframe.fleet.cluster.storage import open_database
-from leverframe.fleet.fleet_file import read_fleet
+from leverframe.fleet.fleet_file import ClusterTable, read_fleet
 from leverframe.fleet.records import MemberRecord
-from leverframe.storage.fleet import postgres_schema
-from leverframe.storage.fleet.opening import FleetFolder
-from leverframe.storage.fleet.postgres_connection import why_not_connected
-from leverframe.storage.fleet.postgres_schema import migrate
+from leverframe.host.command_line.entry import carry_out
+from leverframe.host.configuration import BadConfiguration
+from leverframe.host.configuration.reader import Sources
+from leverframe.storage.lanes import postgres_schema
+from leverframe.storage.lanes.node_folder import FleetFolder
+from leverframe.storage.lanes.postgres_connection import why_not_connected
+from leverframe.storage.lanes.postgres_schema import migrate
 from tests.fleet.cluster.nodes import cluster_on
 from tests.postgres_server import PostgresServer
 

@@ -1,10 +1,10 @@
 """The figures of a node among others, and how quickly all of them write."""
 
-from leverframe.fleet.cluster.cluster_metrics import BatchRate, MemberFigures, cluster_families
+from leverframe.devices.wire.prometheus import prometheus_text
 from leverframe.fleet.cluster.directory import DoorFigures
-from leverframe.fleet.cluster.peer_watch import PeerWatch, SeenNode
+from leverframe.fleet.cluster.lease import PeerWatch, SeenNode
+from leverframe.fleet.metrics import BatchRate, MemberFigures, cluster_families
 from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
-from leverframe.wire.prometheus import prometheus_text
 
 
 def peer(name: str, **more: object) -> PeerReport:

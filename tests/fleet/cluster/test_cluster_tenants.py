@@ -6,17 +6,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from leverframe.commands.table.refusals import Conflict
-from leverframe.fleet.cluster.beginning import NodeIdentity
-from leverframe.fleet.cluster.opening import open_cluster
+from leverframe.core.profile import Profile
+from leverframe.fleet.cluster.database_setup import NodeIdentity, open_cluster
 from leverframe.fleet.member import NewController
-from leverframe.fleet.records import MemberRecord
-from leverframe.fleet.tenants import FleetAccount, NoSuchTenant, TenantRecord
-from leverframe.profile import Profile
+from leverframe.fleet.records import FleetAccount, MemberRecord, NoSuchTenant, TenantRecord
+from leverframe.interface.table.refusals import Conflict
+from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import PLACE, cluster_on
 from tests.fleet.tenant_fleet import OPERATOR, TenantFleet
 from tests.fleet.test_tenant_walk import ACME, ZULU, busy, compare
-from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
 
 #: When a controller was moved depends on how many there are: its journal and counters tell.

@@ -9,14 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.fleet.cluster.lease import LEASE_S, NodeLease
 from leverframe.fleet.cluster.membership import notify_nodes
-from leverframe.fleet.cluster.peer_watch import LEASE_S
 from leverframe.fleet.member import Member
-from leverframe.servers.http.messages import Reply, Request, StreamReply
-from leverframe.storage.fleet.postgres_connection import connect
+from leverframe.server.http.messages import Reply, Request, StreamReply
+from leverframe.storage.lanes.postgres_connection import connect
+from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import Cluster, cluster_on
-from tests.hardware.waiting import until
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer, postgres_server

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on
-from tests.hardware.waiting import until
 from tests.ports import free_port
 from tests.postgres_server import PostgresServer
 

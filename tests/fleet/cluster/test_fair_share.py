@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.fleet.cluster.fair_share import fair_shares
+from leverframe.fleet.cluster.membership import fair_shares
 
 CAPACITIES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 100), min_size=1)
 

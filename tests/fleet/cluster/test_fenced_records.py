@@ -13,16 +13,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster import registry as registry_module
-from leverframe.fleet.cluster.live_rows import put_live
+from leverframe.fleet.cluster.membership import put_live
 from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.records import MemberRecord, Moved, SnapshotRecord
-from leverframe.storage.fleet.postgres_connection import connect
-from leverframe.storage.fleet.postgres_lane import Claim, Fenced, PostgresLane
+from leverframe.host.controller.hand_over import SavedLive
+from leverframe.storage.lanes.postgres_connection import connect
+from leverframe.storage.lanes.postgres_lane import Claim, Fenced, PostgresLane
 from leverframe.storage.store import Changes, StoreUnavailable
-from tests.hardware.waiting import until
+from tests.devices.waiting import until
 from tests.postgres_server import PostgresServer
 
 ONE = 1

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.config.sources import Sources
 from leverframe.fleet.cluster.membership import read_nodes
-from leverframe.fleet.node_passwd import change_password
-from leverframe.process.administrator import PasswordRefused
+from leverframe.fleet.node_commands import change_password
+from leverframe.host.configuration.reader import Sources
+from leverframe.host.reach import PasswordRefused
 from leverframe.storage.datafolder import FolderInUse
-from leverframe.storage.fleet.postgres_schema import open_database
+from leverframe.storage.lanes.postgres_schema import open_database
 from tests.fleet.test_node_passwords import CELLAR, EVERYWHERE, NEW, running
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer

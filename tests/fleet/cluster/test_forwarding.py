@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from leverframe.config import Config
 from leverframe.fleet.cluster import tunnel
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.handshake import Client
 from leverframe.fleet.owners import DEADLINES
 from leverframe.fleet.records import MemberRecord
-from leverframe.process.reach import certificate_of
-from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.servers.fair_shares import FairShares
-from leverframe.servers.http.limits import MIB
-from leverframe.servers.http.messages import CONTINUE, Reply
+from leverframe.host.configuration import Config
+from leverframe.host.reach import certificate_of
+from leverframe.server.fair_shares import DescriptorBudget, FairShares
+from leverframe.server.http.limits import MIB
+from leverframe.server.http.messages import CONTINUE, Reply
 from tests.cases import for_each
 from tests.fleet.cluster.joined_doors import HOME, JoinedNode, joined_nodes, until
 from tests.fleet.failing import fail

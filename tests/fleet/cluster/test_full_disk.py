@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from leverframe.fleet.bulk import MemberResult, send
 from leverframe.fleet.jobs import job
 from leverframe.fleet.owners import DEADLINES
-from leverframe.storage.fleet.postgres_schema import migrate
+from leverframe.storage.lanes.postgres_schema import migrate
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer

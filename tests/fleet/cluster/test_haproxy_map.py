@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.command_line.entry import carry_out
-from leverframe.fleet.cluster import haproxy_map
+from leverframe.fleet import node_commands
+from leverframe.fleet.client import CommandLineClient
 from leverframe.fleet.cluster.directory import Directory
-from leverframe.fleet.node_client import CommandLineClient
+from leverframe.host.command_line.entry import carry_out
 from tests.fleet.loop_node import loop_node
 from tests.patience import PATIENCE_S
 
@@ -75,7 +75,7 @@ async def test_the_map_follows_the_directory(
             elif looks == 5:
                 raise Stopped
 
-        monkeypatch.setattr(haproxy_map.time, "sleep", sleep)
+        monkeypatch.setattr(node_commands.time, "sleep", sleep)
         once = ("New version created: 7\n\n", "\n", "\n")
         with (
             haproxy_at(path, *once, *once) as heard,
@@ -83,7 +83,7 @@ async def test_the_map_follows_the_directory(
             pytest.raises(Stopped),
         ):
             await asyncio.to_thread(
-                haproxy_map.map_controllers, client, "fleet.example", str(path), "/m", 2.0
+                node_commands.map_controllers, client, "fleet.example", str(path), "/m", 2.0
             )
         assert heard == [
             "prepare map /m\n",

@@ -10,14 +10,14 @@ from typing import Any
 import psycopg
 import pytest
 
+from leverframe.core.profile import Profile
 from leverframe.fleet.member import NewController
 from leverframe.fleet.other_nodes import CallUnanswered
 from leverframe.fleet.records import MemberRecord
-from leverframe.profile import Profile
 from leverframe.storage.store import StoreUnavailable
+from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import Cluster, cluster_on
 from tests.fleet.loop_node import LoopNode
-from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 

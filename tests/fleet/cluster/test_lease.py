@@ -1,7 +1,7 @@
 """What hinders a node, by its lease: that it cannot know, or that it knows it is over."""
 
-from leverframe.controller.hindrance import Hindrance
 from leverframe.fleet.cluster.lease import NodeLease
+from leverframe.host.controller.hooks import Hindrance
 
 
 class Hours:

@@ -11,19 +11,19 @@ from typing import Any
 import psycopg
 import pytest
 
-from leverframe.controller import Controller
-from leverframe.controller.hand_over import SavedLive
-from leverframe.engine.actions import Action, Pulse, Switch
-from leverframe.engine.journal import Cause
-from leverframe.fleet.cluster import live_saver, membership
-from leverframe.fleet.cluster.live_rows import put_live, take_live
-from leverframe.fleet.cluster.live_saver import LiveSaver
-from leverframe.servers.http.messages import Request
-from leverframe.storage.fleet.postgres_connection import Connection
-from leverframe.storage.fleet.postgres_lane import Claim
-from leverframe.storage.fleet.postgres_schema import open_database
+from leverframe.core.engine.calls import Action, Pulse, Switch
+from leverframe.core.engine.journal import Cause
+from leverframe.fleet.cluster import membership, own_controllers
+from leverframe.fleet.cluster.membership import put_live, take_live
+from leverframe.fleet.cluster.own_controllers import LiveSaver
+from leverframe.host.controller import Controller
+from leverframe.host.controller.hand_over import SavedLive
+from leverframe.server.http.messages import Request
+from leverframe.storage.lanes.postgres_connection import Connection
+from leverframe.storage.lanes.postgres_lane import Claim
+from leverframe.storage.lanes.postgres_schema import open_database
+from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import HOME, Cluster, cluster_on, new
-from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
 
 TEST = Cause("command", "test")
@@ -167,7 +167,7 @@ async def test_owner_saves_changed_state_and_the_rest_at_intervals(
     act(controller_of(cluster, "a"), Switch("OUT1", 1))
     assert await saver.save() == 1
     assert len(query(cluster, SAVED)) == 2
-    monkeypatch.setattr(live_saver, "SAVE_AGAIN_S", 0.0)
+    monkeypatch.setattr(own_controllers, "SAVE_AGAIN_S", 0.0)
     assert await saver.save() == 2
     await cluster.nodes["a"].remove([cluster.nodes["a"].members["two"]])
     assert len(query(cluster, SAVED)) == 1

@@ -12,22 +12,22 @@ import msgspec
 import psycopg
 import pytest
 
-from leverframe.commands.table.refusals import BadValue
-from leverframe.commands.table.rights import UNRESTRICTED
-from leverframe.controller.hand_over import SavedLive
 from leverframe.fleet.cluster import member as member_module
 from leverframe.fleet.cluster import membership
-from leverframe.fleet.cluster.beginning import NameTaken
+from leverframe.fleet.cluster.database_setup import NameTaken
 from leverframe.fleet.cluster.heartbeat import BeatResult
-from leverframe.fleet.cluster.peer_watch import LEASE_S
+from leverframe.fleet.cluster.lease import LEASE_S
 from leverframe.fleet.member import Member
 from leverframe.fleet.records import NotRunning
-from leverframe.servers.http.messages import Reply, Request
-from leverframe.storage.fleet.postgres_connection import AWAY, Connection, connect
-from leverframe.storage.fleet.postgres_lane import Claim, InDoubt, PostgresLane
+from leverframe.host.controller.hand_over import SavedLive
+from leverframe.interface.table.lookup import UNRESTRICTED
+from leverframe.interface.table.refusals import BadValue
+from leverframe.server.http.messages import Reply, Request
+from leverframe.storage.lanes.postgres_connection import AWAY, Connection, connect
+from leverframe.storage.lanes.postgres_lane import Claim, InDoubt, PostgresLane
 from leverframe.storage.store import Stored, StoreUnavailable
+from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
-from tests.hardware.waiting import until
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 

@@ -11,9 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from leverframe import __version__
 from leverframe.fleet.cluster import member as member_module
 from leverframe.fleet.records import NoSuchController
+from tests.devices.waiting import until
 from tests.docs.blocks import PROJECT
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
-from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
 
 

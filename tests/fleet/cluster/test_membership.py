@@ -9,7 +9,7 @@ import pytest
 
 from leverframe import __version__
 from leverframe.fleet.cluster import membership
-from leverframe.storage.fleet.postgres_lane import Claim
+from leverframe.storage.lanes.postgres_lane import Claim
 from tests.clients.served_twin import eventually
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from leverframe.commands.table.refusals import BadValue, Refusal
 from leverframe.fleet.cluster.directory import Place
 from leverframe.fleet.cluster.handshake import (
     CHALLENGE_BYTES,
@@ -31,6 +30,7 @@ from leverframe.fleet.cluster.node_calls import (
     refusal_from,
 )
 from leverframe.fleet.other_nodes import CallUnanswered, SilentNode
+from leverframe.interface.table.refusals import BadValue, Refusal
 from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
 from tests.patience import PATIENCE_S
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
+from leverframe.fleet.cluster.lease import BEAT_S, LEASE_S, PeerWatch, SeenNode
 
 
 def names(watch: PeerWatch, now: float, *nodes: SeenNode) -> list[str]:

@@ -3,7 +3,7 @@
 import signal
 from pathlib import Path
 
-from leverframe.storage.fleet.postgres_connection import connect
+from leverframe.storage.lanes.postgres_connection import connect
 from tests.fleet.cluster.node_processes import add_controllers, asked, changed, name_of, running
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer

@@ -13,12 +13,12 @@ from psycopg.conninfo import conninfo_to_dict
 from leverframe.fleet.cluster import membership
 from leverframe.fleet.cluster.heartbeat import BeatResult, Heartbeat
 from leverframe.fleet.cluster.lease import NodeLease
-from leverframe.servers.http.messages import Reply, Request
-from leverframe.storage.fleet.postgres_connection import connect
-from leverframe.storage.fleet.postgres_lane import DatabaseWentBack, Fenced, PostgresLane
+from leverframe.server.http.messages import Reply, Request
+from leverframe.storage.lanes.postgres_connection import connect
+from leverframe.storage.lanes.postgres_lane import DatabaseWentBack, Fenced, PostgresLane
 from leverframe.storage.store import Changes
+from tests.devices.waiting import until
 from tests.fleet.cluster.nodes import Cluster, cluster_on, new
-from tests.hardware.waiting import until
 from tests.postgres_server import PostgresServer
 
 TOLD = "database went back"

@@ -10,17 +10,10 @@ import pytest
 
 from leverframe.fleet.bulk import BulkReport, MemberResult
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
-from leverframe.fleet.jobs.fleet_executor import (
-    Findings,
-    FindingsCall,
-    SnapshotCall,
-    StepsCall,
-    UndoCall,
-)
+from leverframe.fleet.jobs.executor import Findings, FindingsCall, SnapshotCall, StepsCall, UndoCall
 from leverframe.fleet.jobs.jobs import NoSuchJob, TellCall
-from leverframe.fleet.page_stream import FleetRow
+from leverframe.fleet.page_view import FleetRow, KeysCall, KeysPart
 from leverframe.fleet.scopes import ApiAnswer, ApiCall
-from leverframe.fleet.view_parts import KeysCall, KeysPart
 from tests.fleet.loop_node import loop_node
 
 NOTED = Path(__file__).parents[2] / "fixtures" / "node_calls.json"

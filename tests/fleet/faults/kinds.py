@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from msgspec import Struct
 
-from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S
+from leverframe.fleet.cluster.lease import BEAT_S, LEASE_S
 from tests.fleet.faults.clients import DIRECT, DoorClient
 from tests.fleet.faults.processes import NodeProcess
 from tests.fleet.faults.scene import FaultScene

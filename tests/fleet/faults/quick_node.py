@@ -5,17 +5,17 @@ python -m tests.fleet.faults.quick_node 0.33 fleet run ...
 
 import sys
 
-from leverframe.fleet.cluster import peer_watch
-from leverframe.storage.fleet import postgres_connection
+from leverframe.fleet.cluster import lease
+from leverframe.storage.lanes import postgres_connection
 
 
 def shorten(factor: float) -> None:
     """Make leases, beats and patience shorter; before anything else has taken them over."""
-    peer_watch.LEASE_S *= factor
-    peer_watch.BEAT_S *= factor
+    lease.LEASE_S *= factor
+    lease.BEAT_S *= factor
     postgres_connection.PATIENCE_S *= factor
     # The default was taken over where the class was made.
-    setattr(peer_watch.PeerWatch.__init__, "__defaults__", (peer_watch.LEASE_S,))  # noqa: B010
+    setattr(lease.PeerWatch.__init__, "__defaults__", (lease.LEASE_S,))  # noqa: B010
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from leverframe.storage.audit import AuditEntry
-from leverframe.storage.encrypting import KeyFile, Sealer
+from leverframe.storage.encryption import KeyFile, Sealer
 from tests.fleet.faults.processes import FaultedFleet
 
 #: The numbers that clients count up are one row of each controller.

@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => words.chooseLanguage("en"));
 
-// Every word that `units/rule_sentences.py` and `units/setting_words.py` have.
+// Every word that `units/rule_sentences.py` and `units/unit_text.py` have.
 const SENTENCES = [
   ["rules.0", "when DS1 >= 30 (hysteresis 0.5), then OUT0 on"],
   [

@@ -12,20 +12,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from leverframe.core.runtime.log_lines import LogThrottle
 from leverframe.fleet.cluster.directory import Directory, Place
-from leverframe.fleet.cluster.handshake import (
-    Client,
-    Handshake,
-    HandshakeFailed,
-    Verdict,
-)
+from leverframe.fleet.cluster.handshake import Client, Handshake, HandshakeFailed, Verdict
 from leverframe.fleet.cluster.tunnel import OwnerCall, Tunnel
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import CROWDED_OUT, HELD_BY_NO_NODE, MISDIRECTED, Entrance
 from leverframe.fleet.owners import DEADLINES, LOOK_AGAIN_S, Located, OwnerPart, ask_owners
-from leverframe.log_throttle import LogThrottle
-from leverframe.servers.descriptors import Lease
-from leverframe.servers.http.connection import (
+from leverframe.server.fair_shares import Lease
+from leverframe.server.http.connection import (
     BODY_ANNOUNCED,
     CLOSED,
     CLOSING,
@@ -35,9 +30,9 @@ from leverframe.servers.http.connection import (
     REQUEST,
     STREAMING,
 )
-from leverframe.servers.http.messages import Request, SentReply
-from leverframe.servers.http.parsing import NOTHING
-from leverframe.servers.http.server_state import ServerState
+from leverframe.server.http.messages import Request, SentReply
+from leverframe.server.http.parser import NOTHING
+from leverframe.server.http.server_state import ServerState
 
 CONNECTION = DEADLINES["connection"]
 

@@ -27,7 +27,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from msgspec import Struct
 
-from leverframe.outgoing.own_connections import OWN_PEER
+from leverframe.core.runtime.outgoing import OWN_PEER
 
 CHALLENGE_BYTES = 16
 PROOF_BYTES = 32

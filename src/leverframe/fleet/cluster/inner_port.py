@@ -10,6 +10,7 @@ import secrets
 from functools import partial
 from typing import cast
 
+from leverframe.core.runtime.log_lines import LogThrottle
 from leverframe.fleet.cluster.directory import Directory, DoorFigures
 from leverframe.fleet.cluster.forwarding import CONNECTION, Forwarding, ForwardingConnection
 from leverframe.fleet.cluster.handshake import (
@@ -23,11 +24,10 @@ from leverframe.fleet.cluster.handshake import (
 from leverframe.fleet.cluster.node_calls import Answering, IncomingCall, NodeCaller
 from leverframe.fleet.door import Door, DoorConnection
 from leverframe.fleet.entrance import MISDIRECTED, Entrance
-from leverframe.log_throttle import LogThrottle
-from leverframe.servers.descriptors import Lease
-from leverframe.servers.http.listener import HttpListener, listening_sockets
-from leverframe.servers.http.messages import Request
-from leverframe.servers.http.server_state import ServerState
+from leverframe.server.fair_shares import Lease
+from leverframe.server.http.messages import Request
+from leverframe.server.http.server import HttpListener, listening_sockets
+from leverframe.server.http.server_state import ServerState
 
 #: Its name in `/metrics` and in the log.
 SERVER = "inner"

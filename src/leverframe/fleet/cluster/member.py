@@ -22,26 +22,23 @@ import psycopg
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.commands.table.refusals import BadValue
+from leverframe.devices.wire.prometheus import Family
 from leverframe.fleet.cluster import membership
-from leverframe.fleet.cluster.asking import AskingNode
-from leverframe.fleet.cluster.beginning import NameTaken, begin_life
-from leverframe.fleet.cluster.cluster_metrics import BatchRate, MemberFigures, cluster_families
-from leverframe.fleet.cluster.database_thread import DatabaseThread
+from leverframe.fleet.cluster.database_setup import NameTaken, OpenedCluster, begin_life
 from leverframe.fleet.cluster.directory import Place
-from leverframe.fleet.cluster.heartbeat import BeatResult, Heartbeat
-from leverframe.fleet.cluster.live_saver import LiveSaver
+from leverframe.fleet.cluster.heartbeat import BeatResult, DatabaseThread, Heartbeat
+from leverframe.fleet.cluster.lease import BEAT_S, LEASE_S, PeerWatch, SeenNode
 from leverframe.fleet.cluster.membership import ClaimedJob, Placed
-from leverframe.fleet.cluster.node_calls import NodeCaller
-from leverframe.fleet.cluster.opening import OpenedCluster
-from leverframe.fleet.cluster.own_controllers import OwnControllers, leaving_members
-from leverframe.fleet.cluster.peer_watch import BEAT_S, LEASE_S, PeerWatch, SeenNode
+from leverframe.fleet.cluster.node_calls import AskingNode, NodeCaller
+from leverframe.fleet.cluster.own_controllers import LiveSaver, OwnControllers, leaving_members
 from leverframe.fleet.member import Member
+from leverframe.fleet.metrics import BatchRate, MemberFigures, cluster_families
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import ClusterReport, DatabaseReport, PeerReport
 from leverframe.fleet.records import NoSuchController
-from leverframe.storage.fleet.group_commit import LaneUnavailable
-from leverframe.storage.fleet.postgres_connection import (
+from leverframe.interface.table.refusals import BadValue
+from leverframe.storage.lanes.lane import LaneUnavailable
+from leverframe.storage.lanes.postgres_connection import (
     PATIENCE_S,
     Connection,
     connect_until,
@@ -49,9 +46,8 @@ from leverframe.storage.fleet.postgres_connection import (
     is_broken,
     why_refused_for_all,
 )
-from leverframe.storage.fleet.postgres_lane import IN_DOUBT, Fenced, InDoubt
+from leverframe.storage.lanes.postgres_lane import IN_DOUBT, Fenced, InDoubt
 from leverframe.storage.store import StoreUnavailable
-from leverframe.wire.prometheus import Family
 
 log = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ waits for the batch that is being written, and a batch that comes after it finds
 writes nothing.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -14,14 +15,73 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from leverframe import __version__
-from leverframe.controller.hand_over import SavedLive
-from leverframe.fleet.cluster.fair_share import fair_shares
-from leverframe.fleet.cluster.live_rows import put_live
-from leverframe.fleet.cluster.peer_watch import SeenNode
+from leverframe.fleet.cluster.lease import SeenNode
 from leverframe.fleet.other_nodes import DatabaseReport
-from leverframe.storage.fleet.postgres_connection import Connection
-from leverframe.storage.fleet.postgres_lane import Claim
-from leverframe.storage.fleet.postgres_statements import ALIVE
+from leverframe.host.controller.hand_over import SavedLive
+from leverframe.storage.lanes.postgres_connection import Connection
+from leverframe.storage.lanes.postgres_lane import Claim
+from leverframe.storage.lanes.postgres_schema import ALIVE
+
+# The fair share of controllers of each living node, by capacity, in whole numbers.
+
+
+def fair_shares(count: int, capacities: Mapping[str, int]) -> dict[str, int]:
+    """Share out a number of controllers; every node computes the same shares from the same rows."""
+    total = sum(capacities.values())
+    if total == 0:
+        return dict.fromkeys(capacities, 0)
+    shares = {name: count * capacity // total for name, capacity in capacities.items()}
+    left = count - sum(shares.values())
+    # The nodes that lost most by rounding down get the remainder; names decide between equals.
+    by_loss = sorted(capacities, key=lambda name: (-(count * capacities[name] % total), name))
+    for name in by_loss[:left]:
+        shares[name] += 1
+    return shares
+
+
+# The live state of controllers in the database: written by their node, read by the next one.
+#
+# Its age goes by the clock of the database alone, so that no clocks are compared. A writer locks
+# the row of its node: a declaration of death waits for it, and a node that was declared dead
+# writes and reads nothing.
+
+_PUT = (
+    f"WITH alive AS ({ALIVE})"  # noqa: S608
+    " INSERT INTO live (controller, at, data)"
+    " SELECT own.number, clock_timestamp() - make_interval(secs => saved.age), saved.data"
+    " FROM unnest(%(numbers)s::integer[], %(ages)s::float8[], %(data)b::bytea[])"
+    " AS saved (number, age, data)"
+    " JOIN controller AS own ON own.number = saved.number JOIN alive ON alive.name = own.node"
+    " ON CONFLICT (controller) DO UPDATE SET at = EXCLUDED.at, data = EXCLUDED.data"
+)
+_TAKE = (
+    f"WITH alive AS ({ALIVE})"  # noqa: S608
+    " DELETE FROM live USING alive, controller AS own WHERE own.number = live.controller"
+    " AND own.node = alive.name AND live.controller = ANY(%(numbers)s)"
+    " RETURNING live.controller, live.data,"
+    " extract(epoch FROM clock_timestamp() - live.at)::float8"
+)
+
+
+def put_live(connection: Connection, claim: Claim, live: Mapping[int, SavedLive]) -> None:
+    """Write the live state of controllers that a node has, if it still has them."""
+    values = {
+        **asdict(claim),
+        "numbers": list(live),
+        "ages": [one.seconds_old() for one in live.values()],
+        "data": [one.data for one in live.values()],
+    }
+    connection.execute(_PUT, values)
+
+
+def take_live(connection: Connection, claim: Claim, numbers: Sequence[int]) -> dict[int, SavedLive]:
+    """Read and delete the live state of controllers that a node has."""
+    values = {**asdict(claim), "numbers": list(numbers)}
+    rows = connection.execute(_TAKE, values).fetchall()
+    as_of = time.monotonic()
+    # A clock that was set back makes nothing younger than now.
+    return {one: SavedLive(bytes(data), max(0.0, age), as_of) for one, data, age in rows}
+
 
 #: The channel on which nodes notify each other when controllers move.
 CHANNEL = "leverframe_controllers"

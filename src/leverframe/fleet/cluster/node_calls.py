@@ -17,14 +17,14 @@ import hmac
 import logging
 import re
 import struct
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.commands.table.refusals import Refusal
+from leverframe.core.runtime.log_lines import LogThrottle
 from leverframe.fleet.cluster.directory import Directory, Place
 from leverframe.fleet.cluster.handshake import (
     PROOF_BYTES,
@@ -34,11 +34,26 @@ from leverframe.fleet.cluster.handshake import (
     Stamps,
     Verdict,
 )
+from leverframe.fleet.cluster.lease import NodeLease, SeenNode
+from leverframe.fleet.cluster.membership import Placed
+from leverframe.fleet.cluster.registry import ClusterRegistry
 from leverframe.fleet.cluster.tunnel import OwnerCall
-from leverframe.fleet.other_nodes import CallUnanswered, OlderProgram, OtherProgram, SilentNode
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.other_nodes import (
+    CallUnanswered,
+    LocatedController,
+    NotUnderstood,
+    OlderProgram,
+    OtherProgram,
+    SilentNode,
+)
 from leverframe.fleet.owners import DEADLINES
-from leverframe.log_throttle import LogThrottle
-from leverframe.servers.descriptors import Lease
+from leverframe.fleet.records import MemberRecord, Moved, is_seen
+from leverframe.interface.table.refusals import Refusal
+from leverframe.server.fair_shares import Lease
+from leverframe.server.problems import StoreFailed
+from leverframe.storage.lanes.postgres_lane import Claim
+from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -227,3 +242,82 @@ class IncomingCall(asyncio.Protocol):
             said = msgspec.msgpack.encode(replace(answer, protocol=PROTOCOL))
             self._transport.write(frame_message(said, self._stamps.of_answer(said)))
             self._transport.close()
+
+
+# What a node knows of the fleet by its last look, and the calls between nodes.
+
+
+class NodeDeclaredDead(Refusal):
+    status = Moved.status
+    title = "The node that asks was declared dead"
+
+
+class AskingNode:
+    """A node that exchanges calls with other nodes; the membership updates it from the database."""
+
+    _claim: Claim
+
+    def __init__(
+        self,
+        node: FleetNode,
+        registry: ClusterRegistry,
+        directory: Directory,
+        lease: NodeLease,
+        caller: NodeCaller,
+    ) -> None:
+        self.name = directory.node
+        self.nodes: list[SeenNode] = []
+        self.lease = lease
+        self._node = node
+        self._registry = registry
+        self._directory = directory
+        self._caller = caller
+        self._placed: list[Placed] = []
+        #: Names and tenants of controllers.
+        self._names: dict[int, tuple[str, str]] = {}
+
+    def living(self) -> list[str]:
+        return [one.name for one in self.nodes if one.is_alive]
+
+    def why_not(self) -> str | None:
+        return self.lease.why_not()
+
+    def name_of(self, number: int, tenant: str) -> str | None:
+        name, owner = self._names.get(number, (None, ""))
+        return name if is_seen(tenant or None, owner) else None
+
+    def last_known(self) -> list[LocatedController]:
+        return [
+            LocatedController(one.number, one.node, MemberRecord(one.name, tenant=one.tenant))
+            for one in self._placed
+        ]
+
+    async def locate(self, numbers: Collection[int] | None = None) -> list[LocatedController]:
+        return await self._registry.locate(numbers)
+
+    async def holder_of(self, job: str) -> str | None:
+        return await self._registry.holder_of(job)
+
+    async def news(self, seconds: float) -> None:
+        await self._directory.wait_for_news(seconds)
+
+    async def ask(self, node: str, what: str, content: bytes, seconds: float) -> bytes:
+        call = NodeCall(what, self.name, self._claim.epoch, content)
+        return await self._caller.ask(node, call, seconds)
+
+    async def answer(self, call: NodeCall) -> CallAnswer:
+        """Carry out a call of another node, unless the life of this node is over."""
+        requester = next((one for one in self.nodes if one.name == call.node), None)
+        try:
+            if requester is not None and call.epoch < requester.epoch:
+                raise NodeDeclaredDead(f"The node {call.node} was declared dead.")
+            do = self._node.calls.get(call.what)
+            if do is None or call.protocol > PROTOCOL:
+                raise NotUnderstood
+            return CallAnswer(await do(call.content))
+        except (NotUnderstood, msgspec.MsgspecError):
+            return not_understood(self.name, call.protocol)
+        except Refusal as refusal:
+            return CallAnswer(refusal=refusal_fields(refusal))
+        except StoreUnavailable as error:
+            return CallAnswer(refusal=refusal_fields(StoreFailed.because(error)))

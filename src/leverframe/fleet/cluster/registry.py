@@ -11,16 +11,24 @@ from typing import Any, TypeVar
 import msgspec
 import psycopg
 
-from leverframe.commands.table.refusals import Conflict
-from leverframe.controller.hand_over import SavedLive
-from leverframe.fleet.cluster.live_rows import take_live
-from leverframe.fleet.cluster.membership import ClaimedJob, holder_of, notify_nodes
+from leverframe.fleet.cluster.membership import ClaimedJob, holder_of, notify_nodes, take_live
 from leverframe.fleet.other_nodes import LocatedController
-from leverframe.fleet.records import JobTaken, MemberRecord, Moved, Registry, SnapshotRecord
-from leverframe.fleet.tenants import OPERATOR, FleetAccount, TenantRecord, no_such_tenant
-from leverframe.storage.fleet.postgres_connection import Connection, SharedConnection
-from leverframe.storage.fleet.postgres_lane import Claim
-from leverframe.storage.fleet.postgres_statements import ALIVE
+from leverframe.fleet.records import (
+    OPERATOR,
+    FleetAccount,
+    JobTaken,
+    MemberRecord,
+    Moved,
+    Registry,
+    SnapshotRecord,
+    TenantRecord,
+    no_such_tenant,
+)
+from leverframe.host.controller.hand_over import SavedLive
+from leverframe.interface.table.refusals import Conflict
+from leverframe.storage.lanes.postgres_connection import Connection, SharedConnection
+from leverframe.storage.lanes.postgres_lane import Claim
+from leverframe.storage.lanes.postgres_schema import ALIVE
 from leverframe.storage.store import StoreUnavailable
 
 Result = TypeVar("Result")

@@ -2,22 +2,21 @@
 
 from msgspec.structs import replace
 
-from leverframe.config import NodeConfig
-from leverframe.fleet.cluster.beginning import NodeIdentity
-from leverframe.fleet.cluster.cluster_table import ClusterTable
+from leverframe.fleet.cluster.database_setup import NodeIdentity, OpenedCluster, open_cluster
 from leverframe.fleet.cluster.inner_port import FleetDoor
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.fleet.cluster.member import ClusterMember
-from leverframe.fleet.cluster.opening import OpenedCluster, open_cluster
+from leverframe.fleet.fleet_file import ClusterTable
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.node_storage import history_bounds
 from leverframe.fleet.records import Registry
-from leverframe.process.listening import CannotListen
-from leverframe.process.reach import try_host
-from leverframe.storage.encrypting import KeyFile
-from leverframe.storage.fleet.lane import Lane
-from leverframe.storage.fleet.opening import FleetFolder
+from leverframe.host.configuration import NodeConfig
+from leverframe.host.ports import CannotListen
+from leverframe.host.reach import try_host
+from leverframe.storage.encryption import KeyFile
 from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.lanes.lane import Lane
+from leverframe.storage.lanes.node_folder import FleetFolder
 
 
 class DatabaseStorage:

@@ -20,9 +20,9 @@ from leverframe.fleet.cluster.handshake import (
     Stamps,
     Verdict,
 )
-from leverframe.servers.descriptors import DescriptorBudget, Lease
-from leverframe.servers.http.connection import reset_at_close
-from leverframe.servers.http.server_state import ServerState
+from leverframe.server.fair_shares import DescriptorBudget, Lease
+from leverframe.server.http.connection import reset_at_close
+from leverframe.server.http.server_state import ServerState
 
 #: How long the old owner of a controller may take to end its connections.
 LET_GO_S = 5.0

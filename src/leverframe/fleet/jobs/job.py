@@ -17,28 +17,28 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.commands.table.rights import Account
-from leverframe.commands.table.row import ADMIN
 from leverframe.fleet.bulk import NOT_SAVED, MemberResult
-from leverframe.fleet.jobs.fleet_executor import FleetExecutor
-from leverframe.fleet.jobs.job_outcomes import JobOutcomes
-from leverframe.fleet.jobs.job_plan import JobPlan
+from leverframe.fleet.jobs.executor import FleetExecutor
 from leverframe.fleet.jobs.job_state import (
     ALLOWED,
     UNDER_WAY,
     JobAction,
     JobOutcome,
+    JobOutcomes,
+    JobPlan,
     JobReport,
     JobState,
+    JobWork,
     report_of_job,
 )
-from leverframe.fleet.jobs.job_work import JobWork
 from leverframe.fleet.jobs.steps import UNDECIDED, JobStep
 from leverframe.fleet.progress import count_done
-from leverframe.fleet.tenants import name_for_tenant
-from leverframe.servers.problems import StoreFailed
-from leverframe.storage.encrypting import JOB_WORK
+from leverframe.fleet.records import name_for_tenant
+from leverframe.interface.table.lookup import Account
+from leverframe.interface.table.refusals import Conflict, Refusal
+from leverframe.interface.table.row import ADMIN
+from leverframe.server.problems import StoreFailed
+from leverframe.storage.encryption import JOB_WORK
 from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
 
 log = logging.getLogger(__name__)

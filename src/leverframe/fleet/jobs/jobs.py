@@ -9,22 +9,26 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from leverframe.commands.table.refusals import Conflict, Refusal
-from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BulkReport, report_of
-from leverframe.fleet.group_snapshots import GroupSnapshots
-from leverframe.fleet.jobs.fleet_executor import FleetExecutor, LocalExecutor
+from leverframe.fleet.groups import GroupSnapshots
+from leverframe.fleet.jobs.executor import FleetExecutor, LocalExecutor
 from leverframe.fleet.jobs.job import FleetJob
-from leverframe.fleet.jobs.job_plan import JobKind, JobPlan, error_count, form_groups
-from leverframe.fleet.jobs.job_state import UNDER_WAY
-from leverframe.fleet.jobs.job_work import JobWork
+from leverframe.fleet.jobs.job_state import (
+    UNDER_WAY,
+    JobKind,
+    JobPlan,
+    JobWork,
+    error_count,
+    form_groups,
+)
 from leverframe.fleet.jobs.steps import MemberSteps
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.other_nodes import answering
 from leverframe.fleet.owners import DEADLINES
-from leverframe.fleet.records import JobTaken
-from leverframe.fleet.tenants import OPERATOR, is_seen, name_for_tenant, within_tenant
-from leverframe.servers.accounts.passwords import Passwords
+from leverframe.fleet.records import OPERATOR, JobTaken, is_seen, name_for_tenant, within_tenant
+from leverframe.interface.table.lookup import Account
+from leverframe.interface.table.refusals import Conflict, Refusal
+from leverframe.server.passwords import Passwords
 
 #: Number of finished jobs of each kind that are remembered, the newest ones.
 MAX_ENDED = 20

@@ -14,20 +14,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from leverframe.commands.table.refusals import Refusal
-from leverframe.commands.table.rights import Account
-from leverframe.controller import Controller
-from leverframe.controller.hindrance import ControllerElsewhere
-from leverframe.controller.staging import Command, NeedsHashing
-from leverframe.engine.journal import Cause
-from leverframe.errors import ErrorForPeople
+from leverframe.core.engine.journal import Cause
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.runtime.event_loop import wait_for_turn
+from leverframe.core.runtime.log_lines import finish_within
 from leverframe.fleet.bulk import DONE, NOT_SAVED, MemberResult, check_that_it_runs, refusal_result
 from leverframe.fleet.member import Member, check_that_all_are_here
-from leverframe.fleet.records import Moved, Registry
-from leverframe.fleet.tenants import is_seen, tenant_within
-from leverframe.log_context import finish_within
-from leverframe.loop_shares import wait_for_turn
-from leverframe.servers.accounts.passwords import Passwords
+from leverframe.fleet.records import Moved, Registry, is_seen, tenant_within
+from leverframe.host.controller import Controller
+from leverframe.host.controller.commit_path import Command, NeedsHashing
+from leverframe.host.controller.hooks import ControllerElsewhere
+from leverframe.interface.table.lookup import Account
+from leverframe.interface.table.refusals import Refusal
+from leverframe.server.passwords import Passwords
 from leverframe.storage.store import StoreUnavailable
 
 _PREFIX = "job."

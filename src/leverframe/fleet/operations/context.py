@@ -7,37 +7,262 @@ the choice, as on the page. A tenant's account chooses among its own controllers
 controllers only through this context.
 """
 
+import asyncio
+import re
+import tomllib
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import Meta, Struct, field
 
-from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import Malformed
-from leverframe.commands.table.rights import Account
-from leverframe.commands.table.row import ADMIN
+from leverframe.fleet.accounts import Asking, NodeAccounts
 from leverframe.fleet.bulk import BY_FLEET
-from leverframe.fleet.group_snapshots import GroupSnapshots
+from leverframe.fleet.controller_actions import GroupTime
+from leverframe.fleet.groups import GroupSnapshots
 from leverframe.fleet.health_index import Health, HealthIndex, Wanted
 from leverframe.fleet.jobs.jobs import FleetJobs, Requester
-from leverframe.fleet.live import GroupTime
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
-from leverframe.fleet.node_accounts import Asking, NodeAccounts
-from leverframe.fleet.operations.parameters import (
-    Name,
-    Names,
-    ShortText,
-    Tags,
-    Words,
-)
 from leverframe.fleet.progress import RequestsUnderWay, expect
-from leverframe.fleet.records import Moved
-from leverframe.fleet.templates import TemplateReader
-from leverframe.fleet.tenants import TenantRecord
-from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.http.messages import Request
-from leverframe.servers.routes.stream_shares import StreamShares
+from leverframe.fleet.records import MAX_TAG_LETTERS, MAX_TAGS, Moved, TenantRecord
+from leverframe.host.configuration.keys import describe_type, split_type
+from leverframe.interface.descriptions.openapi import QueryParameter
+from leverframe.interface.table.bodies import ON_LOOP_BODY_LIMIT
+from leverframe.interface.table.command_text import MAX_TEXT_BYTES
+from leverframe.interface.table.lookup import MAX_QUERY_BYTES, Account
+from leverframe.interface.table.params import decode_text
+from leverframe.interface.table.refusals import BadValue, Malformed
+from leverframe.interface.table.row import ADMIN
+from leverframe.server.http.messages import Request
+from leverframe.server.passwords import Passwords
+from leverframe.server.routes.context import StreamShares
+from leverframe.storage.backup import BackupFile
+
+# Templates as clients send them: a settings backup in JSON or TOML, read at a bounded cost.
+#
+# Reading JSON takes a time that grows with its size. The parser of TOML takes a time that grows
+# with the square of the parts of a key, and is slow. So its input is checked before, in linear
+# time, and it runs on a thread, one text at a time. A text is bounded by its size and by its
+# structure: the text without strings, comments and repeated spaces. So no text holds more than a
+# few megabytes of memory, or takes more than a fraction of a second.
+
+#: A whole backup has 60 KB with factory settings, and 12 KB of structure.
+MAX_BYTES = 256 << 10
+MAX_STRUCTURE_BYTES = 64 << 10
+#: `settings."outputs.0.name"` has two.
+MAX_KEY_PARTS = 4
+
+# Strings and comments of TOML, and strings of JSON, as `tomllib` finds them up to the first mistake
+# of a text. Each alternative matches wherever it begins, also without an end, and never backtracks:
+# the time is linear for any text.
+_STRINGS_AND_COMMENTS = re.compile(
+    r'"""(?:[^\\"]|\\.|"(?!""))*+"{0,5}+'
+    r"|'''(?:[^']|'(?!''))*+'{0,5}+"
+    r'|"(?:[^"\\\n]|\\[^\n])*+"?+'
+    r"|'[^'\n]*+'?+"
+    r"|\#[^\n]*+",
+    re.DOTALL,
+)
+_SPACES = re.compile(r"[ \t\r\n]++")
+_PART = r"[A-Za-z0-9_\-]++ ?+"
+#: A key of too many parts, where strings are letters and spaces are one.
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\-]){_PART}(?:\. ?+{_PART}){{{MAX_KEY_PARTS}}}")
+#: In place of a string, which may be a part of a key.
+_STRING = "s"
+
+
+class TemplateReader:
+    """The reader of the templates that all clients of a node send."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Semaphore(1)
+
+    async def read(self, body: bytes) -> BackupFile:
+        """Read a template, or refuse it with the reason."""
+        text = _text_of(body)
+        is_json = text.lstrip().startswith("{")
+        check_structure(text, is_json=is_json)
+        try:
+            if is_json:
+                return msgspec.json.decode(text, type=BackupFile)
+            async with self._turn:
+                return await asyncio.to_thread(_from_toml, text)
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise BadValue(
+                f"The template is not a backup in JSON or TOML: {error}.", field="template"
+            ) from None
+
+
+def check_structure(text: str, *, is_json: bool) -> None:
+    """Refuse a text with more structure than a backup has, in linear time."""
+    structure = _SPACES.sub(" ", _STRINGS_AND_COMMENTS.sub(_STRING, text))
+    if len(structure) > MAX_STRUCTURE_BYTES:
+        raise BadValue(
+            f"Without strings and comments the template has {len(structure)} characters.",
+            field="template",
+            allowed=f"up to {MAX_STRUCTURE_BYTES} characters",
+        )
+    if not is_json and _LONG_KEY.search(structure):
+        raise BadValue(
+            f"A key of the template has more than {MAX_KEY_PARTS} parts.",
+            field="template",
+            allowed='each path as one text, such as "outputs.0.name" = "Pump"',
+        )
+
+
+def _text_of(body: bytes) -> str:
+    if len(body) > MAX_BYTES:
+        raise BadValue(
+            f"The template has {len(body)} bytes.",
+            field="template",
+            allowed=f"up to {MAX_BYTES} bytes",
+        )
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise BadValue("The template is not UTF-8 text.", field="template") from None
+
+
+def _from_toml(text: str) -> BackupFile:
+    # By way of JSON: dates, and numbers that JSON cannot hold, are then refused or accepted alike.
+    document = msgspec.json.encode(tomllib.loads(text))
+    return msgspec.json.decode(document, type=BackupFile)
+
+
+# The parameters and bodies of requests to a node: their types, and how they are read.
+#
+# Every text and every list has a bound, which a test over all endpoints requires: a node is
+# shared, and the requests of one client must not take the time and memory of others. A list is a
+# text with commas.
+
+#: The key of the maximum number of items of a list, in its type.
+MAX_ITEMS = "max_items"
+#: Controllers that one request may name; tags and searches choose any number.
+MAX_NAMES = 20_000
+#: Of all parameters of a request: to decode each of them takes a microsecond or two.
+MAX_ENCODED_BYTES = 40_000
+
+
+def list_of_texts(most: int, letters: int) -> Any:
+    """Return the type of a list, with limits for its items and for its total length."""
+    extra = {MAX_ITEMS: most}
+    return Annotated[
+        str,
+        Meta(max_length=letters, description=("One or several, separated by commas."), extra=extra),
+    ]
+
+
+#: Of a controller, tenant, account or node, at most 31 letters; or a pattern of names.
+Name = Annotated[str, Meta(max_length=64)]
+Names = list_of_texts(MAX_NAMES, MAX_NAMES * 32)
+Tags = list_of_texts(MAX_TAGS, MAX_TAGS * (MAX_TAG_LETTERS + 1))
+#: Durations, moments, versions, addresses.
+ShortText = Annotated[str, Meta(max_length=64)]
+Words = Annotated[str, Meta(max_length=200)]
+#: A path stands before the query.
+Command = Annotated[str, Meta(max_length=MAX_QUERY_BYTES + 64)]
+
+CommandBody = Annotated[
+    str,
+    Meta(
+        max_length=ON_LOOP_BODY_LIMIT,
+        description="The body of the command, if it accepts one.",
+    ),
+]
+Template = Annotated[
+    str,
+    Meta(
+        max_length=MAX_BYTES,
+        description="A template: a settings backup in JSON or TOML.",
+    ),
+]
+CommandsOrTemplate = Annotated[
+    str,
+    Meta(
+        max_length=max(MAX_BYTES, MAX_TEXT_BYTES),
+        description="Commands, one per line, or a template.",
+    ),
+]
+DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; report what the result would be.")
+#: Bodies that become thousands of settings.
+TEMPLATES = (Template, CommandsOrTemplate)
+
+_SWITCHES = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "": True,
+}
+
+
+def read_parameters(query: str, offered: Sequence[QueryParameter]) -> dict[str, Any]:
+    """Read the parameters of a query, each of the type that the endpoint declares."""
+    if (count := query.count("%")) > MAX_ENCODED_BYTES:
+        raise BadValue(
+            f"{count} bytes of the parameters are percent-encoded.",
+            allowed=f"up to {MAX_ENCODED_BYTES} of them",
+        )
+    known = {one.name: one.type for one in offered}
+    given: dict[str, Any] = {}
+    for item in filter(None, query.split("&")):
+        name, _, raw = item.partition("=")
+        if name not in known:
+            allowed = ", ".join(known) or "no parameters"
+            raise BadValue("Unknown parameter.", field=name[:40], allowed=allowed)
+        if name in given:
+            raise BadValue(
+                "It is set twice.", field=name, allowed=("several values separated by commas")
+            )
+        given[name] = _value(name, decode_text(raw), known[name])
+    return given
+
+
+def _value(name: str, text: str, hint: Any) -> Any:
+    _check_length(name, text, hint)
+    value: Any = _SWITCHES.get(text.lower(), text) if hint is bool else text
+    try:
+        return msgspec.convert(value, hint, strict=False)
+    except msgspec.ValidationError:
+        raise BadValue(
+            f"{text[:40]!r} is not allowed.", field=name, allowed=_describe_type(hint)
+        ) from None
+
+
+def _check_length(name: str, text: str, hint: Any) -> None:
+    """Refuse a text or a list that is longer than its type allows."""
+    _, metas = split_type(hint)
+    for meta in metas:
+        most = (meta.extra or {}).get(MAX_ITEMS)
+        if most is not None and (count := text.count(",") + 1) > most:
+            raise BadValue(f"There are {count} of them.", field=name, allowed=f"up to {most}")
+        if meta.max_length is not None and len(text) > meta.max_length:
+            raise BadValue(
+                f"It has {len(text)} characters.",
+                field=name,
+                allowed=f"up to {meta.max_length} characters",
+            )
+
+
+def check_body(body: bytes, hint: Any) -> None:
+    """Refuse a body that is longer than its type allows."""
+    _, metas = split_type(hint)
+    for meta in metas:
+        if meta.max_length is not None and len(body) > meta.max_length:
+            raise BadValue(
+                f"The body has {len(body)} bytes.", allowed=f"up to {meta.max_length} bytes"
+            )
+
+
+def _describe_type(hint: Any) -> str:
+    """Describe in words what a parameter accepts, instead of a pattern."""
+    _, metas = split_type(hint)
+    in_words = (meta.description for meta in metas if meta.pattern is not None)
+    return next(in_words, None) or describe_type(hint)
+
 
 NAMES = QueryParameter("name", Names, "The names of controllers.")
 TAGS = QueryParameter("tag", Tags, "Tags that they must all have.")

@@ -7,20 +7,15 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import Conflict, Malformed, Refusal
-from leverframe.commands.table.row import CONTROL
-from leverframe.config.fields import MAX_PORT
-from leverframe.controller.findings import trouble_sentences
-from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import MISSING, difference, is_confidential
+from leverframe.core.runtime.event_loop import in_turns
+from leverframe.core.tree import MISSING, defaults, difference, is_confidential
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
+from leverframe.fleet.controller_actions import place_and_start
 from leverframe.fleet.member import Member
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.operation import operation
-from leverframe.fleet.operations.context import CHOSEN, FleetContext
-from leverframe.fleet.operations.parameters import Name, ShortText, Tags
-from leverframe.fleet.operations.reports import (
+from leverframe.fleet.operations.context import CHOSEN, FleetContext, Name, ShortText, Tags
+from leverframe.fleet.operations.nodes import (
     ExportedController,
     MemberDetails,
     MemberReport,
@@ -30,9 +25,12 @@ from leverframe.fleet.other_nodes import LocatedController
 from leverframe.fleet.progress import count_done
 from leverframe.fleet.records import MemberRecord, check_address, check_tags
 from leverframe.fleet.scopes import Parts, at_each, at_owner, in_order, rows_of, values_of
-from leverframe.fleet.start_again import place_and_start
-from leverframe.loop_shares import in_turns
-from leverframe.servers.routes.bounded_requests import refusing_long_work
+from leverframe.host.configuration.fields import MAX_PORT
+from leverframe.host.controller.findings import trouble_sentences
+from leverframe.interface.descriptions.openapi import QueryParameter
+from leverframe.interface.table.refusals import Conflict, Malformed, Refusal
+from leverframe.interface.table.row import CONTROL
+from leverframe.server.routes.context import refusing_long_work
 from leverframe.storage.backup import BackupFile
 
 #: The word for no address.

@@ -9,28 +9,29 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import BadValue, Conflict, NotAllowed, Refusal
-from leverframe.config.fields import MAX_PORT
+from leverframe.core.profile import UnknownProfile
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
-from leverframe.fleet.live import fork
+from leverframe.fleet.controller_actions import fork, make_new
 from leverframe.fleet.member import NewController, no_such_name
 from leverframe.fleet.member_start import ShowPassword
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.operation import Operation, operation
-from leverframe.fleet.operations.context import FleetContext
-from leverframe.fleet.operations.controllers import (
-    NAME,
-    export_controllers,
-    own_settings_of,
+from leverframe.fleet.operations.context import (
+    DRY_RUN,
+    FleetContext,
+    Name,
+    Names,
+    ShortText,
+    Tags,
+    Template,
 )
-from leverframe.fleet.operations.nodes import show_overview
-from leverframe.fleet.operations.parameters import DRY_RUN, Name, Names, ShortText, Tags, Template
-from leverframe.fleet.operations.reports import MadeReport
+from leverframe.fleet.operations.controllers import NAME, export_controllers, own_settings_of
+from leverframe.fleet.operations.nodes import MadeReport, show_overview
 from leverframe.fleet.other_nodes import SilentNode
 from leverframe.fleet.owners import NoOwner
 from leverframe.fleet.progress import expect
 from leverframe.fleet.records import (
+    OPERATOR,
     MemberRecord,
     Moved,
     NotRunning,
@@ -40,10 +41,10 @@ from leverframe.fleet.records import (
     number_places,
 )
 from leverframe.fleet.scopes import ask_every_node, ask_node_for, at_owner, others_of
-from leverframe.fleet.start_again import make_new
-from leverframe.fleet.tenants import OPERATOR
-from leverframe.maintenance.given_settings import template_leaves, version_for
-from leverframe.profile import UnknownProfile
+from leverframe.host.configuration.fields import MAX_PORT
+from leverframe.host.maintenance.configuration import template_leaves, version_for
+from leverframe.interface.descriptions.openapi import QueryParameter
+from leverframe.interface.table.refusals import BadValue, Conflict, NotAllowed, Refusal
 from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.storage.store import StoreUnavailable
 

@@ -7,27 +7,27 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import replace
 
-from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.row import ADMIN, CONTROL
 from leverframe.fleet.health_index import Order
 from leverframe.fleet.jobs.job_state import JobReport
 from leverframe.fleet.operation import Operation, operation
 from leverframe.fleet.operations.context import LOOKED_FOR, TAGS, FleetContext
 from leverframe.fleet.operations.nodes import show_overview
 from leverframe.fleet.operations.rollouts import list_rollouts
-from leverframe.fleet.page_stream import (
+from leverframe.fleet.page_view import (
     MAX_ROWS,
     USUAL_ROWS,
     FleetView,
     NodeSummary,
     ViewPlace,
     fleet_stream,
+    view_of_all,
     view_stream,
 )
 from leverframe.fleet.scopes import others_of
-from leverframe.fleet.view_parts import view_of_all
-from leverframe.servers.http.messages import NOT_KEPT, StreamReply
-from leverframe.servers.routes.stream import EVENT_STREAM, within_share
+from leverframe.interface.descriptions.openapi import QueryParameter
+from leverframe.interface.table.row import ADMIN, CONTROL
+from leverframe.server.http.messages import NOT_KEPT, StreamReply
+from leverframe.server.routes.state import EVENT_STREAM, within_share
 
 #: Number of jobs that a page shows, the newest ones.
 SHOWN_ROLLOUTS = 10

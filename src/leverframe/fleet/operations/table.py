@@ -3,28 +3,28 @@
 from typing import Any
 
 from leverframe import __version__
-from leverframe.commands.describe.openapi import openapi_of_endpoints
-from leverframe.commands.table.row import CONTROL
 from leverframe.fleet.operation import Operation, operation
 from leverframe.fleet.operations import (
-    commands,
-    comparison,
+    bulk_commands,
     controllers,
     new_controllers,
     nodes,
     rollouts,
-    snapshots,
     stream,
     tenants,
     time,
 )
+from leverframe.fleet.operations import rollouts as comparison
+from leverframe.fleet.operations import time as snapshots
 from leverframe.fleet.operations.context import FleetContext
+from leverframe.interface.descriptions.openapi import openapi_of_endpoints
+from leverframe.interface.table.row import CONTROL
 
 MODULES = (
     nodes,
     controllers,
     new_controllers,
-    commands,
+    bulk_commands,
     time,
     snapshots,
     rollouts,

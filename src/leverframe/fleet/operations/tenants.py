@@ -7,20 +7,15 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from leverframe.commands.describe.openapi import QueryParameter
-from leverframe.commands.table.refusals import Conflict, Malformed, NotAllowed
-from leverframe.commands.table.row import ACCOUNT, ADMIN
+from leverframe.fleet.accounts import close_open, is_open
 from leverframe.fleet.bulk import BulkReport, MemberResult
-from leverframe.fleet.open_controllers import close_open, is_open
 from leverframe.fleet.operation import operation
-from leverframe.fleet.operations.context import CHOSEN, FleetContext
+from leverframe.fleet.operations.context import CHOSEN, FleetContext, Name
 from leverframe.fleet.operations.controllers import all_done, check_chosen
 from leverframe.fleet.operations.new_controllers import LEFT_OPEN, is_left_open
-from leverframe.fleet.operations.parameters import Name
-from leverframe.fleet.records import MAX_CONTROLLERS
-from leverframe.fleet.scopes import at_each
-from leverframe.fleet.tenants import (
+from leverframe.fleet.records import (
     MAX_ACCOUNTS,
+    MAX_CONTROLLERS,
     NAME,
     OPERATOR,
     USUAL_MAX,
@@ -32,7 +27,11 @@ from leverframe.fleet.tenants import (
     check_tenant_name,
     no_such_tenant,
 )
-from leverframe.process.administrator import random_password
+from leverframe.fleet.scopes import at_each
+from leverframe.host.reach import random_password
+from leverframe.interface.descriptions.openapi import QueryParameter
+from leverframe.interface.table.refusals import Conflict, Malformed, NotAllowed
+from leverframe.interface.table.row import ACCOUNT, ADMIN
 
 log = logging.getLogger(__name__)
 

@@ -13,21 +13,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
-from leverframe.engine.traces import Reason
-from leverframe.storage.history.columns import (
+from leverframe.core.engine.machine import Reason
+from leverframe.storage.history.rows import (
+    ENTRY_TABLE,
+    MAX_TEXTS,
     TIERS,
     TIME,
     Columns,
+    EntryRow,
+    EntryTable,
+    Found,
+    HistoryConnection,
     Tier,
     UnreadableChunk,
+    bare_text_of,
     join,
+    number_of,
     pack,
+    text_of,
     unpack,
 )
-from leverframe.storage.history.connection import Found, HistoryConnection
-from leverframe.storage.history.entries import ENTRY_TABLE, EntryRow, EntryTable
-from leverframe.storage.history.reason_texts import MAX_TEXTS, bare_text_of, number_of, text_of
-from leverframe.storage.private_file import open_private
+from leverframe.storage.private_files import open_private
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, roll_back, sentences
 
 _FORMAT = 2

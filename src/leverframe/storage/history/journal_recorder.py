@@ -10,12 +10,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from leverframe.clock import Clock
-from leverframe.engine.facts import Fact
-from leverframe.engine.journal import KEPT_ENTRIES, Cause, Entry, Journal
-from leverframe.storage.history.compactor import Compactor
-from leverframe.storage.history.entries import EntryQuestion
-from leverframe.storage.history.new_entries import NewEntries
+from leverframe.core.engine.journal import KEPT_ENTRIES, Cause, Entry, Fact, Journal
+from leverframe.core.runtime.clock import Clock
+from leverframe.storage.history.compactor import Compactor, NewEntries
+from leverframe.storage.history.rows import EntryQuestion
 from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 

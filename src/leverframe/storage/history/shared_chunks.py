@@ -13,8 +13,12 @@ from leverframe.storage.history.chunks import (
     open_file,
 )
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.connection import HistoryConnection
-from leverframe.storage.history.entries import ENTRY_COLUMNS, ENTRY_TABLE, EntryTable
+from leverframe.storage.history.rows import (
+    ENTRY_COLUMNS,
+    ENTRY_TABLE,
+    EntryTable,
+    HistoryConnection,
+)
 from leverframe.storage.sqlite_file import roll_back, sentences
 
 #: The tables of a file of many, and the column that says whose a row is.

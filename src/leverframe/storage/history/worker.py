@@ -18,13 +18,12 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from leverframe.clock import Clock
-from leverframe.engine.samples import Samples, Traced
-from leverframe.storage.damage_reports import keep_report
+from leverframe.core.engine.machine import Samples, Traced
+from leverframe.core.runtime.clock import Clock
 from leverframe.storage.history.chunks import ChunkStore
-from leverframe.storage.history.columns import TIERS
-from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.new_entries import NewEntries
+from leverframe.storage.history.compactor import Bounds, Compactor, NewEntries
+from leverframe.storage.history.rows import TIERS
+from leverframe.storage.private_files import keep_report
 from leverframe.storage.snapshots import set_aside
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, is_damage, reason
 from leverframe.storage.store import StoreUnavailable

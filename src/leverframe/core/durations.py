@@ -1,0 +1,123 @@
+"""Durations and moments as users write them, such as `1h30m`, and as reports show them."""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from leverframe.core.errors import ErrorForPeople
+
+# Durations as people write them: `90s`, `1h30m`, `2d 3h`, `10min`, `250ms`, or bare seconds.
+#
+# From days to milliseconds, the greater unit first, each at most once; spaces do not matter.
+
+DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
+#: A hundred years: long enough for every use, and short enough that no number overflows.
+MAX_S = 3.2e9
+#: What one request may move virtual time by: a year, whichever it is.
+MAX_ADVANCE_S = 366 * DAY_S
+
+_UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
+#: Only read: seconds are never shown as thousands of a smaller unit.
+_READ_UNITS = {**_UNITS, "ms": 0.001}
+# Texts, which `re` compiles when they are first used: no start waits for them.
+_NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
+#: Minutes are often written like this, to distinguish them from metres and months.
+_WRITTEN = {"m": "m(?:in|(?!s))"}
+_WITH_UNITS = "".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _READ_UNITS)
+
+
+class BadDuration(ErrorForPeople, ValueError):
+    """An error about a duration, in one sentence: what is wrong, what is allowed."""
+
+
+def seconds_from_text(text: str) -> float:
+    """Return the number of seconds in a duration such as `1h30m`."""
+    packed = text.replace(" ", "")
+    bare = re.fullmatch(_NUMBER, packed)
+    found = re.fullmatch(_WITH_UNITS, packed) if packed else None
+    if bare:
+        seconds = float(bare[1])
+    elif found:
+        parts = zip(found.groups(), _READ_UNITS.values(), strict=True)
+        seconds = sum(float(number) * unit_s for number, unit_s in parts if number)
+    else:
+        raise BadDuration(f"{text[:40]!r} is not a duration; write it like 90s, 1h30m, 24h or 7d.")
+    if seconds > MAX_S:
+        raise BadDuration(f"{text[:40]!r} is more than a hundred years.")
+    return seconds
+
+
+def text_from_seconds(seconds: float) -> str:
+    """Format 5400 seconds as `1h30m`; round to whole seconds from one minute on."""
+    if seconds < MINUTE_S:
+        return f"{round(seconds, 3):.12g}s"
+    remaining = round(seconds)
+    text = ""
+    for unit, unit_s in _UNITS.items():
+        count, remaining = divmod(remaining, int(unit_s))
+        text += f"{count}{unit}" if count else ""
+    return text
+
+
+# Durations and moments as tests write them, and moments as the command line shows them.
+
+Duration = str | float | timedelta
+WhenText = str | float | datetime
+
+
+class BadMoment(ErrorForPeople, ValueError):
+    """An error about a moment, in one sentence: what is wrong, what is allowed."""
+
+
+def seconds_of(duration: Duration) -> float:
+    """Return the seconds of `"1h30m"`, of a number of seconds, or of a `timedelta`."""
+    if isinstance(duration, str):
+        return seconds_from_text(duration)
+    if isinstance(duration, bool) or not isinstance(duration, int | float | timedelta):
+        raise BadDuration(f"{duration!r} is not a duration; write it like 90s, 1h30m, 24h or 7d.")
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
+    if not seconds >= 0:
+        raise BadDuration(f"{duration!r} is not a duration; time goes forward only.")
+    return seconds
+
+
+def wall_of(moment: WhenText, zone: tzinfo) -> float:
+    """Return the seconds since 1970 of `"2026-03-29T00:30"`, a `datetime`, or such a number.
+
+    Without an offset it is local time; a time that the clock shows twice is the first of them.
+    """
+    if isinstance(moment, int | float) and not isinstance(moment, bool):
+        return float(moment)
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError:
+            raise BadMoment(
+                f"{moment!r} is not a moment; write it like 2026-03-29T00:30."
+            ) from None
+    if not isinstance(moment, datetime):
+        raise BadMoment(
+            f"{moment!r} is not a moment; write it like 2026-03-29T00:30, or give a datetime or"
+            " seconds since 1970."
+        )
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone)
+    return moment.astimezone(UTC).timestamp()
+
+
+def zone_named(name: str) -> tzinfo:
+    """Return the time zone that a node reports; UTC if this machine does not know it."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def moment_words(wall: float, zone: tzinfo) -> str:
+    """Format a moment, `2026-01-05 06:00:00 CET`; an hour comes twice when clocks go back."""
+    return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def with_zone(words: str, zone: tzinfo) -> str:
+    """Name the place behind moments or above them: `(Europe/Warsaw)`, nothing for UTC."""
+    return words if str(zone) == "UTC" else f"{words} ({zone})"

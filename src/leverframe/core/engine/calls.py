@@ -1,0 +1,274 @@
+"""What goes into the engine besides settings, and what comes out: actions and effects, as plain
+data.
+"""
+
+from msgspec import Struct
+
+from leverframe.core.engine.journal import Cause
+from leverframe.core.labels import OUTPUTS
+
+# The effects that the engine asks for: small, frozen, and nothing but data.
+#
+# The controller carries effects out in order: the board drives pins, the outbox sends
+# notifications, the store keeps what must survive a restart.
+
+
+class DriveOutput(Struct, frozen=True):
+    index: int
+    on: bool
+
+
+class DrivePwm(Struct, frozen=True):
+    """The level at the pin: 0.0 always low, 1.0 always high; active low is already applied."""
+
+    index: int
+    level: float
+
+
+class SetPwmFrequency(Struct, frozen=True):
+    #: 0 is PWM0, 1 is PWM1-PWM3.
+    group: int
+    hz: int
+
+
+class SetPullUp(Struct, frozen=True):
+    index: int
+    on: bool
+
+
+class Persist(Struct, frozen=True):
+    """A piece of machine state to store so that it survives a restart (`output.2`, `energy.0`)."""
+
+    name: str
+    value: bool | int | float | None
+
+
+class Notify(Struct, frozen=True):
+    """A message for the outbox. Channels: http, email, sms, snmp, mqtt."""
+
+    channel: str
+    #: 1-4 where the channel has several, else 0.
+    slot: int
+    #: True if the condition started being met, False if it stopped.
+    active: bool
+    #: The cause: "rule 3", "watchdog 1", "test".
+    reason: str
+    #: The reading or state that the message is about, and its value, where there is one.
+    label: str | None = None
+    value: float | int | None = None
+    #: The text, or the address for http, with its codes replaced; empty where there is none.
+    text: str = ""
+    #: The body of an http request.
+    body: str = ""
+    #: What the reason names, with what decided.
+    cause: Cause | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        """Return whether there is anything to send: mail or SMS without a text is not."""
+        return bool(self.text) or self.channel not in ("email", "sms")
+
+
+class SendModem(Struct, frozen=True):
+    command: str
+
+
+class WriteModbus(Struct, frozen=True):
+    """A value for a register or coil of the module in a Modbus slot (1-3)."""
+
+    slot: int
+    register: int
+    #: coil, or the type of a number.
+    type: str
+    endian: str
+    value: float
+    #: The cause: "rule 3", "command 127.0.0.1".
+    reason: str
+    #: A client waits for the outcome; otherwise the write is retried for a while.
+    is_asked: bool
+
+    @property
+    def target(self) -> str:
+        kind = "coil" if self.type == "coil" else "register"
+        return f"slot {self.slot} {kind} {self.register}"
+
+
+class PingHost(Struct, frozen=True):
+    """A ping whose outcome goes to `Engine.ping_answered`."""
+
+    entry: int
+    host: str
+    timeout_s: float
+
+
+class ShowScreen(Struct, frozen=True):
+    """The screen (0-3) for the display to show, or None to switch it off."""
+
+    screen: int | None
+
+
+class SetClock(Struct, frozen=True):
+    """The time to set the controller's wall clock to, in seconds since 1970 UTC."""
+
+    wall: float
+
+
+class RestartController(Struct, frozen=True):
+    pass
+
+
+class EnterBootloader(Struct, frozen=True):
+    pass
+
+
+Effect = (
+    DriveOutput
+    | DrivePwm
+    | SetPwmFrequency
+    | SetPullUp
+    | Persist
+    | Notify
+    | SendModem
+    | WriteModbus
+    | PingHost
+    | ShowScreen
+    | SetClock
+    | RestartController
+    | EnterBootloader
+)
+
+
+# The actions that a request may ask of the engine, besides changing settings.
+#
+# Commands, Modbus, SNMP, MQTT and SMS all use them. The lock on outputs is checked where a
+# request is staged, because a locked output refuses the whole request.
+
+#: Values of a switching action.
+OFF, ON, REVERSE = 0, 1, 2
+
+#: Actions of rules and of the schedule that override a setting until it is set or the next start.
+AUTO_SWITCH = tuple(f"AutoSwitch {label}" for label in OUTPUTS)
+ENABLE_PID = "ENABLE PID"
+OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
+#: Actions of rules that write to a module, one for each of the settings `modbus_writes`.
+MODBUS_WRITES = tuple(f"MODBUS WRITE {number}" for number in range(1, 9))
+#: Actions of rules that switch an output on for a while: as long as the rule's delay of ceasing,
+#: which has no other meaning for them.
+PULSES = tuple(f"PULSE {label}" for label in OUTPUTS)
+
+
+def pulse_seconds(off_delay: int) -> int:
+    """Return how long the pulse of a rule lasts: one of no time would be none."""
+    return max(1, off_delay)
+
+
+def target_of(action: str) -> str:
+    """Return what an action of a rule is about: the output also for its periodic switching."""
+    return OUTPUTS[AUTO_SWITCH.index(action)] if action in AUTO_SWITCH else action
+
+
+def after_switching(value: int, is_on: bool) -> bool:
+    """Return True if the target is on after a switching action with this value."""
+    return not is_on if value == REVERSE else value == ON
+
+
+class Switch(Struct, frozen=True):
+    """The setting or reversing of an output, PWM output or event variable, by its label."""
+
+    label: str
+    value: int
+
+
+class Pulse(Struct, frozen=True):
+    """The switching on of an output for some seconds, whatever its return time is."""
+
+    index: int
+    seconds: int
+
+
+class FollowSetting(Struct, frozen=True):
+    """The return to a setting that one of the `OVERRIDING` actions may have overridden.
+
+    New settings take effect only where they differ; a command also where it repeats the old value.
+    """
+
+    action: str
+
+
+class FollowDuty(Struct, frozen=True):
+    """The return of a PWM output to the duty that is set, also where it is set again."""
+
+    index: int
+
+
+class ResumeWatchdog(Struct, frozen=True):
+    """The restart of the watchdog entries that have given up."""
+
+
+class SetEnergy(Struct, frozen=True):
+    index: int
+    value: float
+
+
+class NextOneWireId(Struct, frozen=True):
+    """The step of `dsid` to the next ID found on the 1-Wire bus."""
+
+
+class RaiseRestartFlag(Struct, frozen=True):
+    pass
+
+
+class ForgetCounters(Struct, frozen=True):
+    """The part of a factory reset that clears energy counters and remembered states."""
+
+
+class SendTest(Struct, frozen=True):
+    #: email or sms
+    channel: str
+
+
+class ModemCommand(Struct, frozen=True):
+    command: str
+
+
+class WriteToModule(Struct, frozen=True):
+    """The write of a value to a register or coil of the module in a Modbus slot (1-3)."""
+
+    slot: int
+    register: int
+    type: str
+    endian: str
+    value: float
+
+
+class ChangeClock(Struct, frozen=True):
+    """The setting of the wall clock to a local time, written as if it were UTC."""
+
+    local_seconds: int
+
+
+class Restart(Struct, frozen=True):
+    pass
+
+
+class StartBootloader(Struct, frozen=True):
+    pass
+
+
+Action = (
+    Switch
+    | Pulse
+    | FollowSetting
+    | FollowDuty
+    | ResumeWatchdog
+    | SetEnergy
+    | NextOneWireId
+    | RaiseRestartFlag
+    | ForgetCounters
+    | SendTest
+    | ModemCommand
+    | WriteToModule
+    | ChangeClock
+    | Restart
+    | StartBootloader
+)

@@ -1,0 +1,448 @@
+"""The engine: the controller's whole behaviour, as calls that take a moment and return effects.
+
+Nothing here waits. The controller calls `apply` for a request, `sense` for what the board measured
+and `tick` when `next_deadline` has come, and carries out the effects in the order it gets them.
+After a restart it makes a new engine from the same settings and the values that were persisted; one
+that moves to another process is made from its live state, and resumes (`portable_state.py`).
+
+What happens in one instant, in this order:
+
+1. readings: what the board measured, or what a request asks for;
+2. derived readings: dew point, power and energy, then differentials, which may use them all;
+3. rules, all against this one snapshot of the values;
+4. actions of those rules, in the order of the rules;
+5. steps 2-4 again while actions changed something, at most `MAX_STEPS` times. Rules that keep
+   setting each other off are logged as "rule loop". What is left rests for `REST_S`: until then no
+   rule looks at it, nor at another change of the same labels; all other rules keep running. It is
+   taken up by the next call after that which changes something, or by a deadline if one of them has
+   changed since then. So loops neither chatter on their own, nor take the time of other
+   controllers;
+6. timers whose deadline is this instant, one after the other, each followed by steps 2-5.
+
+Deadlines before the moment of a call are served first, each at its own moment, so that nothing
+drifts because calls come a little late. After a longer absence (`MAX_LATE_S`) they are served late:
+what was missed in between is not made up for in a burst, or relays would chatter and pings would
+time out that were never sent. A simulated clock that jumps has to jump from `next_deadline` to
+`next_deadline`. A deadline that a feature sets in the past is due immediately.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from types import MappingProxyType
+from typing import Any
+
+from leverframe.core.engine.actuator import Actuator
+from leverframe.core.engine.calls import (
+    ON,
+    Action,
+    ChangeClock,
+    DriveOutput,
+    Effect,
+    EnterBootloader,
+    FollowDuty,
+    FollowSetting,
+    ForgetCounters,
+    ModemCommand,
+    NextOneWireId,
+    Pulse,
+    RaiseRestartFlag,
+    Restart,
+    ResumeWatchdog,
+    SendModem,
+    SendTest,
+    SetClock,
+    SetEnergy,
+    StartBootloader,
+    Switch,
+    WriteModbus,
+    WriteToModule,
+)
+from leverframe.core.engine.display import Display
+from leverframe.core.engine.energy import Energy
+from leverframe.core.engine.event_variables import EventVariables
+from leverframe.core.engine.inputs import Differentials, Inputs
+from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.machine import Feature, Machine, Value
+from leverframe.core.engine.outputs import Outputs
+from leverframe.core.engine.pid import PidRegulator
+from leverframe.core.engine.pwm import PwmOutputs
+from leverframe.core.engine.rules import RESTED, Rules
+from leverframe.core.engine.schedule import Schedule
+from leverframe.core.engine.texts import TEST_TEXT
+from leverframe.core.engine.timers import Key, Moment
+from leverframe.core.engine.watchdog import Watchdog
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+
+# The period of HTTP1: its address is requested at an interval in seconds.
+#
+# A new period, or an address where there was none, counts from the moment it is set. The outcome
+# of the previous request does not matter; the outbox keeps them in order.
+
+KEY: Key = ("http period",)
+REASON = "period"
+
+
+class HttpPeriod:
+    __slots__ = ("_machine",)
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def start(self) -> None:
+        self._plan()
+
+    def adopt(self, old: Settings) -> None:
+        if _period_s(old) != _period_s(self._machine.settings):
+            self._machine.timers.cancel(KEY)
+            self._plan()
+
+    def on_timer(self, key: Key) -> None:
+        self._machine.notify("http", 1, True, REASON)
+        self._plan()
+
+    def _plan(self) -> None:
+        period_s = _period_s(self._machine.settings)
+        if period_s:
+            self._machine.timers.set(KEY, self._machine.at.now + period_s)
+
+
+def _period_s(settings: Settings) -> int:
+    """Return the period in seconds, or 0 if nothing is to be requested."""
+    return settings.http_period if settings.http[0].url else 0
+
+
+MAX_STEPS = 24
+#: A deadline that is missed by more is served as if it were missed by this much.
+MAX_LATE_S = 0.5
+#: How long rests what rules left unsettled.
+REST_S = 1.0
+
+Persisted = Mapping[str, bool | int | float | None]
+NOTHING_PERSISTED: Persisted = MappingProxyType({})
+NOTHING_SENSED: Mapping[str, Any] = MappingProxyType({})
+
+_BY_RULE_LOOP = Cause("rule loop")
+_AS_IF_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Engine:
+    """One controller. Features are public to be read; they are changed by calls on the engine."""
+
+    __slots__ = (
+        "actuator",
+        "_features",
+        "_listened_to",
+        "differentials",
+        "display",
+        "energy",
+        "event_variables",
+        "inputs",
+        "machine",
+        "outputs",
+        "pid",
+        "pwm",
+        "rules",
+        "schedule",
+        "watchdog",
+    )
+
+    def __init__(
+        self,
+        profile: Profile,
+        settings: Settings,
+        timezone: tzinfo = UTC,
+        persisted: Persisted = NOTHING_PERSISTED,
+    ) -> None:
+        machine = self.machine = Machine(profile, settings, timezone, persisted)
+        self.energy = Energy(machine)
+        self.inputs = Inputs(machine, self.energy.pulse)
+        self.differentials = Differentials(machine)
+        self.outputs = Outputs(machine)
+        self.pwm = PwmOutputs(machine)
+        self.pid = PidRegulator(machine, self.pwm)
+        self.display = Display(machine)
+        self.event_variables = EventVariables(machine)
+        self.actuator = Actuator(
+            machine,
+            self.outputs,
+            self.pwm,
+            self.event_variables,
+            self.pid,
+            self.energy,
+            self.display,
+        )
+        self.rules = Rules(machine, self.actuator)
+        self.schedule = Schedule(machine, self.actuator)
+        self.watchdog = Watchdog(machine, self.actuator)
+        #: By the first item of their timer keys, in the order of start and adoption.
+        self._features: dict[str | int, Feature] = {
+            "inputs": self.inputs,
+            "energy": self.energy,
+            "differentials": self.differentials,
+            "outputs": self.outputs,
+            "pwm": self.pwm,
+            "pid": self.pid,
+            "display": self.display,
+            "event variables": self.event_variables,
+            "rules": self.rules,
+            "schedule": self.schedule,
+            "watchdog": self.watchdog,
+            "http period": HttpPeriod(machine),
+        }
+        #: Labels that something is derived from or that a rule looks at.
+        self._listened_to: frozenset[str] = frozenset()
+
+    @property
+    def settings(self) -> Settings:
+        return self.machine.settings
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """Every reading and state by label, and the present PWM duties (`PWM0.duty`)."""
+        return self.machine.values
+
+    @property
+    def listened_to(self) -> frozenset[str]:
+        """Return the labels that something is derived from or that a rule looks at."""
+        return self._listened_to
+
+    def uptime(self, at: Moment) -> float:
+        """Return the seconds since the start."""
+        return at.now - self.machine.started.now
+
+    def next_deadline(self) -> float | None:
+        """Return the monotonic time at which `tick` is due; None if no deadline is set."""
+        return self.machine.timers.next_due
+
+    def start(self, at: Moment, readings: Mapping[str, Any] = NOTHING_SENSED) -> list[Effect]:
+        """Start all features; the first call. The readings given here make no edges."""
+        machine = self.machine
+        machine.at = machine.started = at
+        self.inputs.sense(readings)
+        for feature in self._features.values():
+            feature.start()
+        self._note_listeners()
+        return _drop_repeated_drives(self._settle_and_finish())
+
+    def resume(self, at: Moment, readings: Mapping[str, Any]) -> list[Effect]:
+        """Resume after an absence, in another process; the first call there instead of `start`."""
+        self.watchdog.ask_again(at.now)
+        self._live_until(at)
+        self.inputs.sense(readings)
+        return self._settle_and_finish()
+
+    def apply(
+        self, settings: Settings, actions: Iterable[Action], at: Moment, cause: Cause
+    ) -> list[Effect]:
+        """Carry out a request: adopt its settings if they changed, then its actions in order."""
+        self._live_until(at)
+        if settings is not self.machine.settings:
+            self._adopt(settings)
+        for action in actions:
+            if type(action) is Switch:
+                # More frequent than all others together.
+                self.actuator.switch(action.label, action.value, cause)
+            else:
+                self._act(action, cause)
+        self._settle()
+        return self._finish()
+
+    def sense(self, readings: Mapping[str, Any], at: Moment) -> list[Effect]:
+        """Take what the board measured."""
+        self._live_until(at)
+        self.inputs.sense(readings)
+        return self._settle_and_finish()
+
+    def tick(self, at: Moment) -> list[Effect]:
+        """Serve all deadlines that are due."""
+        self._live_until(at)
+        return self._finish()
+
+    def ping_answered(self, entry: int, milliseconds: float | None, at: Moment) -> list[Effect]:
+        """Take the outcome of a `PingHost` effect; None is no answer in time."""
+        self._live_until(at)
+        self.watchdog.ping_answered(entry, milliseconds)
+        return self._settle_and_finish()
+
+    def clock_changed(self, at: Moment) -> list[Effect]:
+        """Plan the schedule again after the wall clock was set; `at` shows the new time."""
+        before = self.machine.at
+        self._live_until(Moment(at.now, before.wall + (at.now - before.now)))
+        self.machine.at = at
+        self.schedule.clock_changed()
+        self.event_variables.clock_changed()
+        return self._settle_and_finish()
+
+    def note_connection(self, mqtt: bool, at: Moment) -> list[Effect]:
+        """Note that the connection to the MQTT broker was made or lost."""
+        self._live_until(at)
+        self.machine.put("MQTT", int(mqtt))
+        return self._settle_and_finish()
+
+    def stop(self, at: Moment) -> list[Effect]:
+        """Store what is otherwise stored periodically; the last call before a clean end."""
+        self._live_until(at)
+        self.energy.save()
+        return self._settle_and_finish()
+
+    def lose_power(self, at: Moment) -> list[Effect]:
+        """Drop the pins out, as without power; the next call is that of another engine."""
+        self._live_until(at)
+        self._drive_safe()
+        return self._finish()
+
+    def _drive_safe(self) -> None:
+        self.outputs.drive_safe()
+        self.pwm.drive_safe()
+
+    def _live_until(self, at: Moment) -> None:
+        """Serve the deadlines before this moment."""
+        machine = self.machine
+        while (when := machine.timers.next_due) is not None and when < at.now:
+            now = max(when, at.now - MAX_LATE_S, machine.at.now)
+            machine.at = Moment(now, at.wall - (at.now - now))
+            self._fire()
+        machine.at = at
+
+    def _settle_and_finish(self) -> list[Effect]:
+        """Derive readings and run rules after a change, then finish."""
+        self._settle()
+        return self._finish()
+
+    def _finish(self) -> list[Effect]:
+        """Serve the deadlines of this very instant and return all effects."""
+        machine = self.machine
+        timers, now = machine.timers, machine.at.now
+        while (when := timers.next_due) is not None and when <= now:
+            self._fire()
+        effects = machine.effects
+        machine.effects = []
+        return effects
+
+    def _fire(self) -> None:
+        machine = self.machine
+        key = machine.timers.pop()
+        self._features[key[0]].on_timer(key)
+        if machine.changed:
+            self._settle()
+
+    def _settle(self) -> None:
+        machine = self.machine
+        for _ in range(MAX_STEPS):
+            if not machine.changed:
+                return
+            changed = machine.changed
+            machine.changed = set()
+            if machine.resting:
+                self._leave_to_rest(changed)
+            if self._listened_to.isdisjoint(changed):
+                # As nearly always when an output is switched: 6 us less.
+                return
+            self.inputs.derive(changed)
+            self.energy.derive(changed)
+            self._add_changed(changed)
+            self.differentials.derive(changed)
+            self._add_changed(changed)
+            self.rules.evaluate(changed)
+        unsettled = machine.changed & self._listened_to
+        machine.changed = set()
+        if unsettled:
+            machine.resting |= dict.fromkeys(unsettled, machine.at.now + REST_S)
+            labels = ", ".join(sorted(unsettled))
+            figures = {"steps": MAX_STEPS, "labels": labels}
+            machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
+
+    def _leave_to_rest(self, changed: set[str]) -> None:
+        """Take out what rests, and add what has rested."""
+        machine = self.machine
+        resting, now = machine.resting, machine.at.now
+        changed.update(label for label, until in resting.items() if until <= now)
+        machine.resting = {label: until for label, until in resting.items() if until > now}
+        if held := changed & machine.resting.keys():
+            changed -= held
+            machine.timers.set(RESTED, max(machine.resting.values()))
+
+    def _add_changed(self, changed: set[str]) -> None:
+        """Add what a derivation changed to what the next one looks at."""
+        machine = self.machine
+        if machine.changed:
+            changed |= machine.changed
+            machine.changed.clear()
+
+    def _adopt(self, settings: Settings) -> None:
+        machine = self.machine
+        old = machine.settings
+        machine.settings = settings
+        machine.version += 1
+        if settings.timezone != old.timezone:
+            machine.use_timezone()
+            self.schedule.clock_changed()
+        for feature in self._features.values():
+            feature.adopt(old)
+        if (
+            settings.rules is not old.rules
+            or settings.power is not old.power
+            or settings.differentials is not old.differentials
+        ):
+            self._note_listeners()
+
+    def _note_listeners(self) -> None:
+        """Note which labels are derived from or looked at by rules."""
+        listeners = (self.inputs, self.energy, self.differentials, self.rules)
+        self._listened_to = frozenset().union(*(part.listens_to() for part in listeners))
+
+    def _act(self, action: Action, cause: Cause) -> None:
+        machine = self.machine
+        match action:
+            case Pulse(index, seconds):
+                self.outputs.pulse(index, seconds, cause)
+            case FollowSetting(name):
+                if not self.rules.keeps(name):
+                    self.actuator.follow_setting(name, cause)
+            case FollowDuty(index):
+                self.pwm.follow_setting(index)
+            case ResumeWatchdog():
+                self.watchdog.resume()
+            case SetEnergy(index, value):
+                self.energy.set_energy(index, value, cause)
+            case NextOneWireId():
+                self.inputs.next_onewire_id()
+            case RaiseRestartFlag():
+                machine.restart_flag = True
+                machine.version += 1
+                machine.log(cause, Fact("restart_flag"))
+            case ForgetCounters():
+                self.energy.forget()
+                self.outputs.forget()
+            case SendTest(channel):
+                machine.notify(channel, 1, True, "test", fallback=TEST_TEXT)
+            case ModemCommand(command):
+                machine.emit(SendModem(command))
+            case WriteToModule(slot, register, type_name, endian, value):
+                effect = WriteModbus(slot, register, type_name, endian, value, str(cause), True)
+                self.actuator.write_to_module(effect, cause)
+            case ChangeClock(local_seconds):
+                machine.emit(SetClock(wall_of_local(local_seconds, machine.timezone)))
+            case Restart():
+                self.actuator.perform("RESTART", ON, True, cause)
+            case StartBootloader():
+                self._start_bootloader(cause)
+
+    def _start_bootloader(self, cause: Cause) -> None:
+        """Turn the pins off and enter the bootloader; the controller then starts a new engine."""
+        self.machine.log(cause, Fact("bootloader"))
+        self._drive_safe()
+        self.machine.emit(EnterBootloader())
+
+
+def _drop_repeated_drives(effects: list[Effect]) -> list[Effect]:
+    """Leave out what drives an output that is driven again: a relay must not click twice."""
+    last = {effect.index: effect for effect in effects if isinstance(effect, DriveOutput)}
+    kept = [effect for effect in effects if not isinstance(effect, DriveOutput)]
+    return [*last.values(), *kept]
+
+
+def wall_of_local(local_seconds: int, timezone: tzinfo) -> float:
+    """Convert a local time that was written as if it were UTC to seconds since 1970 UTC."""
+    return (_AS_IF_UTC + timedelta(seconds=local_seconds)).replace(tzinfo=timezone).timestamp()

@@ -1,0 +1,257 @@
+"""Findings: what is not as it should be, from the settings and the state alone.
+
+A finding names a difference between what was wanted and what is: an output that a hand keeps from
+what its rule wants, mail to be sent without a server, a sensor that fell silent. Parts around the
+engine have findings of their own (`host/controller/findings.py`).
+
+A finding is data: its kind is the sentence, in every language, and `label` and `figures` are what
+stands in it. All of these are found by looking: nothing is added to what the engine does.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from leverframe.core.engine.actuator import MESSAGES
+from leverframe.core.engine.engine import Engine
+from leverframe.core.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS
+from leverframe.core.engine.sources import is_set_up, sources_of
+from leverframe.core.engine.timers import SET_CLOCK, Moment
+from leverframe.core.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
+from leverframe.core.labels import MAPPED, PWMS
+from leverframe.core.settings import Settings, module_mapping, number_rules, rule_numbered
+
+#: The mode of a rule -> when it sends: True as it begins to act.
+_MOMENTS = {
+    BOTH_WAYS: (True, False),
+    ONLY_WHEN_IT_STARTS: (True,),
+    ONLY_WHEN_IT_STOPS: (False,),
+}
+
+#: Kind -> its sentence. `{name}` is what people call the label.
+SENTENCES = {
+    "sensor_lost": "{name} no longer responds.",
+    "sensor_silent": "{name} is set up but has not answered yet.",
+    "slot_silent": "The module in Modbus slot {slot} is set up but has not answered yet.",
+    "rule_waits": "Rule {rule} waits for {name}, which has had no value yet.",
+    "rule_held": "{name} was switched by hand, against rule {rule}, which is met.",
+    "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
+    "rules_endless": "Rules trigger each other endlessly, at most once a second: {labels}.",
+    "pid_output_off": "The PID regulator is on, but its output {name} is off.",
+    "pid_input_missing": "The PID regulator keeps its last duty cycle because {name} has no value.",
+    "watchdog_restarts": "Watchdog {number} is restarting {name} because {host} does not answer.",
+    "watchdog_gave_up": "Watchdog {number} has given up: {host} does not answer.",
+    "watchdog_fails": "Watchdog {number}: unanswered pings to {host}: {failures}.",
+    "clock_not_set": "The clock is not set, so the schedule acts at wrong times.",
+    "email_not_set_up": "Mail cannot be sent: no server or recipient is set.",
+    "http_not_set_up": "HTTP request {slot} cannot be sent: it has no address.",
+    "sms_not_set_up": "SMS {slot} cannot be sent: it has no telephone number.",
+    "snmp_not_set_up": "SNMP traps cannot be sent: no receiver is switched on.",
+    "mqtt_not_set_up": "MQTT messages cannot be sent: MQTT is switched off.",
+    "email_without_text": "Mail {slot} is not sent because its text is empty.",
+    "sms_without_text": "SMS {slot} is not sent because its text is empty.",
+}
+
+
+#: Figures that distinguish findings of one kind; the others may change.
+_TELLING_APART = ("rule", "other", "number", "slot", "part", "account")
+
+
+class Finding(Struct, frozen=True):
+    kind: str
+    #: The place in the pages where it is repaired, such as `rules?edit=3`.
+    page: str
+    label: str | None = None
+    figures: dict[str, int | float | str] = {}
+    #: Wall time; None where only the first look can show it.
+    since: float | None = None
+    is_fault: bool = False
+
+    @property
+    def id(self) -> str:
+        """Stays the same while the finding exists."""
+        which = [str(self.figures[name]) for name in _TELLING_APART if name in self.figures]
+        return ".".join((self.kind, *which, *([self.label] if self.label else ())))
+
+
+def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
+    """Find all that the state shows, in the order of the engine's features."""
+    yield from _silent_sensors(engine)
+    yield from _silent_slots(engine)
+    yield from _rules(engine)
+    yield from _endless_rules(engine)
+    yield from _pid(engine)
+    yield from _watchdog(engine)
+    schedule = engine.settings.schedule
+    if at.wall < SET_CLOCK and any(entry is not None and entry.active for entry in schedule):
+        yield Finding("clock_not_set", "system?open=interface")
+
+
+def page_of(label: str) -> str:
+    """Return the place in the pages that sets a label up: the drawer of its thing."""
+    return f"things?thing={label.replace('ENERGY', 'POWER')}"
+
+
+def _silent_sensors(engine: Engine) -> Iterator[Finding]:
+    machine = engine.machine
+    for label, since in machine.absent_since.items():
+        # A sensor that was removed from the settings is not missed.
+        if is_set_up(label, engine.settings) and not _is_without_source(label, engine):
+            yield Finding("sensor_lost", page_of(label), label, since=since)
+    for label in engine.inputs.bound_onewire:
+        if machine.values[label] is None and label not in machine.absent_since:
+            yield Finding("sensor_silent", page_of(label), label)
+
+
+def _is_without_source(label: str, engine: Engine) -> bool:
+    """Return whether a reading is absent because its source is, which has its own finding."""
+    sources = sources_of(label, engine.settings)
+    return any(source in engine.machine.absent_since for source in sources)
+
+
+def _silent_slots(engine: Engine) -> Iterator[Finding]:
+    """Find modules of which no reading that is mapped was ever there."""
+    machine, settings = engine.machine, engine.settings
+    numbered = enumerate(settings.modbus_slots, start=1)
+    in_use = [number for number, slot in numbered if slot.module != "OFF"]
+    if not in_use:
+        return
+    mapped: dict[int, list[str]] = {}
+    for label, source in zip(MAPPED, module_mapping(settings), strict=True):
+        mapped.setdefault(source.slot, []).append(label)
+    for number in in_use:
+        labels = mapped.get(number, ())
+        has_answered = any(
+            machine.values[label] is not None or label in machine.absent_since for label in labels
+        )
+        if labels and not has_answered:
+            yield Finding("slot_silent", page_of(f"SLOT{number}"), None, {"slot": number})
+
+
+def _rules(engine: Engine) -> Iterator[Finding]:
+    waiting = engine.rules.absent_sources()
+    held = rules_overridden_by_hand(engine)
+    for number in sorted({*waiting, *held}):
+        page = f"rules?edit={number}"
+        figures: dict[str, int | float | str] = {"rule": number}
+        absent = waiting.get(number)
+        if absent is None:
+            rule = rule_numbered(engine.settings.rules, number)
+            label = None if rule is None else rule.action
+            yield Finding("rule_held", page, label, figures, held[number])
+        elif absent not in engine.machine.absent_since:
+            yield Finding("rule_waits", page, absent, figures)
+
+
+def _endless_rules(engine: Engine) -> Iterator[Finding]:
+    if unsettled := engine.machine.resting:
+        yield Finding("rules_endless", "rules", None, {"labels": ", ".join(sorted(unsettled))})
+
+
+def rules_overridden_by_hand(engine: Engine) -> dict[int, float]:
+    """Return the rules whose output a hand keeps otherwise, and since when."""
+    machine, rules = engine.machine, engine.rules
+    targets = rules.targets
+    held: dict[int, float] = {}
+    for label in machine.by_hand:
+        if label in targets:
+            wanted = rules.wish_for(label)
+            if wanted is not None and machine.values[label] != wanted.state:
+                held[wanted.rule] = machine.switched[label][0]
+    return held
+
+
+def _pid(engine: Engine) -> Iterator[Finding]:
+    if not engine.pid.is_enabled:
+        return
+    pid = engine.settings.pid
+    if not engine.machine.values[PWMS[pid.pwm]]:
+        yield Finding("pid_output_off", "pid", PWMS[pid.pwm])
+    if engine.pid.is_holding:
+        yield Finding("pid_input_missing", "pid", pid.source)
+
+
+def _watchdog(engine: Engine) -> Iterator[Finding]:
+    entries = engine.settings.watchdog
+    enabled = [index for index, entry in enumerate(entries) if entry.enabled]
+    if not enabled:
+        return
+    explanations = engine.watchdog.explain()
+    for index in enabled:
+        entry, explained, number = entries[index], explanations[index], index + 1
+        if explained.state == IS_OFF:
+            continue
+        figures: dict[str, int | float | str] = {"number": number, "host": entry.host}
+        page = page_of(f"WDOG{number}")
+        if explained.state == RESTARTING:
+            yield Finding("watchdog_restarts", page, entry.output, figures, is_fault=True)
+        elif explained.state == GIVEN_UP:
+            yield Finding("watchdog_gave_up", page, None, figures, is_fault=True)
+        elif explained.failures > 0:
+            figures["failures"] = explained.failures
+            yield Finding("watchdog_fails", page, None, figures)
+
+
+def messages_never_sent(settings: Settings) -> Iterator[Finding]:
+    """Find what is to be sent while nothing says where to, or what."""
+    wanted = sorted(_messages_to_send(settings))
+    ways = {_way(channel, slot) for channel, slot, _ in wanted}
+    without_way = {way for way in ways if not _is_set_up(*way, settings)}
+    for channel, slot in sorted(without_way):
+        is_one_of_many = slot and channel != "email"
+        figures: dict[str, int | float | str] = {"slot": slot} if is_one_of_many else {}
+        yield Finding(f"{channel}_not_set_up", _page_of(channel), None, figures)
+    # A message without a destination is reported once.
+    unsaid = {
+        (channel, slot)
+        for channel, slot, moments in wanted
+        if _way(channel, slot) not in without_way
+        and not _has_text(channel, slot, moments, settings)
+    }
+    for channel, slot in sorted(unsaid):
+        yield Finding(f"{channel}_without_text", _page_of(channel), None, {"slot": slot})
+
+
+def _way(channel: str, slot: int) -> tuple[str, int]:
+    """Return by what a message goes: mail has one server for all its texts."""
+    return channel, 1 if channel == "email" else slot
+
+
+def _page_of(channel: str) -> str:
+    return f"messages?open={'gsm' if channel == 'sms' else channel}"
+
+
+def _messages_to_send(settings: Settings) -> set[tuple[str, int, tuple[bool, ...]]]:
+    """Return channel and slot of each message, and whether its sender begins or ends to act."""
+    wanted = {
+        (*MESSAGES[rule.action], _MOMENTS.get(rule.mode, _MOMENTS[BOTH_WAYS]))
+        for _, rule in number_rules(settings.rules)
+        if rule.enabled and rule.action in MESSAGES
+    }
+    if any(entry.enabled and entry.email for entry in settings.watchdog):
+        wanted.add(("email", 1, (True,)))
+    return wanted
+
+
+def _has_text(channel: str, slot: int, moments: tuple[bool, ...], settings: Settings) -> bool:
+    """Return whether anything is sent: one of the moments has a text, or none is needed."""
+    if channel == "email":
+        email = settings.email
+        return any((email.on_texts if begins else email.off_texts)[slot - 1] for begins in moments)
+    if channel == "sms":
+        sms = settings.gsm.sms[slot - 1]
+        return any(sms.on_text if begins else sms.off_text for begins in moments)
+    return True
+
+
+def _is_set_up(channel: str, slot: int, settings: Settings) -> bool:
+    match channel:
+        case "email":
+            return bool(settings.email.host and settings.email.recipient)
+        case "http":
+            return bool(settings.http[slot - 1].url)
+        case "sms":
+            return any(settings.gsm.sms[slot - 1].numbers)
+        case "snmp":
+            return any(receiver.enabled for receiver in settings.snmp.receivers)
+    return settings.mqtt.enabled

@@ -1,0 +1,414 @@
+"""The inputs: what the board senses, converted to readings and states.
+
+Raw readings are kept as they came, so that a change of settings converts them again. Analog inputs
+go through their sensor's formula, 1-Wire values get their offset, P1 is reduced to sea level, the
+dew point follows from T1 and H1, and digital inputs have a file of their own. Unknown labels are
+ignored.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from math import log
+from operator import add, mul, sub, truediv
+from typing import Any
+
+from leverframe.core.engine.digital_inputs import DigitalInputs
+from leverframe.core.engine.machine import Machine
+from leverframe.core.engine.sources import analog_value
+from leverframe.core.engine.timers import Key
+from leverframe.core.labels import (
+    ANALOG_INPUTS,
+    DIFFERENTIALS,
+    DIGITAL_INPUTS,
+    LIGHTING,
+    LIGHTING_LIMITS,
+    LIMITS,
+    ONEWIRE,
+    round_result,
+    valid_reading,
+    within,
+)
+from leverframe.core.settings import NO_ONEWIRE_ID, Settings
+
+# DS1-DS8: thermometers on the 1-Wire bus.
+#
+# A sensor reports under its ID and belongs to the position whose settings name that ID. A board
+# may also report under the position's label; such a value wins over one that came by ID until it
+# becomes absent.
+
+_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
+_INDEX = {label: index for index, label in enumerate(ONEWIRE)}
+
+
+class OneWire:
+    __slots__ = ("_bus", "_by_id", "_by_label", "_machine", "_places", "_step", "bound")
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._by_label: dict[str, float | None] = dict.fromkeys(ONEWIRE)
+        self._by_id: dict[str, float] = {}
+        self._bus: tuple[str, ...] = ()
+        #: How many steps `next_id` has gone through the bus.
+        self._step = 0
+        self._places: dict[str, list[int]] = {}
+        #: The labels whose settings name a sensor.
+        self.bound: tuple[str, ...] = ()
+        self._bind()
+
+    def adopt(self, old: Settings) -> None:
+        new = self._machine.settings.onewire
+        if new is old.onewire:
+            return
+        self._bind()
+        for index, (before, after) in enumerate(zip(old.onewire, new, strict=True)):
+            if before is not after:
+                self._show(index)
+
+    def take_label(self, label: str, value: Any) -> None:
+        raw = valid_reading(label, value)
+        if raw != self._by_label[label]:
+            self._by_label[label] = raw
+            self._show(_INDEX[label])
+
+    def take_id(self, text: str, value: Any) -> None:
+        """Take a reading by ID; ignore anything that is no ID."""
+        sensor_id = text.upper()
+        if not _ID.fullmatch(sensor_id):
+            return
+        raw = valid_reading(ONEWIRE[0], value)
+        if raw == self._by_id.get(sensor_id):
+            return
+        if raw is None:
+            del self._by_id[sensor_id]
+        else:
+            self._by_id[sensor_id] = raw
+        self._show_places(sensor_id)
+
+    def take_bus(self, ids: Any) -> None:
+        """Take the IDs that answered on the bus; a sensor that no longer does becomes absent."""
+        found = ids if isinstance(ids, tuple | list) else ()
+        bus = tuple(item.upper() for item in found if isinstance(item, str))
+        if bus == self._bus:
+            return
+        gone = set(self._bus) - set(bus)
+        self._bus = bus
+        self._step = 0
+        for sensor_id in gone & self._by_id.keys():
+            del self._by_id[sensor_id]
+            self._show_places(sensor_id)
+
+    def next_id(self) -> str:
+        """Put the next ID of the bus into `dsid`; after the last one, once, `NO_ONEWIRE_ID`."""
+        round_trip = (*self._bus, NO_ONEWIRE_ID)
+        shown = round_trip[self._step % len(round_trip)]
+        self._step += 1
+        if shown != self._machine.dsid:
+            self._machine.dsid = shown
+            self._machine.version += 1
+        return shown
+
+    def raw(self, label: str) -> float | None:
+        by_label = self._by_label[label]
+        if by_label is not None:
+            return by_label
+        return self._by_id.get(self._machine.settings.onewire[_INDEX[label]].id)
+
+    def _bind(self) -> None:
+        settings = self._machine.settings.onewire
+        bound = [index for index, one in enumerate(settings) if one.id != NO_ONEWIRE_ID]
+        self.bound = tuple(ONEWIRE[index] for index in bound)
+        self._places = {}
+        for index in bound:
+            self._places.setdefault(settings[index].id, []).append(index)
+
+    def _show_places(self, sensor_id: str) -> None:
+        for index in self._places.get(sensor_id, ()):
+            self._show(index)
+
+    def _show(self, index: int) -> None:
+        label = ONEWIRE[index]
+        raw = self.raw(label)
+        offset = self._machine.settings.onewire[index].offset
+        self._machine.put(label, None if raw is None else round_result(raw + offset))
+
+
+# DIFF1-DIFF6: two readings joined by an operator.
+#
+# A differential may use other differentials, in any order. Those that use themselves, directly or
+# around a loop, have no value, and neither has what depends on them. A missing operand, a
+# division by zero and a result that is not finite make the reading absent.
+
+OPERATORS: dict[str, Callable[[float, float], float]] = {
+    "-": sub,
+    "+": add,
+    "*": mul,
+    "/": truediv,
+}
+
+
+class Differentials:
+    __slots__ = ("_affected", "_machine", "_order")
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        #: Indices, each after those it uses; the ones in or behind a loop are left out.
+        self._order: list[int] = []
+        #: Reading -> the differentials it changes, in that order. No key is a differential.
+        self._affected: dict[str, list[int]] = {}
+
+    def start(self) -> None:
+        self._bind()
+        self._compute(self._order)
+
+    def adopt(self, old: Settings) -> None:
+        if self._machine.settings.differentials is not old.differentials:
+            self.start()
+
+    def on_timer(self, key: Key) -> None:
+        """Do nothing: differentials set no deadlines."""
+
+    def listens_to(self) -> Iterable[str]:
+        """Name the labels that `derive` looks at."""
+        return self._affected
+
+    def derive(self, changed: AbstractSet[str]) -> None:
+        """Compute the differentials whose readings changed."""
+        if self._affected.keys().isdisjoint(changed):
+            return
+        labels = self._affected.keys() & changed
+        if len(labels) == 1:
+            self._compute(self._affected[labels.pop()])
+        elif labels:
+            indices = {index for label in labels for index in self._affected[label]}
+            self._compute(index for index in self._order if index in indices)
+
+    def _bind(self) -> None:
+        settings = self._machine.settings.differentials
+        own = dict(zip(DIFFERENTIALS, range(len(settings)), strict=False))
+        used = [{setting.first, setting.second} for setting in settings]
+        #: Index -> the readings it uses, directly or through other differentials.
+        rests_on: dict[int, set[str]] = {}
+        waiting = list(range(len(settings)))
+        while ready := [
+            index
+            for index in waiting
+            if all(own[label] in rests_on for label in used[index] & own.keys())
+        ]:
+            for index in ready:
+                inherited = (rests_on[own[label]] for label in used[index] & own.keys())
+                rests_on[index] = (used[index] - own.keys()).union(*inherited)
+            waiting = [index for index in waiting if index not in rests_on]
+        for index in waiting:
+            self._machine.put(DIFFERENTIALS[index], None)
+        self._order = list(rests_on)
+        self._affected = {
+            label: [index for index in self._order if label in rests_on[index]]
+            for label in set().union(*rests_on.values())
+        }
+
+    def _compute(self, indices: Iterable[int]) -> None:
+        for index in indices:
+            self._machine.put(DIFFERENTIALS[index], self._value(index))
+
+    def _value(self, index: int) -> float | None:
+        setting = self._machine.settings.differentials[index]
+        values = self._machine.values
+        first, second = values.get(setting.first), values.get(setting.second)
+        if first is None or second is None or (second == 0 and setting.operator == "/"):
+            return None
+        return round_result(OPERATORS[setting.operator](first, second))
+
+
+# --- formulas of the weather readings -------------------------------------------------------------
+
+# P1 is the pressure that weather maps show, so it needs the altitude and the temperature.
+
+#: Magnus over water.
+MAGNUS_A, MAGNUS_B_C = 17.62, 243.12
+
+ZERO_CELSIUS_K = 273.15
+#: The standard atmosphere: kelvins per metre, and the exponent that follows from it.
+LAPSE_K_PER_M = 0.0065
+BAROMETRIC_EXPONENT = 5.257
+#: Used where no thermometer is connected.
+STANDARD_C = 15.0
+
+
+def dew_point(celsius: float | None, humidity_pct: float | None) -> float | None:
+    if celsius is None or humidity_pct is None or humidity_pct <= 0.0:
+        return None
+    # Not the logarithm of the quotient, which underflows to 0 for the very smallest numbers.
+    gamma = log(humidity_pct) - log(100.0) + MAGNUS_A * celsius / (MAGNUS_B_C + celsius)
+    return round_result(MAGNUS_B_C * gamma / (MAGNUS_A - gamma))
+
+
+def sea_level_pressure(hpa: float, altitude_m: int, celsius: float | None) -> float | None:
+    """Reduce the pressure at a station by the international barometric formula."""
+    station_k = ZERO_CELSIUS_K + (STANDARD_C if celsius is None else celsius)
+    sea_level_k = station_k + LAPSE_K_PER_M * altitude_m
+    if sea_level_k <= 0.0:
+        return None  # deeper than the formula goes
+    return round_result(hpa * (sea_level_k / station_k) ** BAROMETRIC_EXPONENT)
+
+
+# --- the inputs -----------------------------------------------------------------------------------
+
+
+class Inputs:
+    __slots__ = (
+        "_digital",
+        "_machine",
+        "_onewire",
+        "_raw",
+        "barcode",
+        "i2c_found",
+        "lighting",
+        "module_readings",
+    )
+
+    def __init__(self, machine: Machine, on_falling_edge: Callable[[str], None]) -> None:
+        self._machine = machine
+        self._digital = DigitalInputs(machine, on_falling_edge)
+        self._onewire = OneWire(machine)
+        self._raw: dict[str, float | None] = dict.fromkeys(LIMITS.keys() - set(ONEWIRE))
+        #: The sensor that answers on the I2C bus.
+        self.i2c_found: str | None = None
+        #: The text scanned last.
+        self.barcode: str | None = None
+        #: What the lighting module reports, as far as a board has one.
+        self.lighting: dict[str, float | None] = dict.fromkeys(LIGHTING)
+        #: All readings of the Modbus modules by slot (1-3), as far as a bus is read.
+        self.module_readings: dict[int, tuple[float | None, ...]] = {}
+
+    def start(self) -> None:
+        self._digital.start()
+
+    def adopt(self, old: Settings) -> None:
+        new = self._machine.settings
+        if new.analog_inputs is not old.analog_inputs:
+            pairs = zip(ANALOG_INPUTS, old.analog_inputs, new.analog_inputs, strict=True)
+            for label, before, after in pairs:
+                if before is not after:
+                    self._show(label)
+        if new.weather.altitude != old.weather.altitude:
+            self._show("P1")
+        self._onewire.adopt(old)
+        self._digital.adopt(old)
+
+    def on_timer(self, key: Key) -> None:
+        self._digital.on_timer(key)
+
+    def sense(self, readings: Mapping[str, Any]) -> None:
+        """Take what the board measured; None is absent, or an open digital input."""
+        for label, value in readings.items():
+            take = _TAKERS.get(label)
+            if take is None:
+                self._onewire.take_id(label, value)
+            else:
+                take(self, label, value)
+
+    def listens_to(self) -> Iterable[str]:
+        """Name the labels that `derive` looks at."""
+        return ("T1", "H1")
+
+    def derive(self, changed: AbstractSet[str]) -> None:
+        """Update the readings that are computed from other weather readings."""
+        if "T1" in changed:
+            self._show("P1")
+        elif "H1" not in changed:
+            return
+        values = self._machine.values
+        self._machine.put("DEWPOINT", dew_point(values["T1"], values["H1"]))
+
+    def raw(self, label: str) -> float | int | None:
+        """Return the sensed values, before any setting was applied."""
+        if label in self._raw:
+            return self._raw[label]
+        return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
+
+    @property
+    def bound_onewire(self) -> tuple[str, ...]:
+        """The labels whose settings name a sensor."""
+        return self._onewire.bound
+
+    def impulse_s(self, pair: int) -> float | None:
+        """Return the seconds between the last edges of a pair: INPD1+INPD2 (0), INPD3+INPD4 (1)."""
+        return self._digital.impulse_s(pair)
+
+    def next_onewire_id(self) -> str:
+        return self._onewire.next_id()
+
+    def _take_number(self, label: str, value: Any) -> None:
+        raw = valid_reading(label, value)
+        if raw != self._raw[label]:
+            self._raw[label] = raw
+            self._show(label)
+
+    def _take_onewire(self, label: str, value: Any) -> None:
+        self._onewire.take_label(label, value)
+
+    def _take_onewire_bus(self, _: str, ids: Any) -> None:
+        self._onewire.take_bus(ids)
+
+    def _take_digital(self, label: str, value: Any) -> None:
+        self._digital.take(label, value)
+
+    def _take_text(self, label: str, value: Any) -> None:
+        text, attribute = value if isinstance(value, str) else None, _TEXTS[label]
+        if text != getattr(self, attribute):
+            setattr(self, attribute, text)
+            self._machine.version += 1
+
+    def _take_lighting(self, label: str, value: Any) -> None:
+        reading = within(LIGHTING_LIMITS, value)
+        if reading != self.lighting[label]:
+            self.lighting[label] = reading
+            self._machine.version += 1
+
+    def _take_module(self, label: str, values: tuple[float | None, ...]) -> None:
+        slot = _SLOTS[label]
+        if values != self.module_readings.get(slot):
+            self.module_readings[slot] = values
+            self._machine.version += 1
+
+    def _show(self, label: str) -> None:
+        value = self._raw[label]
+        if value is not None and (convert := _CONVERTERS.get(label)) is not None:
+            value = convert(self, value)
+        self._machine.put(label, value)
+
+    def analog(self, index: int, volts: float) -> float | None:
+        """Convert the voltage of an analog input by its setting."""
+        return analog_value(self._machine.settings.analog_inputs[index], volts)
+
+    def _humidity(self, humidity_pct: float) -> float:
+        return min(max(humidity_pct, 0.0), 100.0)
+
+    def _sea_level_pressure(self, hpa: float) -> float | None:
+        altitude_m = self._machine.settings.weather.altitude
+        return sea_level_pressure(hpa, altitude_m, self._machine.values["T1"])
+
+
+def _analog(index: int) -> Callable[[Inputs, float], float | None]:
+    return lambda inputs, volts: inputs.analog(index, volts)
+
+
+#: One table for all controllers: labels whose reading differs from what was sensed.
+_CONVERTERS: dict[str, Callable[[Inputs, float], float | None]] = {
+    **{label: _analog(index) for index, label in enumerate(ANALOG_INPUTS)},
+    "H1": Inputs._humidity,
+    "P1": Inputs._sea_level_pressure,
+}
+_TEXTS = {"i2c": "i2c_found", "barcode": "barcode"}
+_SLOTS = {f"slot{slot}": slot for slot in (1, 2, 3)}
+#: What takes which reading; another label may be the ID of a sensor.
+_TAKERS: dict[str, Callable[[Inputs, str, Any], None]] = {
+    **dict.fromkeys(LIMITS.keys() - set(ONEWIRE), Inputs._take_number),
+    **dict.fromkeys(ONEWIRE, Inputs._take_onewire),
+    **dict.fromkeys(DIGITAL_INPUTS, Inputs._take_digital),
+    **dict.fromkeys(LIGHTING, Inputs._take_lighting),
+    "onewire": Inputs._take_onewire_bus,
+    **dict.fromkeys(_TEXTS, Inputs._take_text),
+    **dict.fromkeys(_SLOTS, Inputs._take_module),
+}

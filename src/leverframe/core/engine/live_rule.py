@@ -1,0 +1,436 @@
+"""The run-time state of one rule, and which part of it survives a change of settings.
+
+An unchanged rule keeps everything, also when it moves to another place because one before it was
+deleted. An edited one is still the same rule, as long as it switches the same target to the same
+value: if the edit alone makes its condition start or stop, it acts on that. Lowering the reference
+of a heating rule therefore switches the heating off.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from math import inf
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.core.engine.calls import OVERRIDING, REVERSE, Persist
+from leverframe.core.engine.journal import Cause, Decided
+from leverframe.core.engine.machine import Machine, Value
+from leverframe.core.engine.timers import Key
+from leverframe.core.labels import DIGITAL, EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.core.settings import MAX_RULES, Rule, RulePlaces, rule_numbered
+
+# The two comparisons of a rule, and how they combine.
+#
+# A `Condition` remembers its last result, because hysteresis makes the next result depend on it.
+# An absent value leaves that result alone. When the two conditions of a rule are combined, a
+# condition whose source is absent counts as unknown: what the other one decides alone is decided,
+# and where it does not, the rule keeps its last result. So a broken sensor never makes a rule
+# act, and does not keep a second, working sensor from doing so.
+#
+# A digital source is 0 or 1, so a condition on one asks for one of the two states
+# (`digital_level`); hysteresis is not for them.
+
+#: Thresholds are sums of decimal numbers: without rounding, 20.1 - 0.2 is more than 19.9.
+_DIGITS = 6
+
+
+def digital_level(compare: str, reference: float) -> float:
+    """Return the state of a digital source that a condition asks for.
+
+    `< 1` is 0. Reference 0 is 0 with any comparison: the numbers alone would say always (`>= 0`)
+    or never (`< 0`), which no one writes. `=` is stored as `>=`.
+    """
+    return 0.0 if compare == "<" else reference
+
+
+class Condition:
+    __slots__ = (
+        "_above",
+        "_at_least",
+        "_below",
+        "_digital",
+        "hysteresis",
+        "label",
+        "reference",
+        "result",
+    )
+
+    def __init__(self, label: str, compare: str, reference: float, hysteresis: float) -> None:
+        self.label = label
+        self._digital = label in DIGITAL
+        self.reference = digital_level(compare, reference) if self._digital else reference
+        #: The last result; None until the source was seen for the first time.
+        self.result: bool | None = None
+        self._at_least = compare == ">="
+        self.hysteresis = 0.0 if self._digital else hysteresis
+        self._below = round(reference - hysteresis, _DIGITS)
+        self._above = round(reference + hysteresis, _DIGITS)
+
+    @property
+    def compare(self) -> str:
+        if self._digital:
+            return "="
+        return ">=" if self._at_least else "<"
+
+    @property
+    def threshold(self) -> float:
+        """The number for the next comparison; hysteresis moves it while the result is true."""
+        if self._digital or not self.result:
+            return self.reference
+        return self._below if self._at_least else self._above
+
+    def describe_outcome(self, value: Value, after: int) -> Decided:
+        """Return the last judgement in numbers; `after` is the entry that gave the value."""
+        threshold = self.reference
+        if value is not None and not self._digital:
+            # With hysteresis there are two thresholds: the one that explains the result.
+            moved = self._below if self._at_least else self._above
+            explained_by = (self.reference, moved) if self.result else (moved, self.reference)
+            is_above = [value >= one for one in explained_by]
+            wanted = self._at_least is bool(self.result)
+            threshold = explained_by[0 if is_above[0] is wanted else 1]
+        return Decided(self.label, value, self.compare, threshold, self.result, after)
+
+    def judge(self, value: Value) -> bool | None:
+        """Judge a new value and return the result; None if the value is absent."""
+        if value is None:
+            return None
+        if self._digital:
+            self.result = value == self.reference
+        elif self._at_least:
+            self.result = value >= (self._below if self.result else self.reference)
+        else:
+            self.result = value < (self._above if self.result else self.reference)
+        return self.result
+
+
+def _and(first: bool | None, second: bool | None) -> bool | None:
+    if first is False or second is False:
+        return False
+    return True if first and second else None
+
+
+def _or(first: bool | None, second: bool | None) -> bool | None:
+    if first or second:
+        return True
+    return None if first is None or second is None else False
+
+
+def _not(result: bool | None) -> bool | None:
+    return None if result is None else not result
+
+
+def _xor(first: bool | None, second: bool | None) -> bool | None:
+    return None if first is None or second is None else first is not second
+
+
+#: The operators between two conditions; None is unknown. "-" has no second condition.
+COMBINE: dict[str, Callable[[bool | None, bool | None], bool | None]] = {
+    "AND": _and,
+    "OR": _or,
+    "NAND": lambda first, second: _not(_and(first, second)),
+    "NOR": lambda first, second: _not(_or(first, second)),
+    "XOR": _xor,
+}
+
+
+#: Actions that have a value and delays; all others act immediately.
+SWITCHED = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
+#: Actions with a lasting result, which a permanent rule can keep; a message is sent once.
+LASTING = SWITCHED.union(OVERRIDING)
+ACTIVATE, DEACTIVATE = "activate", "deactivate"
+#: Modes of a rule.
+BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS = 0, 1, 2
+KEPT_FIRINGS = 20
+
+
+def dependence(rule: Rule) -> tuple[int, bool]:
+    """Return the number of the rule it depends on, 0 for none, and whether that must be met."""
+    if rule.depends > MAX_RULES:
+        return rule.depends - MAX_RULES, True
+    return rule.depends, False
+
+
+class Firing(Struct, frozen=True):
+    """One time that a rule acted."""
+
+    #: Wall time.
+    time: float
+    #: True if it began, False if it ceased.
+    active: bool
+
+
+class LiveRule:
+    __slots__ = (
+        "acted",
+        "cause",
+        "combined",
+        "dependents",
+        "firings",
+        "first",
+        "held",
+        "key",
+        "met",
+        "needed",
+        "number",
+        "pending",
+        "rule",
+        "second",
+        "switches",
+        "unconfirmed",
+    )
+
+    def __init__(self, rule: Rule, key: Key, number: int) -> None:
+        self.rule = rule
+        #: Key of its deadline: numbered by rule, not by place, so that a rule that moves keeps it.
+        self.key = key
+        #: From 1, as people count and as dependences do.
+        self.number = number
+        self.cause = Cause("rule")
+        self.first = Condition(rule.source, rule.compare, rule.reference, rule.hysteresis)
+        self.second = (
+            Condition(rule.source2, rule.compare2, rule.reference2, rule.hysteresis2)
+            if rule.operator in COMBINE
+            else None
+        )
+        self.switches = rule.action in SWITCHED
+        #: The result of the conditions; stays false while the rule is disabled.
+        self.combined = False
+        #: The combined result holds, and the dependence agrees.
+        self.met = False
+        #: What happens when the delay is over.
+        self.pending: str | None = None
+        #: What the activation set the target to; a permanent rule keeps it there.
+        self.held: int | None = None
+        #: Number of its last activation among those of all rules.
+        self.acted = 0
+        #: True from a start that restored its result until its sources are known.
+        self.unconfirmed = False
+        #: The newest times it acted, oldest first.
+        self.firings: deque[Firing] = deque(maxlen=KEPT_FIRINGS)
+        self.needed: LiveRule | None = None
+        #: Enabled rules that depend on this one.
+        self.dependents: tuple[LiveRule, ...] = ()
+
+    def conditions(self) -> tuple[Condition, ...]:
+        return (self.first,) if self.second is None else (self.first, self.second)
+
+    def deciding(self, values: dict[str, Value]) -> tuple[Condition, ...]:
+        """Return the conditions that gave the result: each that does so alone, or else both."""
+        if self.second is None:
+            return (self.first,)
+        combine = COMBINE[self.rule.operator]
+        both = (self.first, self.second)
+        alone = tuple(
+            one
+            for one in both
+            if values.get(one.label) is not None and combine(one.result, None) is not None
+        )
+        return alone or both
+
+    def judge(self, values: dict[str, Value]) -> bool:
+        """Judge the conditions and return True if the combined result changed.
+
+        Settings come from files, too: an unknown source counts as absent.
+        """
+        first, second = self.first, self.second
+        result = first.judge(values.get(first.label))
+        if second is not None:
+            result = COMBINE[self.rule.operator](result, second.judge(values.get(second.label)))
+        if result is None:
+            return False
+        self.unconfirmed = False
+        if result is self.combined:
+            return False
+        self.combined = result
+        return True
+
+    def dependence_agrees(self) -> bool:
+        number, must_be_met = dependence(self.rule)
+        if not number:
+            return True
+        return (self.needed is not None and self.needed.combined) is must_be_met
+
+    def turn(self) -> bool:
+        """Decide whether the rule is met and return True if that changed."""
+        met = self.combined and self.dependence_agrees()
+        if met is self.met:
+            return False
+        self.met = met
+        return True
+
+    def holds(self) -> bool:
+        """Return True if this is a permanent rule that keeps its target in a state now."""
+        return self.rule.permanent and self.met and self.held is not None
+
+    def decides(self) -> bool:
+        """Return True if what becomes of the target is up to this rule, should another one end.
+
+        One that acts both ways will undo what it keeps the other from undoing; one that acts at a
+        single moment would not. Reversing says nothing about the state that is wanted.
+        """
+        if self.holds():
+            return True
+        if not self.met or self.rule.mode != BOTH_WAYS:
+            return False
+        if not self.switches:
+            return True
+        has_acted = self.held is not None or not self.rule.on_delay
+        return has_acted and self.rule.value != REVERSE
+
+    @property
+    def wanted(self) -> int:
+        """The state that it set its target to, or is about to in this instant."""
+        return self.rule.value if self.held is None else self.held
+
+    def rank(self) -> tuple[bool, float, int]:
+        """Return what orders rules that decide: permanent ones first, then the newest."""
+        if self.holds():
+            return True, 0, self.number
+        return False, inf if self.held is None else self.acted, self.number
+
+    def resume(self, held: int) -> None:
+        """Resume as the rule that set its target to this state before the power went."""
+        self.held = held
+        self.met = self.combined = self.unconfirmed = True
+        if self.second is None or self.rule.operator == "AND":
+            # Otherwise it is unknown which of the two held.
+            for condition in self.conditions():
+                condition.result = True
+
+    def give_up(self) -> None:
+        """Count as not met, as a rule whose sources were never seen."""
+        self.combined = self.unconfirmed = False
+        for condition in self.conditions():
+            condition.result = None
+
+    def continue_from(self, former: "LiveRule") -> None:
+        """Copy the results of the rule that this one is an edit of, but not its delay."""
+        for old, new in zip(former.conditions(), self.conditions(), strict=False):
+            if (old.label, old.compare) == (new.label, new.compare):
+                new.result = old.result
+        self.combined = former.combined
+        # While a delay runs, the action lags behind the condition.
+        self.met = former.met is not (former.pending is not None)
+        self.held = former.held
+        self.acted = former.acted
+        self.unconfirmed = former.unconfirmed
+        self.firings = former.firings
+
+
+def carry_over(
+    former: list[LiveRule], rules: list[tuple[int, Rule]], fresh: Callable[[int, Rule], LiveRule]
+) -> tuple[list[LiveRule], list[LiveRule]]:
+    """Return the live rules for new settings, and the former ones that are no longer used.
+
+    `rules` are the new ones with their numbers. Of a rule that is kept, the number is the former.
+    """
+    spare = list(former)
+    same = [_take(spare, [live.rule is rule for live in spare]) for _, rule in rules]
+    kept = [
+        live or _take(spare, [_can_resume(live.rule, rule) for live in spare])
+        for live, (_, rule) in zip(same, rules, strict=True)
+    ]
+    edited = {live.number: live for live in spare}
+    lives = []
+    for live, (number, rule) in zip(kept, rules, strict=True):
+        new = live or fresh(number, rule)
+        old = edited.get(number)
+        if live is None and old is not None and _is_edit(old.rule, rule):
+            new.continue_from(old)
+        lives.append(new)
+    return lives, spare
+
+
+def _take(lives: list[LiveRule], matches: Iterable[bool]) -> LiveRule | None:
+    """Remove and return the first one that matches."""
+    for place, match in enumerate(matches):
+        if match:
+            return lives.pop(place)
+    return None
+
+
+def _can_resume(old: Rule, new: Rule) -> bool:
+    """Return True if the rules differ only in what affects neither results nor delays."""
+    return old == replace(new, depends=old.depends, permanent=old.permanent, name=old.name)
+
+
+def list_moved_places(former: RulePlaces, rules: RulePlaces) -> list[int]:
+    """List the places at which there is another rule now: it was moved there, or none is left."""
+    return [
+        place
+        for place, old in enumerate(former)
+        if old is not None and _has_left(old, rule_numbered(rules, place + 1), former, rules)
+    ]
+
+
+def _has_left(old: Rule, new: Rule | None, former: RulePlaces, rules: RulePlaces) -> bool:
+    """Return True if the rule at a place is not the former one, nor an edit of it."""
+    if new is None:
+        return True
+    return not _can_resume(old, new) and (_is_among(new, former) or _is_among(old, rules))
+
+
+def _is_among(rule: Rule, others: RulePlaces) -> bool:
+    return any(other is not None and _can_resume(other, rule) for other in others)
+
+
+def _is_edit(old: Rule, new: Rule) -> bool:
+    return old.enabled and new.enabled and (old.action, old.value) == (new.action, new.value)
+
+
+# The effects of rules on outputs that remember their state, kept over a power cut.
+#
+# A remembered output comes back as it was; so must the rule that switched it, or nothing would
+# switch it off any more: the rule begins as not met, and what was never activated is not
+# deactivated. Stored is the state that a rule has set its output to, for as long as it has not
+# undone that.
+
+_NAMES = tuple(f"rule.{place}" for place in range(MAX_RULES))
+
+
+class RuleMemory:
+    __slots__ = ("_machine", "_stored")
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        #: What the store has, by place.
+        self._stored = [machine.persisted.get(name) for name in _NAMES]
+
+    def restore(self, lives: Iterable[LiveRule]) -> None:
+        """Resume rules whose output is in the state that they have set it to."""
+        for live in lives:
+            held = self._stored[live.number - 1]
+            if held is None or not live.rule.enabled or not self._remembers(live):
+                continue
+            if held == self._machine.values[live.rule.action]:
+                live.resume(int(held))
+
+    def keep(self, lives: list[LiveRule]) -> None:
+        """Store what rules have set now, where that differs from what is stored."""
+        for live in lives:
+            self._store(live.number - 1, self._state_to_restore(live))
+
+    def keep_all(self, lives: list[LiveRule]) -> None:
+        held: list[int | None] = [None] * MAX_RULES
+        for live in lives:
+            held[live.number - 1] = self._state_to_restore(live)
+        if held != self._stored:
+            for place, state in enumerate(held):
+                self._store(place, state)
+
+    def _state_to_restore(self, live: LiveRule) -> int | None:
+        """Return the state of a remembered output that this rule has set and not undone."""
+        return live.held if (live.met or live.pending) and self._remembers(live) else None
+
+    def _store(self, place: int, held: int | None) -> None:
+        if held != self._stored[place]:
+            self._stored[place] = held
+            self._machine.emit(Persist(_NAMES[place], held))
+
+    def _remembers(self, live: LiveRule) -> bool:
+        action = live.rule.action
+        if action not in OUTPUTS:
+            return False
+        return self._machine.settings.outputs[OUTPUTS.index(action)].remember

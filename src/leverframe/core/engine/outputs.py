@@ -1,0 +1,236 @@
+"""The outputs OUT0-OUT5: switching, return time, periodic switching, and what a start does.
+
+Where the interface document is silent:
+
+- Return time counts from the last time the output was switched on, whatever the cause. A changed
+  setting counts from that same moment; if the new time has already passed, the output goes off
+  immediately.
+- Periodic switching starts with the on time, and again when a time changes. A time of 0 leaves its
+  phase out, so the output stays in the other one; with both at 0 nothing is switched. A switching
+  from elsewhere lasts until the next phase. A command that ends periodic switching leaves the
+  output as it is; a rule that ends it switches the output off (see `actuator.py`).
+- While a rule or the schedule has periodic switching run that is not set, the output is remembered
+  as off: after a power cut nothing would end the phase that it was in.
+- A pulse ends on its own, or when something else switches the output; a return time does not
+  shorten or prolong it. It is remembered as off, as well.
+- At a start the first of these decides: periodic switching, the remembered state, on after start.
+  Switching an output during its start delay drops the delay.
+- The return time of an output that is on after the start counts from the start.
+
+The lock on outputs is checked where commands are staged, not here.
+"""
+
+from leverframe.core.engine.calls import AUTO_SWITCH, DriveOutput, Persist, after_switching
+from leverframe.core.engine.journal import BY_START, Cause, Fact, switchings
+from leverframe.core.engine.machine import Machine
+from leverframe.core.engine.timers import Key
+from leverframe.core.labels import OUTPUTS
+from leverframe.core.settings import Output, Settings
+
+_RETURN: tuple[Key, ...] = tuple(("outputs", "return", index) for index in range(len(OUTPUTS)))
+_PULSE: tuple[Key, ...] = tuple(("outputs", "pulse", index) for index in range(len(OUTPUTS)))
+_PHASE: tuple[Key, ...] = tuple(("outputs", "phase", index) for index in range(len(OUTPUTS)))
+_DELAY: tuple[Key, ...] = tuple(("outputs", "delay", index) for index in range(len(OUTPUTS)))
+#: What waits for an output, by its index, and has nothing to wait for once it is switched.
+_ENDED_BY_SWITCHING = tuple(zip(_DELAY, _PULSE, _RETURN, strict=True))
+
+#: Made once: outputs are switched more often than anything else is done. By index, then by state.
+_DRIVE = tuple(
+    (DriveOutput(index, False), DriveOutput(index, True)) for index in range(len(OUTPUTS))
+)
+_TOLD = tuple(switchings(label) for label in OUTPUTS)
+
+_BY_PERIODIC_SWITCHING = Cause("timer", "periodic switching")
+
+
+def storage_name(index: int) -> str:
+    """Return the name under which a remembered state is stored."""
+    return f"output.{index}"
+
+
+class Outputs:
+    __slots__ = ("_in_on_phase", "_machine", "_switched_on_at")
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        #: Monotonic seconds when an output was last switched on.
+        self._switched_on_at = [0.0] * len(OUTPUTS)
+        self._in_on_phase = [False] * len(OUTPUTS)
+
+    def start(self) -> None:
+        for index, output in enumerate(self._machine.settings.outputs):
+            self._start_one(index, output)
+
+    def adopt(self, old: Settings) -> None:
+        now = self._machine.settings.outputs
+        if now is old.outputs:
+            return
+        for index, (before, after) in enumerate(zip(old.outputs, now, strict=True)):
+            if before is not after:
+                self._adopt_one(index, before, after)
+
+    def on_timer(self, key: Key) -> None:
+        _, kind, index = key
+        assert isinstance(index, int)
+        if kind == "phase":
+            self._begin_phase(index, on=not self._in_on_phase[index])
+        elif kind == "delay":
+            delay_s = self._machine.settings.outputs[index].start_delay
+            self._set(index, True, Cause("timer", "start delay", seconds=delay_s))
+        else:
+            self._switch_off_by_timer(index, "return time" if kind == "return" else "pulse")
+
+    def _switch_off_by_timer(self, index: int, what: str) -> None:
+        machine = self._machine
+        since_on_s = round(machine.at.now - self._switched_on_at[index])
+        after = machine.entry_of(OUTPUTS[index])
+        self._set(index, False, Cause("timer", what, seconds=since_on_s, after=after))
+
+    def switch(self, index: int, value: int, cause: Cause) -> None:
+        """Set (0, 1) or reverse (2) an output."""
+        is_on = bool(self._machine.values[OUTPUTS[index]])
+        self._set(index, after_switching(value, is_on), cause)
+
+    def pulse(self, index: int, seconds: int, cause: Cause) -> None:
+        """Switch an output on for a number of seconds from now."""
+        machine = self._machine
+        self._set(index, True, cause, Fact("pulse", OUTPUTS[index], 0, 1, {"seconds": seconds}))
+        machine.timers.cancel(_RETURN[index])
+        machine.timers.set(_PULSE[index], machine.at.now + seconds)
+        if machine.settings.outputs[index].remember:
+            self._keep(index)
+
+    def is_on(self, index: int) -> bool:
+        return bool(self._machine.values[OUTPUTS[index]])
+
+    def returns_in(self, index: int, now: float) -> float | None:
+        """Return the seconds until a pulse or the return time switches it off, or None."""
+        timers = self._machine.timers
+        when = timers.when(_PULSE[index]) or timers.when(_RETURN[index])
+        return None if when is None else max(0.0, when - now)
+
+    def is_periodic(self, index: int) -> bool:
+        return AUTO_SWITCH[index] in self._machine.running
+
+    def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
+        """Turn periodic switching on or off, until its setting is set or the next start."""
+        if on != self.is_periodic(index):
+            what = "periodic_on" if on else "periodic_off"
+            self._machine.log(cause, Fact(what, OUTPUTS[index]))
+            self._take_up_periodic(index, on)
+            if self._machine.settings.outputs[index].remember:
+                self._keep(index)
+
+    def remember_as(self, index: int, on: bool) -> None:
+        """Store a state other than the present one, until the output is switched again."""
+        if self._machine.settings.outputs[index].remember:
+            self._machine.emit(Persist(storage_name(index), on))
+
+    def forget(self) -> None:
+        """Delete the stored states of outputs that do not remember theirs, and store the others."""
+        for index in range(len(OUTPUTS)):
+            self._keep(index)
+
+    def drive_safe(self) -> None:
+        """Turn the pins off while no engine controls them; states and stored states stay."""
+        for index in range(len(OUTPUTS)):
+            self._machine.emit(_DRIVE[index][False])
+
+    def _start_one(self, index: int, output: Output) -> None:
+        machine = self._machine
+        kept = machine.persisted.get(storage_name(index))
+        if kept is not None and not output.remember:
+            # It would go stale, and be taken for current once the output remembers again.
+            machine.emit(Persist(storage_name(index), None))
+            kept = None
+        on = bool(kept)
+        if kept is None and output.on_after_start:
+            on = output.start_delay == 0
+            if not on:
+                machine.timers.set(_DELAY[index], machine.at.now + output.start_delay)
+        # The pin is driven once, to its final state after the start: a relay must not click twice.
+        if output.periodic and (output.on_time or output.off_time):
+            on = output.on_time > 0
+        machine.put(OUTPUTS[index], int(on))
+        machine.emit(_DRIVE[index][on])
+        if on:
+            machine.log_switching(OUTPUTS[index], BY_START, _TOLD[index][on])
+            self._note_switched_on(index)
+        if output.remember and kept != on:
+            self._keep(index)
+        self._take_up_periodic(index, output.periodic)
+
+    def _adopt_one(self, index: int, before: Output, after: Output) -> None:
+        if after.periodic != before.periodic:
+            self._take_up_periodic(index, after.periodic)
+        elif (after.on_time, after.off_time) != (before.on_time, before.off_time):
+            self._take_up_periodic(index, self.is_periodic(index))
+        is_pulsed = self._machine.timers.when(_PULSE[index]) is not None
+        if after.return_time != before.return_time and self.is_on(index) and not is_pulsed:
+            self._time_return(index)
+        if after.remember != before.remember or (
+            after.remember and after.periodic != before.periodic
+        ):
+            self._keep(index)
+        if self._machine.timers.when(_DELAY[index]) is not None:
+            self._time_start_delay(index, after)
+
+    def _set(self, index: int, on: bool, cause: Cause, fact: Fact | None = None) -> None:
+        machine = self._machine
+        machine.timers.cancel(*_ENDED_BY_SWITCHING[index])
+        if machine.put(OUTPUTS[index], int(on)):
+            machine.effects.append(_DRIVE[index][on])
+            machine.log_switching(OUTPUTS[index], cause, fact or _TOLD[index][on])
+            if machine.settings.outputs[index].remember and not self._is_periodic_live(index):
+                self._keep(index)
+        if on:
+            self._note_switched_on(index)
+
+    def _note_switched_on(self, index: int) -> None:
+        """Count the return time from now on; none is being counted."""
+        machine = self._machine
+        self._switched_on_at[index] = now = machine.at.now
+        if seconds := machine.settings.outputs[index].return_time:
+            machine.timers.set(_RETURN[index], now + seconds)
+
+    def _time_return(self, index: int) -> None:
+        machine = self._machine
+        seconds = machine.settings.outputs[index].return_time
+        if seconds:
+            machine.timers.set(_RETURN[index], self._switched_on_at[index] + seconds)
+        else:
+            machine.timers.cancel(_RETURN[index])
+
+    def _time_start_delay(self, index: int, output: Output) -> None:
+        machine = self._machine
+        if output.on_after_start:
+            machine.timers.set(_DELAY[index], machine.started.now + output.start_delay)
+        else:
+            machine.timers.cancel(_DELAY[index])
+
+    def _take_up_periodic(self, index: int, on: bool) -> None:
+        """Restart periodic switching, or end it."""
+        self._machine.run(AUTO_SWITCH[index], on)
+        self._machine.timers.cancel(_PHASE[index])
+        output = self._machine.settings.outputs[index]
+        if on and (output.on_time or output.off_time):
+            self._begin_phase(index, on=output.on_time > 0)
+
+    def _begin_phase(self, index: int, on: bool) -> None:
+        machine = self._machine
+        output = machine.settings.outputs[index]
+        self._in_on_phase[index] = on
+        if output.on_time and output.off_time:
+            lasts_s = output.on_time if on else output.off_time
+            machine.timers.set(_PHASE[index], machine.at.now + lasts_s)
+        self._set(index, on, _BY_PERIODIC_SWITCHING)
+
+    def _keep(self, index: int) -> None:
+        is_pulsed = self._machine.timers.when(_PULSE[index]) is not None
+        state = self.is_on(index) and not is_pulsed and not self._is_periodic_live(index)
+        remember = self._machine.settings.outputs[index].remember
+        self._machine.emit(Persist(storage_name(index), state if remember else None))
+
+    def _is_periodic_live(self, index: int) -> bool:
+        """Return True if periodic switching runs that is not set, so that a start ends it."""
+        return self.is_periodic(index) and not self._machine.settings.outputs[index].periodic

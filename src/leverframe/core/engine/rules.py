@@ -1,0 +1,458 @@
+"""Rules: conditions on readings and states that make something happen (the document's Events).
+
+Rules are judged only when a source of theirs changed, all against one snapshot: first every result,
+then the actions, in entry order. What the actions change is judged in the next call.
+
+A rule is *met* when its combined condition holds and the rule it depends on agrees. Becoming met
+activates it after the on delay, no longer being met deactivates it after the off delay; changing
+back before that drops the delay, and then nothing happens at all.
+
+Several rules on one target: while one of them is met that acts both ways, it decides, and another
+one that ends changes nothing against it; only when none is met, the one that ended last has its
+way. `LiveRule.decides` says which rules count.
+
+After a start, a rule resumes that had switched an output that remembers its state (see
+`rule_memory.py`). If it is no longer met, it ends as it would have; if its sources do not come back
+within `CONFIRMED_WITHIN_S` and its end switches off, it ends then.
+
+Gap: the dependence looks at the other rule's two conditions only, not at what that rule in turn
+depends on, so there are no chains and no cycles. A rule that is disabled or missing counts as not
+met.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.core.engine.actuator import DONE_ONCE, Actuator
+from leverframe.core.engine.calls import (
+    OFF,
+    ON,
+    OVERRIDING,
+    PULSES,
+    REVERSE,
+    after_switching,
+    pulse_seconds,
+    target_of,
+)
+from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.live_rule import (
+    ACTIVATE,
+    DEACTIVATE,
+    LASTING,
+    ONLY_WHEN_IT_STARTS,
+    ONLY_WHEN_IT_STOPS,
+    Firing,
+    LiveRule,
+    RuleMemory,
+    carry_over,
+    dependence,
+    list_moved_places,
+)
+from leverframe.core.engine.machine import ANOTHER_RULE, RULE_TRACES, Machine
+from leverframe.core.engine.rule_explanation import RuleExplanation, absent_source, explain_rule
+from leverframe.core.engine.timers import Key
+from leverframe.core.settings import Rule, RulePlaces, Settings, number_rules, without_trailing_gaps
+
+#: How long a restored result holds while its sources are absent.
+CONFIRMED_WITHIN_S = 60
+#: The deadline at which what rules left unsettled is looked at again.
+RESTED: Key = ("rules", "rested")
+_UNCONFIRMED: Key = ("rules", "unconfirmed")
+
+
+def rules_without(rules: RulePlaces, index: int) -> tuple[Rule | None, ...]:
+    """Return the rules without one: later places move down, and dependences follow their rule."""
+    deleted = index + 1
+    return without_trailing_gaps(
+        [rule and _after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :])]
+    )
+
+
+def _after_deletion(rule: Rule, deleted: int) -> Rule:
+    number, _ = dependence(rule)
+    if number < deleted:
+        return rule
+    return replace(rule, depends=0 if number == deleted else rule.depends - 1)
+
+
+def rules_moved(rules: RulePlaces, index: int, to: int) -> tuple[Rule | None, ...]:
+    """Return the rules with one at another place: dependences follow their rule."""
+    order = [place for place in range(len(rules)) if place != index]
+    order.insert(to, index)
+    numbers = {old + 1: new + 1 for new, old in enumerate(order)}
+    moved = (rules[place] for place in order)
+    return without_trailing_gaps([rule and _with_number(rule, numbers) for rule in moved])
+
+
+def _with_number(rule: Rule, numbers: dict[int, int]) -> Rule:
+    number, _ = dependence(rule)
+    moved_by = numbers.get(number, number) - number
+    return replace(rule, depends=rule.depends + moved_by) if moved_by else rule
+
+
+class WantedState(Struct, frozen=True):
+    """The state that a rule wants an output to have, and the number of the rule."""
+
+    rule: int
+    state: int
+
+
+class Rules:
+    __slots__ = (
+        "_activations",
+        "_actuator",
+        "_by_source",
+        "_by_target",
+        "_holders",
+        "_live",
+        "_machine",
+        "_memory",
+        "_serial",
+        "_waiting",
+    )
+
+    def __init__(self, machine: Machine, actuator: Actuator) -> None:
+        self._machine = machine
+        self._actuator = actuator
+        self._live: list[LiveRule] = []
+        #: Enabled rules by the labels they look at.
+        self._by_source: dict[str, list[LiveRule]] = {}
+        #: Enabled permanent rules by their action, where its result lasts.
+        self._holders: dict[str, list[LiveRule]] = {}
+        #: Rules whose delay is running, by the key of their deadline.
+        self._waiting: dict[Key, LiveRule] = {}
+        #: Enabled rules whose result lasts, by what they switch.
+        self._by_target: dict[str, list[LiveRule]] = {}
+        self._memory = RuleMemory(machine)
+        self._serial = 0
+        self._activations = 0
+
+    def start(self) -> None:
+        """Start all rules as not met: one whose condition holds acts as if it just became met.
+
+        Those that had switched an output that remembers resume as met.
+        """
+        rules = number_rules(self._machine.settings.rules)
+        self._live = [self._fresh(number, rule) for number, rule in rules]
+        self._memory.restore(self._live)
+        self._begin()
+        self._memory.keep_all(self._live)
+        if any(live.unconfirmed for live in self._live):
+            self._machine.timers.set(_UNCONFIRMED, self._machine.at.now + CONFIRMED_WITHIN_S)
+
+    def adopt(self, old: Settings) -> None:
+        rules = self._machine.settings.rules
+        if old.rules is not rules:
+            self._live, gone = carry_over(self._live, number_rules(rules), self._fresh)
+            for live in gone:
+                self._drop_delay(live)
+            self._trace_moved(old.rules)
+            # Other rules may come to rest.
+            self._machine.changed.update(self._machine.resting)
+            self._machine.resting = {}
+            self._begin()
+            self.trace()
+        # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
+        for action in self._holders:
+            self._hold(action)
+        if old.rules is not rules or old.outputs is not self._machine.settings.outputs:
+            self._memory.keep_all(self._live)
+
+    def on_timer(self, key: Key) -> None:
+        if key == RESTED:
+            self._machine.changed.update(self._machine.resting)
+            return
+        if key == _UNCONFIRMED:
+            self._end_unconfirmed()
+            return
+        live = self._waiting.pop(key)
+        what, live.pending = live.pending, None
+        self._perform(live, activate=what == ACTIVATE)
+        self._memory.keep([live])
+
+    def trace(self) -> None:
+        """Record which rules are met."""
+        self._trace(self._live)
+
+    def listens_to(self) -> Iterable[str]:
+        """Name the labels that `evaluate` looks at."""
+        return (*self._by_source, *self._holders)
+
+    def evaluate(self, changed: set[str]) -> None:
+        """Judge the rules that look at changed labels, and restore what permanent rules keep."""
+        touched: list[LiveRule] = []
+        for label in changed:
+            if label in self._by_source:
+                touched += self._by_source[label]
+        if touched:
+            self._judge(touched)
+        for action in self._holders:
+            if action in changed:
+                self._hold(action)
+
+    def keeps(self, action: str) -> bool:
+        """Return True if a permanent rule keeps the result of this action now."""
+        return self._holder(action) is not None
+
+    def explain(self, now: float | None = None) -> list[RuleExplanation]:
+        """Explain all rules that exist; delays count from `now`, by default the last call."""
+        counted_from = self._machine.at.now if now is None else now
+        return [
+            explain_rule(live, self._machine, self._holder(live.rule.action), counted_from)
+            for live in self._live
+        ]
+
+    def absent_sources(self) -> dict[int, str]:
+        """Return for the rules that wait, by number, the first source that has no value."""
+        if None not in map(self._machine.values.get, self._by_source):
+            # As nearly always; asking each rule takes ten times as long.
+            return {}
+        return {
+            live.number: absent
+            for live in self._live
+            if live.rule.enabled and (absent := absent_source(live, self._machine)) is not None
+        }
+
+    @property
+    def targets(self) -> Collection[str]:
+        """The outputs and other states that enabled rules are about."""
+        return self._by_target
+
+    def wish_for(self, label: str) -> WantedState | None:
+        """Return the state that the deciding rule has set for a target; None if no rule decides."""
+        deciding = (live for live in self._by_target[label] if live.decides())
+        first = max(deciding, key=LiveRule.rank, default=None)
+        if first is None or first.held is None or not first.switches:
+            return None
+        return WantedState(first.number, first.held)
+
+    def firings(self) -> list[list[Firing]]:
+        """List the recent firings of each rule that exists, oldest first."""
+        return [list(live.firings) for live in self._live]
+
+    def results_of(self, index: int) -> tuple[bool | None, ...]:
+        """Return the last results of a rule's conditions."""
+        return tuple(condition.result for condition in self._at(index).conditions())
+
+    def firings_of(self, index: int) -> deque[Firing]:
+        """Return a rule's own deque of recent firings; a caller that counts all may empty it."""
+        return self._at(index).firings
+
+    def _at(self, index: int) -> LiveRule:
+        return next(live for live in self._live if live.number == index + 1)
+
+    def _fresh(self, number: int, rule: Rule) -> LiveRule:
+        self._serial += 1
+        return LiveRule(rule, ("rules", self._serial), number)
+
+    def _begin(self) -> None:
+        self._link()
+        enabled = [live for live in self._live if live.rule.enabled]
+        for live in enabled:
+            live.judge(self._machine.values)
+        self._turn(enabled)
+
+    def _end_unconfirmed(self) -> None:
+        """End rules whose sources did not come back, where that switches something off."""
+        ended = [live for live in self._live if live.unconfirmed and live.held == ON]
+        for live in ended:
+            live.give_up()
+            missing = ", ".join(condition.label for condition in live.conditions())
+            figures = {"labels": missing, "seconds": CONFIRMED_WITHIN_S}
+            self._machine.log(live.cause, Fact("rule_unconfirmed", figures=figures))
+        self._turn(_in_order([*ended, *(other for live in ended for other in live.dependents)]))
+
+    def _link(self) -> None:
+        """Assign the rules their numbers and build the indexes."""
+        self._by_source.clear()
+        self._holders.clear()
+        self._by_target.clear()
+        rules = number_rules(self._machine.settings.rules)
+        by_number = {number: live for (number, _), live in zip(rules, self._live, strict=True)}
+        for number, rule in rules:
+            live = by_number[number]
+            live.rule = rule
+            live.number = number
+            live.cause = Cause("rule", rule.name or str(number), number=number, name=rule.name)
+            live.needed = by_number.get(dependence(rule)[0])
+            if rule.enabled:
+                self._index(live)
+        for live in self._live:
+            live.dependents = tuple(
+                other for other in self._live if other.needed is live and other.rule.enabled
+            )
+
+    def _index(self, live: LiveRule) -> None:
+        for label in {condition.label for condition in live.conditions()}:
+            self._by_source.setdefault(label, []).append(live)
+        if live.rule.action not in LASTING:
+            return
+        self._by_target.setdefault(target_of(live.rule.action), []).append(live)
+        if live.rule.permanent:
+            self._holders.setdefault(live.rule.action, []).append(live)
+
+    def _judge(self, touched: list[LiveRule]) -> None:
+        values = self._machine.values
+        moved: list[LiveRule] = []
+        for live in touched:
+            if live.judge(values):
+                moved.append(live)
+                moved += live.dependents
+        if moved:
+            self._turn(_in_order(moved))
+
+    def _turn(self, lives: list[LiveRule]) -> None:
+        """Decide first which rules turned, then act: no action affects a decision of this call."""
+        turned = [live for live in lives if live.turn()]
+        for live in turned:
+            live.cause = self._cause_of(live)
+        for live in turned:
+            if live.met:
+                self._became_met(live)
+            else:
+                self._end_rule(live)
+        self._trace(turned)
+        self._memory.keep(turned)
+
+    def _trace(self, lives: Iterable[LiveRule]) -> None:
+        machine = self._machine
+        if machine.samples is not None:
+            wall = machine.at.wall
+            machine.samples += [
+                (wall, RULE_TRACES[live.number - 1], int(live.met)) for live in lives
+            ]
+
+    def _trace_moved(self, former: RulePlaces) -> None:
+        """Record at which places other rules stand now, because rules were moved or deleted."""
+        machine = self._machine
+        if machine.samples is not None:
+            wall = machine.at.wall
+            machine.samples += [
+                (wall, RULE_TRACES[place], ANOTHER_RULE)
+                for place in list_moved_places(former, machine.settings.rules)
+            ]
+
+    def _cause_of(self, live: LiveRule) -> Cause:
+        """Return the rule as a cause, with the numbers that decided."""
+        machine = self._machine
+        values, entry_of = machine.values, machine.entry_of
+        # A list each: generators take longer than what they go through.
+        conditions = [
+            condition.describe_outcome(values.get(condition.label), entry_of(condition.label))
+            for condition in live.deciding(values)
+        ]
+        after = max([one.after for one in conditions])
+        return replace(live.cause, conditions=tuple(conditions), after=after)
+
+    def _became_met(self, live: LiveRule) -> None:
+        if live.pending:
+            self._drop_delay(live)
+            self._hold(live.rule.action)
+        elif live.rule.mode != ONLY_WHEN_IT_STOPS:
+            live.held = None
+            self._act_after(live, ACTIVATE, live.rule.on_delay)
+
+    def _end_rule(self, live: LiveRule) -> None:
+        if live.pending:
+            self._drop_delay(live)
+        elif live.rule.mode != ONLY_WHEN_IT_STARTS:
+            self._act_after(live, DEACTIVATE, live.rule.off_delay)
+        if live.pending or live.rule.mode == ONLY_WHEN_IT_STARTS:
+            # Nothing is undone now, but an earlier permanent rule may get its state back.
+            self._hold(live.rule.action)
+
+    def _act_after(self, live: LiveRule, what: str, delay_s: int) -> None:
+        if not delay_s or not live.switches:
+            self._perform(live, activate=what == ACTIVATE)
+            return
+        live.pending = what
+        self._waiting[live.key] = live
+        self._machine.timers.set(live.key, self._machine.at.now + delay_s)
+        waits = "rule_waits" if live.met else "rule_waits_to_end"
+        fact = Fact(waits, live.rule.action, figures={"seconds": delay_s})
+        # What follows is reported as its consequence.
+        live.cause = replace(live.cause, after=self._machine.log(live.cause, fact))
+
+    def _drop_delay(self, live: LiveRule) -> None:
+        if live.pending:
+            live.pending = None
+            del self._waiting[live.key]
+            self._machine.timers.cancel(live.key)
+            self._machine.log(live.cause, Fact("rule_delay_dropped", live.rule.action))
+
+    def _perform(self, live: LiveRule, *, activate: bool) -> None:
+        if activate:
+            self._activate(live)
+        else:
+            self._deactivate(live)
+        live.firings.append(Firing(self._machine.at.wall, activate))
+
+    def _activate(self, live: LiveRule) -> None:
+        action, value = live.rule.action, live.rule.value
+        self._carry_out(live, value, True)
+        # What reversing led to is only known afterwards.
+        reversed_now = value == REVERSE and live.switches
+        live.held = self._actuator.current(action) if reversed_now else value
+        self._activations += 1
+        live.acted = self._activations
+
+    def _deactivate(self, live: LiveRule) -> None:
+        live.held = None
+        decider = self._decider(live)
+        left_in = self._end_value(live, decider)
+        if left_in is not None:
+            self._carry_out(live, left_in, False)
+        elif decider is not None:
+            target = target_of(live.rule.action)
+            fact = Fact("rule_leaves", target, figures={"rule": decider.cause.detail})
+            self._machine.log(live.cause, fact)
+
+    def _decider(self, ended: LiveRule) -> LiveRule | None:
+        """Find the rule that decides about the target of a rule that has ended."""
+        others = self._by_target.get(target_of(ended.rule.action), ())
+        deciding = [live for live in others if live is not ended and live.decides()]
+        return max(deciding, key=LiveRule.rank, default=None)
+
+    def _end_value(self, live: LiveRule, decider: LiveRule | None) -> int | None:
+        """Return the value with which a rule ends; None if it has to leave its target alone."""
+        if live.rule.action in OVERRIDING:
+            if decider is None:
+                return OFF
+            return decider.wanted if decider.switches else None
+        value = self._actuator.opposite(live.rule.value)
+        if decider is None:
+            return value
+        after = after_switching(value, bool(self._actuator.current(live.rule.action)))
+        return value if decider.switches and decider.wanted == after else None
+
+    def _carry_out(self, live: LiveRule, value: int, activate: bool) -> None:
+        source = live.first.label
+        measured = self._machine.values.get(source)
+        action = live.rule.action
+        if action in PULSES:
+            value = pulse_seconds(live.rule.off_delay)
+        # "Only when it stops" is the one moment at which such an action can be done.
+        done_now = activate or (live.rule.mode == ONLY_WHEN_IT_STOPS and action in DONE_ONCE)
+        self._actuator.perform(action, value, done_now, live.cause, source, measured)
+
+    def _holder(self, action: str) -> LiveRule | None:
+        """Find the rule that keeps the result of an action: of several permanent ones, the last."""
+        for live in reversed(self._holders.get(action, ())):
+            if live.holds():
+                return live
+        return None
+
+    def _hold(self, action: str) -> None:
+        live = self._holder(action)
+        if live is None or live.held is None:
+            return
+        if not live.switches or self._actuator.current(action) != live.held:
+            self._carry_out(live, live.held, True)
+
+
+def _in_order(lives: list[LiveRule]) -> list[LiveRule]:
+    """List each rule once, in entry order."""
+    return lives if len(lives) == 1 else sorted(set(lives), key=lambda live: live.number)

@@ -1,0 +1,103 @@
+"""The times at which a schedule entry runs: wall-clock instants from local dates and times.
+
+- An entry with a date runs on that day only; its weekdays are then ignored. Without a date it runs
+  on its weekdays. A periodic entry without either runs every day.
+- It runs at its time of day, by the local clock: a time that the clock skips comes at the end of
+  the gap, a time that it shows twice comes the first time.
+- Gap: a periodic entry runs at local midnight and then at its period in seconds until the next
+  midnight. These are real seconds: the hour that a clock skips or repeats makes no hole.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from errno import EMFILE, ENFILE
+from zoneinfo import ZoneInfo
+
+from leverframe.core.settings import ScheduleEntry
+
+# The time zone that the settings name.
+#
+# The zones themselves are tables that come with the machine; each is read once.
+
+#: Too many files are open: that says nothing about the zone.
+_NONE_OPENS_NOW = (EMFILE, ENFILE)
+
+
+def zone_named(name: str) -> tzinfo | None:
+    """Return the zone of this name; None where this machine does not know it."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError):
+        return None
+    except OSError as error:
+        # Names that are a folder of zones, such as Europe, or too long, cannot be opened.
+        if error.errno in _NONE_OPENS_NOW:
+            raise
+        return None
+
+
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+_ONE_DAY = timedelta(days=1)
+#: A week and a day to either side finds the next weekday, also where a gap moves a run.
+_DAYS_LOOKED_AT = 10
+
+
+def next_run(entry: ScheduleEntry, after: float, timezone: tzinfo) -> float | None:
+    """Return the first instant after `after` at which the entry runs, or None if it never does."""
+    if entry.periodic and entry.time <= 0:
+        return None
+    for day in _days(entry, after, timezone):
+        run = _next_run_on(day, entry, after, timezone)
+        if run is not None:
+            return run
+    return None
+
+
+def _days(entry: ScheduleEntry, after: float, timezone: tzinfo) -> Iterator[date]:
+    if entry.date is not None:
+        yield date.fromisoformat(entry.date)
+        return
+    days = WEEKDAYS if entry.periodic and not entry.days else entry.days
+    first = datetime.fromtimestamp(after, timezone).date() - _ONE_DAY
+    for offset in range(_DAYS_LOOKED_AT):
+        day = first + timedelta(days=offset)
+        if WEEKDAYS[day.weekday()] in days:
+            yield day
+
+
+def _next_run_on(day: date, entry: ScheduleEntry, after: float, timezone: tzinfo) -> float | None:
+    if not entry.periodic:
+        run = instant(day, entry.time, timezone)
+        return run if run > after else None
+    midnight = instant(day, 0, timezone)
+    periods = (after - midnight) // entry.time + 1 if after >= midnight else 0
+    run = midnight + periods * entry.time
+    return run if run < instant(day + _ONE_DAY, 0, timezone) else None
+
+
+def instant(day: date, second: int, timezone: tzinfo) -> float:
+    """Convert a second of a local day to seconds since 1970 UTC."""
+    local = datetime.combine(day, time(), timezone) + timedelta(seconds=second)
+    run = local.timestamp()
+    if datetime.fromtimestamp(run, timezone).replace(tzinfo=None) == local.replace(tzinfo=None):
+        return run
+    return _end_of_gap(local, timezone)
+
+
+def _end_of_gap(local: datetime, timezone: tzinfo) -> float:
+    """Find the instant at which the clock skips a local time that does not exist."""
+    # Read with the offset before the gap the time lies after the move, and the other way round.
+    after, before = int(local.timestamp()), int(local.replace(fold=1).timestamp())
+    old_offset = _offset(before, timezone)
+    while after - before > 1:
+        middle = (before + after) // 2
+        if _offset(middle, timezone) == old_offset:
+            before = middle
+        else:
+            after = middle
+    return float(after)
+
+
+def _offset(wall: int, timezone: tzinfo) -> timedelta | None:
+    return datetime.fromtimestamp(wall, UTC).astimezone(timezone).utcoffset()

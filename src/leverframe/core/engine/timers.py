@@ -1,0 +1,107 @@
+"""Moments, and the engine's deadlines: a heap of (when, key), at most one deadline per key."""
+
+from collections.abc import Collection
+from heapq import heapify, heappop, heappush
+from typing import Annotated
+
+import msgspec
+
+# One reading of the clock.
+#
+# The engine never asks for the time: every call hands it one `Moment`, and all that happens in
+# the call happens at that moment. Delays count `now`; the schedule and the log use `wall`.
+
+#: A moment of the controller's clock, as replies show it.
+WallTime = Annotated[float, msgspec.Meta(description="Seconds since 1970.")]
+
+#: A clock that shows an earlier time was never set (1 January 2025).
+SET_CLOCK = 1_735_689_600.0
+
+
+class Moment(msgspec.Struct, frozen=True, gc=False):
+    #: Monotonic seconds; never steps, and only differences have a meaning.
+    now: float
+    #: Seconds since 1970 UTC of the controller's own clock; steps when it is set.
+    wall: float
+
+
+# The engine's deadlines: a heap of (when, key), at most one deadline per key.
+#
+# A key is a tuple whose first item names the feature that set it, e.g. `("outputs", "return",
+# 3)`. Setting a key again moves its deadline. Replaced and cancelled entries stay in the heap
+# until they come up or outnumber the live ones, so that moving a deadline costs no search. The
+# top of the heap always holds, and its time is kept beside: it is asked for several times before
+# it is taken.
+
+Key = tuple[str | int, ...]
+
+
+#: When, a serial number that keeps keys of one instant in the order they were set, and the key.
+Entry = tuple[float, int, Key]
+
+
+class Timers:
+    __slots__ = ("_deadlines", "_heap", "next_due", "serial")
+
+    def __init__(self) -> None:
+        #: The entries that hold; one in the heap that is none of these was replaced or cancelled.
+        self._deadlines: dict[Key, Entry] = {}
+        self._heap: list[Entry] = []
+        #: The earliest deadline, or None if there is none.
+        self.next_due: float | None = None
+        #: How often a deadline was set.
+        self.serial = 0
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def set(self, key: Key, when: float) -> None:
+        self.serial += 1
+        replaced = self._deadlines.get(key)
+        entry = self._deadlines[key] = (when, self.serial, key)
+        heappush(self._heap, entry)
+        if replaced is None:
+            self.next_due = self._heap[0][0]
+        else:
+            self._drop_stale()
+
+    def cancel(self, *keys: Key) -> None:
+        for key in keys:
+            if self._deadlines.pop(key, None) is not None:
+                self._drop_stale()
+
+    def cancel_others(self, features: Collection[str | int]) -> None:
+        """Cancel all deadlines but those of some features."""
+        kept = {key: due for key, due in self._deadlines.items() if key[0] in features}
+        self._deadlines = kept
+        self._drop_stale()
+
+    def when(self, key: Key) -> float | None:
+        found = self._deadlines.get(key)
+        return found[0] if found else None
+
+    def in_order(self) -> list[tuple[float, Key]]:
+        """List the deadlines in the order in which they were set."""
+        entries = sorted(self._deadlines.values(), key=lambda entry: entry[1])
+        return [(when, key) for when, _, key in entries]
+
+    def pop(self) -> Key:
+        """Remove and return the key of the earliest deadline; there must be one."""
+        heap, deadlines = self._heap, self._deadlines
+        key = heappop(heap)[2]
+        del deadlines[key]
+        if len(heap) == len(deadlines):
+            self.next_due = heap[0][0] if heap else None
+        else:
+            self._drop_stale()
+        return key
+
+    def _drop_stale(self) -> None:
+        """Take off entries that were replaced or cancelled: at the top, all where they are many."""
+        heap, deadlines = self._heap, self._deadlines
+        while heap and deadlines.get(heap[0][2]) is not heap[0]:
+            heappop(heap)
+        if len(heap) > 2 * len(deadlines) + 16:
+            heap[:] = deadlines.values()
+            heapify(heap)
+        self.next_due = heap[0][0] if heap else None

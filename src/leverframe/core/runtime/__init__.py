@@ -1,0 +1,1 @@
+"""What touches the machine but knows no controller: clock, event loop, log lines, bounded work."""

@@ -1,0 +1,334 @@
+"""Long work in processes of its own, within a budget of time and memory, ended with its client."""
+
+import asyncio
+import logging
+import os
+import pickle
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, suppress
+from copyreg import dispatch_table
+from io import BytesIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Struct
+
+import leverframe
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.runtime.bounded_child import (
+    BOOTSTRAP,
+    FAULT,
+    OUT_OF_MEMORY,
+    PIECE_LENGTH,
+    REFUSED,
+    RESULT,
+    read_only_mapping,
+)
+
+# The parent's side of bounded work: one function in a process of its own, with a budget.
+#
+# The function is one of this program's modules, and gives bytes: what comes back from the child
+# is never unpickled. The process ends with the task that waits for it, when its time is over, and
+# when this process dies.
+
+log = logging.getLogger(__name__)
+
+MIB = 1024 * 1024
+_NO_MORE = PIECE_LENGTH.pack(0)
+
+
+class WorkBudget(Struct, frozen=True):
+    """The limits of one piece of work."""
+
+    #: Seconds from the start to the result, also where the machine is busy with other things.
+    wall_s: float = 60.0
+    #: Seconds of the processor.
+    cpu_s: int = 20
+    #: Address space, of which an interpreter with its modules takes some 40 MiB.
+    memory_bytes: int = 256 * MIB
+    result_bytes: int = 16 * MIB
+
+
+class OverBudget(ErrorForPeople):
+    """The work needs more than its budget: one sentence."""
+
+
+class WorkRefused(ErrorForPeople):
+    """The function refuses what it was given: its sentence."""
+
+
+class NoProcess(ErrorForPeople):
+    """No process can be started now: one sentence."""
+
+
+class WorkFailed(Exception):
+    """The function failed by a fault of this program; the log has its traceback."""
+
+
+async def run_bounded(
+    function: Callable[..., bytes],
+    *values: Any,
+    budget: WorkBudget,
+    fed: AsyncIterator[Any] | None = None,
+) -> bytes:
+    """Return what a function makes of values, in a process of its own.
+
+    What is `fed` goes to the process piece by piece while the function runs, whose last argument is
+    an iterator of the pieces. So a large input is never in the memory of this process as a whole.
+
+    Raises OverBudget, WorkRefused, NoProcess, and WorkFailed for a fault.
+    """
+    if sys.platform == "win32":
+        return await _run_in_thread(function, values, fed)
+    process = await _start(budget)
+    task = (function, values, fed is not None)
+    sending = asyncio.get_running_loop().create_task(_send(process, task, fed))
+    try:
+        async with asyncio.timeout(budget.wall_s):
+            answer = await _read(process, budget.result_bytes)
+            status = await process.wait()
+    except TimeoutError:
+        raise OverBudget(f"This takes longer than {budget.wall_s:g} s.") from None
+    finally:
+        await asyncio.shield(_end(process, sending))
+    if not sending.cancelled() and (error := sending.exception()) is not None:
+        raise error
+    return _result(answer, status, function, budget)
+
+
+async def _run_in_thread(
+    function: Callable[..., bytes], values: tuple[Any, ...], fed: AsyncIterator[Any] | None
+) -> bytes:
+    """Run the function without limits, on copies: Windows limits no process, and serves twins."""
+    function, values = pickle.loads(pickle_value((function, values)))  # noqa: S301 - our own bytes
+    pieces = () if fed is None else (_iterate(fed, asyncio.get_running_loop()),)
+    try:
+        return await asyncio.to_thread(function, *values, *pieces)
+    except ErrorForPeople as error:
+        raise WorkRefused(str(error)) from None
+
+
+def _iterate(fed: AsyncIterator[Any], loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
+    """Yield in a thread what the loop feeds."""
+
+    async def take_one() -> tuple[Any, ...]:
+        async for piece in fed:
+            return (piece,)
+        return ()
+
+    while taken := asyncio.run_coroutine_threadsafe(take_one(), loop).result():
+        yield taken[0]
+
+
+async def _start(budget: WorkBudget) -> Process:
+    limits = (os.getpid(), budget.cpu_s, budget.memory_bytes)
+    # `site` is left out, which takes time: the search path is that of this process.
+    command = (sys.executable, "-S", "-P", "-c", BOOTSTRAP, *map(str, limits), *_search_path())
+    try:
+        return await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE)
+    except OSError as error:
+        log.warning("no process can be started: %s", error)
+        raise NoProcess(
+            "No process can be started now, because the machine has no resources left. Try again "
+            "later."
+        ) from error
+
+
+def _search_path() -> list[str]:
+    """Return where this process finds its modules, without the folder it happens to run in."""
+    home = str(Path(leverframe.__file__).parent.parent)
+    return [*(path for path in sys.path if path not in ("", home)), home]
+
+
+async def _send(process: Process, task: Any, fed: AsyncIterator[Any] | None) -> None:
+    """Send the task and what is fed; the child ends where this fails on the way."""
+    stdin = process.stdin
+    assert stdin is not None
+    try:
+        _write(stdin, task)
+        if fed is not None:
+            async for piece in fed:
+                _write(stdin, piece)
+                await stdin.drain()
+        stdin.write(_NO_MORE)
+        await stdin.drain()
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the child has ended, and says why by its answer or its status
+    finally:
+        stdin.close()
+
+
+def _write(stdin: asyncio.StreamWriter, piece: Any) -> None:
+    data = pickle_value(piece)
+    stdin.write(PIECE_LENGTH.pack(len(data)) + data)
+
+
+class _Pickler(pickle.Pickler):
+    #: Read-only mappings go as well, which pickle refuses.
+    dispatch_table = dispatch_table | {
+        MappingProxyType: lambda mapping: (read_only_mapping, (dict(mapping),))
+    }
+
+
+def pickle_value(value: Any) -> bytes:
+    data = BytesIO()
+    _Pickler(data, pickle.HIGHEST_PROTOCOL).dump(value)
+    return data.getvalue()
+
+
+async def _read(process: Process, most: int) -> bytes:
+    """Read the answer to its end, or as much of it as shows that it is too long."""
+    assert process.stdout is not None
+    parts: list[bytes] = []
+    length = 0
+    while length <= most + 1 and (part := await process.stdout.read(MIB)):
+        parts.append(part)
+        length += len(part)
+    if length > most + 1:
+        raise OverBudget(f"The result is larger than {most // MIB} MiB.")
+    return b"".join(parts)
+
+
+async def _end(process: Process, sending: asyncio.Task[None]) -> None:
+    """Kill the process unless it has ended, and wait until nothing of it is left."""
+    with suppress(ProcessLookupError):
+        process.kill()
+    sending.cancel()
+    await asyncio.wait([sending])
+    assert process.stdout is not None
+    while await process.stdout.read(MIB):
+        pass
+    await process.wait()
+
+
+def _result(
+    answer: bytes, status: int, function: Callable[..., bytes], budget: WorkBudget
+) -> bytes:
+    kind, content = answer[:1], answer[1:]
+    if status == -signal.SIGXCPU:
+        raise OverBudget(f"This takes more than {budget.cpu_s} s of computing time.")
+    # Where not even the error can be built, the interpreter aborts; the kernel kills.
+    if kind == OUT_OF_MEMORY or status in (-signal.SIGABRT, -signal.SIGKILL):
+        raise OverBudget(f"This takes more than {budget.memory_bytes // MIB} MiB of memory.")
+    if kind == REFUSED:
+        raise WorkRefused(content.decode())
+    if kind == RESULT and status == 0:
+        return content
+    reason = content.decode() if kind == FAULT else f"the process ended with status {status}"
+    log.error("%s failed in its process: %s", function.__qualname__, reason)
+    raise WorkFailed(function.__qualname__)
+
+
+# Places for bounded work: a limit for all processes, one per controller, fair between tenants.
+#
+# Work that finds no place waits for a while in line. The next free place goes to the tenant that
+# has the fewest, then to the work that came first. No tenant gets the last place, so that another
+# one's work never waits for the end of long work.
+
+#: Real seconds that work waits for a place.
+WAIT_S = 15.0
+#: What may wait of one controller and of one tenant.
+MAX_WAITING_OF_OWNER = 4
+MAX_WAITING_OF_TENANT = 16
+#: Processes at a time, on however many processors.
+MAX_PLACES = 4
+
+
+class NoPlace(ErrorForPeople):
+    """The work found no place: one sentence."""
+
+    retry_after_s = 10
+
+
+class _Waiting(Struct, frozen=True, eq=False):
+    owner: Hashable
+    tenant: Hashable
+    admitted: asyncio.Future[None]
+
+
+def usual_places() -> int:
+    """Return how many processes may run: one more than there are processors, 2 to 4."""
+    return max(2, min(MAX_PLACES, (os.cpu_count() or 1) + 1))
+
+
+class WorkPlaces:
+    """The places of one program; all of its controllers share them."""
+
+    def __init__(self, most: int | None = None, wait_s: float = WAIT_S) -> None:
+        self._most = usual_places() if most is None else most
+        self.wait_s = wait_s
+        #: The owners that have a place, with their tenants.
+        self.running: dict[Hashable, Hashable] = {}
+        #: In the order in which it came.
+        self._waiting: list[_Waiting] = []
+
+    @asynccontextmanager
+    async def place(self, owner: Hashable, tenant: Hashable = None) -> AsyncIterator[None]:
+        """Hold a place for the work of an owner, such as a controller. Raises NoPlace."""
+        await self.take(owner, tenant)
+        try:
+            yield
+        finally:
+            self.give_back(owner)
+
+    def give_back(self, owner: Hashable) -> None:
+        """Free the place that an owner has taken."""
+        del self.running[owner]
+        self._admit()
+
+    async def take(self, owner: Hashable, tenant: Hashable = None) -> None:
+        """Take a place, which has to be given back. Raises NoPlace."""
+        self._require_room_in_line(owner, tenant)
+        waiting = _Waiting(owner, tenant, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        self._admit()
+        try:
+            async with asyncio.timeout(self.wait_s):
+                await waiting.admitted
+        except BaseException as error:
+            self._leave_line(waiting)
+            if isinstance(error, TimeoutError):
+                raise NoPlace(
+                    f"Other long tasks have kept this one waiting for {self.wait_s:g} s. Try "
+                    f"again in {NoPlace.retry_after_s} s."
+                ) from None
+            raise
+
+    def _require_room_in_line(self, owner: Hashable, tenant: Hashable) -> None:
+        of_owner = sum(one.owner == owner for one in self._waiting)
+        of_tenant = sum(one.tenant == tenant for one in self._waiting)
+        if of_owner >= MAX_WAITING_OF_OWNER or of_tenant >= MAX_WAITING_OF_TENANT:
+            raise NoPlace(
+                "Too many long tasks are waiting: a controller runs one at a time. Try again in "
+                f"{NoPlace.retry_after_s} s."
+            )
+
+    def _leave_line(self, waiting: _Waiting) -> None:
+        """Leave the line; a place that was given in the same moment goes to the next one."""
+        if waiting in self._waiting:
+            self._waiting.remove(waiting)
+        elif waiting.admitted.done() and not waiting.admitted.cancelled():
+            self.give_back(waiting.owner)
+
+    def _admit(self) -> None:
+        """Give free places to what waits."""
+        while len(self.running) < self._most and (chosen := self._next()) is not None:
+            self._waiting.remove(chosen)
+            self.running[chosen.owner] = chosen.tenant
+            chosen.admitted.set_result(None)
+
+    def _next(self) -> _Waiting | None:
+        held = Counter(self.running.values())
+        eligible = [
+            one
+            for one in self._waiting
+            if one.owner not in self.running
+            and held[one.tenant] < max(1, self._most - 1)
+            and not one.admitted.done()
+        ]
+        return min(eligible, key=lambda one: held[one.tenant], default=None)

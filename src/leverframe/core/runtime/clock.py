@@ -1,0 +1,129 @@
+"""The sources of moments: the machine's clock, or one that a test moves.
+
+A clock gives `Moment`s and can be set; it is the only place that reads the time. The virtual one
+stands still until it is moved, so that a year passes as fast as the engine can live it.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from leverframe.core.engine.timers import Moment
+
+#: What the two clocks of a machine may drift apart, between two looks, without being set.
+NO_STEP_S = 0.5
+
+
+class Clock(Protocol):
+    """A source of moments."""
+
+    #: Time stands still until `move_to` moves it; otherwise it runs in real time.
+    is_virtual: bool
+    #: How far its wall time was set ahead of the machine's.
+    ahead_s: float
+
+    def read(self) -> Moment:
+        """Return the monotonic and the wall time of one moment."""
+
+    def now(self) -> float:
+        """Return the monotonic time alone."""
+
+    def wall(self) -> float:
+        """Return the wall time alone."""
+
+    def set_wall(self, wall: float) -> None:
+        """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
+
+    def was_stepped(self) -> bool:
+        """Return whether the wall time was set from outside since the previous call."""
+
+    def move_to(self, now: float) -> None:
+        """Move virtual time to this moment, unless it has passed."""
+
+    def go_back(self, moment: Moment) -> None:
+        """Set the clock back to the moment of a snapshot, on virtual time."""
+
+
+class SystemClock:
+    """The machine's clock, with an offset of the controller's own once it has been set."""
+
+    is_virtual = False
+
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._sources = monotonic, wall
+        #: As in `Clock`, without a call in between.
+        self.now = monotonic
+        self.ahead_s = 0.0
+        self._distance_s = wall() - monotonic()
+
+    @classmethod
+    def from_now(cls, now: float) -> "SystemClock":
+        """Return a clock that resumes where another clock was, which shows this monotonic time."""
+        shift_s = now - time.monotonic()
+        return cls(lambda: time.monotonic() + shift_s)
+
+    def read(self) -> Moment:
+        monotonic, wall = self._sources
+        return Moment(monotonic(), wall() + self.ahead_s)
+
+    def wall(self) -> float:
+        _, wall = self._sources
+        return wall() + self.ahead_s
+
+    def set_wall(self, wall: float) -> None:
+        _, of_machine = self._sources
+        self.ahead_s = wall - of_machine()
+
+    def was_stepped(self) -> bool:
+        """Return whether the machine's clock was set since the previous call."""
+        monotonic, wall = self._sources
+        distance_s = wall() - monotonic()
+        step_s = distance_s - self._distance_s
+        self._distance_s = distance_s
+        return abs(step_s) > NO_STEP_S
+
+    def move_to(self, now: float) -> None:
+        raise RuntimeError("This clock runs in real time; only a virtual clock can be moved.")
+
+    def go_back(self, moment: Moment) -> None:
+        raise RuntimeError("This clock cannot go back; only a virtual clock can.")
+
+
+class VirtualClock:
+    """A clock that stands still until it is moved, from a fixed date on for repeatable runs."""
+
+    is_virtual = True
+    ahead_s = 0.0
+
+    #: Monday, 5 January 2026, 00:00 UTC.
+    START = 1767571200.0
+
+    def __init__(self, wall: float = START) -> None:
+        self._now = 0.0
+        self._offset_s = wall
+
+    def read(self) -> Moment:
+        return Moment(self._now, self._now + self._offset_s)
+
+    def now(self) -> float:
+        return self._now
+
+    def wall(self) -> float:
+        return self._now + self._offset_s
+
+    def set_wall(self, wall: float) -> None:
+        self._offset_s = wall - self._now
+
+    def was_stepped(self) -> bool:
+        return False
+
+    def move_to(self, now: float) -> None:
+        if now > self._now:
+            self._now = now
+
+    def go_back(self, moment: Moment) -> None:
+        self._now, self._offset_s = moment.now, moment.wall - moment.now

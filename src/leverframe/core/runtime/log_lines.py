@@ -1,0 +1,115 @@
+"""Log lines: which controller each is about, and at most one warning a minute for each source and
+kind.
+"""
+
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from typing import Any, ParamSpec, TypeVar
+
+# Warnings about what others do, at most one a minute for each source and kind.
+#
+# A client that sends rubbish must not fill the log with it. What is left out is counted, and the
+# next line of the same source and kind says how much that was. Sources can be made up, so all
+# sources of one kind together have a limit as well.
+
+INTERVAL_S = 60.0
+#: Lines of one kind in an interval, from all sources.
+MAX_LINES = 20
+#: Sources and kinds that are remembered; the ones not heard of for the longest time go first.
+MAX_REMEMBERED = 1024
+
+
+class LogThrottle:
+    """A logger for one part of the program, which passes on a part of its warnings."""
+
+    def __init__(
+        self, logger: logging.Logger, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._logger = logger
+        self._now = monotonic
+        #: By source and kind: when the next line is due, and how many were left out since the last.
+        self._sources: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
+        self._lines: dict[str, deque[float]] = {}
+
+    def warning(self, source: str, kind: str, text: str, *values: object) -> None:
+        """Log the text, which names the source; or count it, where that is too soon."""
+        self._log(self._logger.warning, source, kind, text, *values)
+
+    def exception(self, source: str, kind: str, text: str, *values: object) -> None:
+        """Log an error in the same way, with where it happened."""
+        self._log(self._logger.exception, source, kind, text, *values)
+
+    def _log(
+        self, pass_on: Callable[..., None], source: str, kind: str, text: str, *values: object
+    ) -> None:
+        key, now = (source, kind), self._now()
+        due, left_out = self._sources.get(key, (now, 0))
+        if now < due or not self._has_room(kind, now):
+            self._remember(key, due, left_out + 1)
+            return
+        self._remember(key, now + INTERVAL_S, 0)
+        more = f" ({left_out} more since the last such line)" if left_out else ""
+        pass_on(text + more, *values)
+
+    def _has_room(self, kind: str, now: float) -> bool:
+        lines = self._lines.setdefault(kind, deque(maxlen=MAX_LINES))
+        if len(lines) == MAX_LINES and now < lines[0] + INTERVAL_S:
+            return False
+        lines.append(now)
+        return True
+
+    def _remember(self, key: tuple[str, str], due: float, left_out: int) -> None:
+        self._sources[key] = due, left_out
+        self._sources.move_to_end(key)
+        if len(self._sources) > MAX_REMEMBERED:
+            self._sources.popitem(last=False)
+
+
+# Which controller a log line is about, in a process that runs several.
+#
+# Whatever a controller does later (timers, tasks) is started in its context and so logged under
+# its name; what comes from outside enters it by `within`.
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+class LoggedName:
+    """The name of a controller in log lines, which may change while it runs."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+
+#: In a process with a single controller.
+_NOBODY = LoggedName()
+CONTROLLER: ContextVar[LoggedName] = ContextVar("controller", default=_NOBODY)
+
+
+def within(
+    controller: LoggedName, function: Callable[_Parameters, _Result]
+) -> Callable[_Parameters, _Result]:
+    """Return a function that does the same, and what it logs names the controller."""
+
+    def wrapper(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> _Result:
+        before = CONTROLLER.set(controller)
+        try:
+            return function(*arguments, **options)
+        finally:
+            CONTROLLER.reset(before)
+
+    return wrapper
+
+
+async def finish_within(controller: LoggedName, work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Await what a controller does later, and what it logs names the controller."""
+    before = CONTROLLER.set(controller)
+    try:
+        return await work
+    finally:
+        CONTROLLER.reset(before)

@@ -1,0 +1,57 @@
+"""A board: what drives the pins and senses the world.
+
+The controller drives its outputs and receives its readings (`sensing.py`).
+"""
+
+from collections.abc import MutableMapping
+from typing import Protocol
+
+from leverframe.core.settings import Settings
+from leverframe.devices.readings import Readings, Sense
+from leverframe.devices.simulated.board import SimulatedBoard
+
+
+class Board(Protocol):
+    """What a controller asks of its board, in the order of its life: open, connect, drive, close.
+
+    Everything is called on the event loop and must not block it. A package brings a board of its
+    own by an entry point of the group `leverframe.boards`, whose name is the `kind` that the
+    configuration chooses it by and which is called with the wiring and the clock.
+    """
+
+    #: How the board is called in `/health` and on the page.
+    kind: str
+
+    #: The world around the board where that is played by `/sim.cgi`; None where it is real.
+    @property
+    def bench(self) -> SimulatedBoard | None: ...
+
+    async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
+        """Open the devices; a sentence on each that does not work is in `troubles`, by part."""
+
+    async def close(self) -> None:
+        """Release the devices."""
+
+    def adopt(self, settings: Settings) -> None:
+        """Follow the settings of the controller that concern devices."""
+
+    def connect(self, sense: Sense) -> Readings:
+        """Report changes to `sense` from now on; return everything that is sensed at present."""
+
+    def drive_output(self, index: int, on: bool) -> None:
+        """Set the pin of OUT0 to OUT5."""
+
+    def drive_pwm(self, index: int, level: float) -> None:
+        """Set the share of time that the pin of PWM0 to PWM3 is high, 0.0 to 1.0."""
+
+    def set_pwm_frequency(self, group: int, hz: int) -> None:
+        """Set the frequency of PWM0 (group 0), or of PWM1 to PWM3 (group 1)."""
+
+    def set_pull_up(self, index: int, on: bool) -> None:
+        """Switch the pull-up of INPD1 to INPD4."""
+
+    def next_deadline(self) -> float | None:
+        """Return the monotonic second at which to call the board; None: it calls automatically."""
+
+    def tick(self, now: float) -> None:
+        """Report what is due."""

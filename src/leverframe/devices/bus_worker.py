@@ -1,0 +1,429 @@
+"""The work on one bus: the modules on it are asked all the time, one request after the other.
+
+A single request (`BusWorker.request`: a read or a write) goes before the next poll. Nothing that
+happens on the bus ends the work: a module that is silent, or whose port cannot be used, is asked
+less often.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.core.runtime.event_loop import is_being_cancelled
+from leverframe.devices.module_slot import ModuleSlot
+from leverframe.devices.readings import Troubles, Unusable, describe_unexpected, os_error_text
+from leverframe.devices.wire.modbus import Read, Write
+from leverframe.devices.wire.modbus_frames import Answer, Data, ExceptionReply, NoAnswer
+from leverframe.devices.wire.modbus_modules import SerialParameters
+
+# The turns of several slaves on one bus, on whatever clock.
+#
+# Every slave has requests that are made one after the other, each once in a period, with the
+# slave's own pause in between. Where the bus is too slow for all of them, slaves share its time,
+# and not by turns. While a slave thinks, the line carries nothing; one that thinks much longer
+# than the best leaves the time to those that do not, and has a small share for sure.
+#
+# Time that is lost is charged to who causes it. What a slave refuses is asked again only as often
+# as keeps that below `LOST_SHARE` of the bus, while its other requests continue. A silent slave
+# that has used up its credit is polled so rarely that its losses stay below the same share,
+# whatever it does in between. After a silence a slave is left alone for `LATE_S`, so that an
+# answer which comes late meets no other request to the same slave.
+
+#: A slave's requests are all made once in this time, if the bus is fast enough.
+PERIOD_S = 1.0
+#: How much of the bus's time one slave may waste by silence, and by refusals.
+LOST_SHARE = 0.05
+#: What a slave may waste before that limit counts: a lost frame or two are no reason to wait.
+CREDIT_S = 1.0
+LATE_S = 2.0
+#: The share of a slave that thinks long, while the others want all of the bus.
+MIN_SHARE = 0.05
+#: Up to this multiple of what the best one needs for the same, a slave counts as equally good;
+#: beyond, its share falls with this power, so that the others hardly feel a slow one.
+ALIKE = 1.5
+_POWER = 4
+#: The weight of the latest request in what is known of a slave. One good answer says more than one
+#: late one, for which the machine may be to blame.
+_BETTER, _WORSE = 0.5, 0.1
+
+
+class Work(Struct, frozen=True):
+    """The requests to a slave: how many, and the pause between two of them."""
+
+    requests: int
+    delay_s: float = 0.0
+
+
+class Turn(Struct, frozen=True):
+    slave: int
+    request: int
+    #: Not before this moment.
+    at: float
+
+
+class Spent(Struct, frozen=True):
+    """The time that a request took, and how long the line needs for its bytes alone."""
+
+    took_s: float
+    line_s: float
+
+
+class _Request(Struct):
+    due_at: float
+    is_refused: bool = False
+
+
+class _Slave(Struct):
+    delay_s: float
+    requests: list[_Request]
+    ready_at: float
+    credited_at: float
+    #: Nothing is asked before, because a late answer may come.
+    late_until: float = float("-inf")
+    #: What was refused is not asked for again before.
+    retry_at: float = float("-inf")
+    asked_at: float = float("-inf")
+    credit_s: float = CREDIT_S
+    efficiency: float | None = None
+    #: How far it has come on the clock by which time is shared.
+    share_clock: float = 0.0
+
+    def upcoming(self) -> tuple[int, float]:
+        """Return the next request, and when it may be made."""
+        moments = [
+            max(one.due_at, self.retry_at) if one.is_refused else one.due_at
+            for one in self.requests
+        ]
+        request = min(range(len(moments)), key=moments.__getitem__)
+        return request, max(moments[request], self._may_be_asked_at())
+
+    def _may_be_asked_at(self) -> float:
+        moment = max(self.ready_at, self.late_until)
+        if self.credit_s >= 0:
+            return moment
+        return max(moment, self.credited_at - self.credit_s / LOST_SHARE)
+
+    def charge(self, lost_s: float, now: float) -> None:
+        earned_s = (now - self.credited_at) * LOST_SHARE
+        self.credit_s = min(CREDIT_S, self.credit_s + earned_s) - lost_s
+        self.credited_at = now
+
+    def learn(self, spent: Spent) -> None:
+        """Follow how much of its time the line carries something."""
+        latest = min(1.0, spent.line_s / spent.took_s) if spent.took_s > 0 else 1.0
+        if self.efficiency is None:
+            self.efficiency = latest
+        else:
+            weight = _BETTER if latest > self.efficiency else _WORSE
+            self.efficiency += weight * (latest - self.efficiency)
+
+
+class PollPlan:
+    def __init__(self, slaves: Mapping[int, Work], now: float) -> None:
+        self._slaves = {
+            slave: _Slave(work.delay_s, _requests(work.requests, now), now, now)
+            for slave, work in slaves.items()
+            if work.requests
+        }
+        self._share_clock = 0.0
+
+    def next(self, now: float) -> Turn | None:
+        """Choose the next slave and its time: of those due, the one that is behind in its share."""
+        turns = [Turn(slave, *state.upcoming()) for slave, state in self._slaves.items()]
+        due = [turn for turn in turns if turn.at <= now]
+        if due:
+            return replace(min(due, key=self._precedence), at=now)
+        return min(turns, key=lambda turn: turn.at) if turns else None
+
+    def note_request(self, turn: Turn, now: float) -> None:
+        """Note that a request is on its way."""
+        state = self._slaves[turn.slave]
+        state.asked_at = now
+        # One that wanted nothing for a while has no claim to the time of then.
+        self._share_clock = state.share_clock = max(state.share_clock, self._share_clock)
+        request = state.requests[turn.request]
+        request.due_at = max(request.due_at + PERIOD_S, now)
+
+    def note_answer(self, turn: Turn, spent: Spent, now: float) -> None:
+        state = self._slaves[turn.slave]
+        state.requests[turn.request].is_refused = False
+        state.learn(spent)
+        state.share_clock += spent.took_s / self._share_of(state)
+        state.ready_at = now + state.delay_s
+
+    def was_refused(self, turn: Turn, spent: Spent, now: float) -> None:
+        self.note_answer(turn, spent, now)
+        state = self._slaves[turn.slave]
+        state.requests[turn.request].is_refused = True
+        state.retry_at = now + spent.took_s / LOST_SHARE
+
+    def was_silent(self, slave: int, lost_s: float, now: float) -> None:
+        """Note that no answer came, and how long the bus was kept waiting."""
+        if slave not in self._slaves:
+            return
+        state = self._slaves[slave]
+        state.ready_at = now + state.delay_s
+        state.late_until = now + LATE_S
+        state.charge(lost_s, now)
+
+    def late_until(self, slave: int) -> float:
+        """Return until when an earlier request may still be answered."""
+        return self._slaves[slave].late_until if slave in self._slaves else float("-inf")
+
+    def split(self, turn: Turn, parts: int, now: float) -> None:
+        """Put several requests in the place of one."""
+        requests = self._slaves[turn.slave].requests
+        requests[turn.request : turn.request + 1] = _requests(parts, now)
+
+    def _precedence(self, turn: Turn) -> tuple[float, float]:
+        state = self._slaves[turn.slave]
+        return max(state.share_clock, self._share_clock), state.asked_at
+
+    def _share_of(self, state: _Slave) -> float:
+        known = {id(one): one.efficiency for one in self._slaves.values()}
+        best = max((each for each in known.values() if each is not None), default=1.0)
+        weights = {
+            one: 1.0 if each is None else min(1.0, ALIKE * each / best) ** _POWER
+            for one, each in known.items()
+        }
+        return max(MIN_SHARE, weights[id(state)] / sum(weights.values()))
+
+
+def _requests(count: int, now: float) -> list[_Request]:
+    return [_Request(now) for _ in range(count)]
+
+
+log = logging.getLogger(__name__)
+
+#: How long the bus rests after a fault.
+REST_S = 1.0
+NO_BUS = (
+    "no Modbus bus is configured; set serial_modbus in the configuration to its device, or set "
+    "the address of the slot with modbushost."
+)
+#: More than a user or a rule requests at a time.
+MAX_WAITING = 32
+
+
+class Bus(Protocol):
+    """A bus on which slaves are asked, one at a time."""
+
+    #: The device file or address, for people.
+    path: str
+    #: Called when the bus is lost, even while no slave is polled.
+    on_lost: Callable[[], None] | None
+
+    async def ask(
+        self, line: SerialParameters, slave: int, request: Read | Write
+    ) -> Answer | NoAnswer:
+        """Ask a slave. Raises OSError if the bus cannot be used."""
+
+    def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
+        """Return how long request and answer take if the slave answers immediately."""
+
+    async def close(self) -> None: ...
+
+
+class RequestRefused(Unusable):
+    """The module has answered a request with an exception."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class _OneShot(Struct, eq=False):
+    """A request that a caller waits for."""
+
+    slot: ModuleSlot
+    request: Read | Write
+    answer: asyncio.Future[Data]
+
+
+class BusWorker:
+    """One bus and the slots on it; `report_slot` gets each slot whose readings have changed."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        report_slot: Callable[[ModuleSlot], None],
+        troubles: Troubles,
+        wall: Callable[[], float],
+    ) -> None:
+        self._bus = bus
+        bus.on_lost = self._bus_lost
+        self._report_slot = report_slot
+        self._troubles = troubles
+        self._wall = wall
+        self._slots: Mapping[int, ModuleSlot] = {}
+        self._plan = PollPlan({}, 0.0)
+        self._waiting: deque[_OneShot] = deque()
+        self._woken = asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._work())
+
+    def set_slots(self, slots: Mapping[int, ModuleSlot]) -> None:
+        """Ask these modules from now on."""
+        if slots.keys() == self._slots.keys() and all(
+            slot is self._slots[number] for number, slot in slots.items()
+        ):
+            return
+        self._slots = slots
+        works = {n: Work(len(slot.blocks), slot.module.delay_s) for n, slot in slots.items()}
+        self._plan = PollPlan(works, asyncio.get_running_loop().time())
+        for one in self._waiting:
+            if slots.get(one.slot.number) is not one.slot:
+                _fail(
+                    one,
+                    Unusable("the module of the slot was changed before this request was sent."),
+                )
+        self._woken.set()
+
+    async def request(self, slot: ModuleSlot, request: Read | Write) -> Data:
+        """Make a request before the next poll, and return what the module answers.
+
+        Raises `RequestRefused` for an exception, and `Unusable` where nothing comes.
+        """
+        if len(self._waiting) >= MAX_WAITING:
+            raise Unusable(
+                f"{MAX_WAITING} requests are waiting for {self._bus.path}; try again later."
+            )
+        one = _OneShot(slot, request, asyncio.get_running_loop().create_future())
+        self._waiting.append(one)
+        self._woken.set()
+        return await one.answer
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        for one in self._waiting:
+            _fail(one, Unusable(f"{self._bus.path} is no longer used."))
+        await self._bus.close()
+
+    # --- the work ---------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                await self._take_turn()
+            except Exception:
+                # A fault, also in the receiver of the readings, must not end the polling.
+                log.exception("%s: a Modbus request failed unexpectedly", self._bus.path)
+                if is_being_cancelled():
+                    return
+                await asyncio.sleep(REST_S)
+
+    async def _take_turn(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._expire(now)
+        one, wanted_at = self._first_waiting()
+        turn = self._plan.next(now)
+        turn_at = float("inf") if turn is None else turn.at
+        if one is not None and wanted_at <= now:
+            await self._serve(one)
+        elif turn is not None and turn_at <= now:
+            await self._poll(turn)
+        else:
+            await self._sleep_until(min(wanted_at, turn_at))
+
+    def _first_waiting(self) -> tuple[_OneShot | None, float]:
+        """Return the first request that a caller still waits for, and when it may be sent."""
+        while self._waiting and self._waiting[0].answer.done():
+            self._waiting.popleft()
+        if not self._waiting:
+            return None, float("inf")
+        return self._waiting[0], self._plan.late_until(self._waiting[0].slot.number)
+
+    async def _sleep_until(self, moment: float) -> None:
+        """Sleep until then, until readings expire, or until something is wanted or changed."""
+        ends = [end for slot in self._slots.values() for end in slot.good_until.values()]
+        wake_at = min([moment, *ends])
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(None if wake_at == float("inf") else wake_at):
+                await self._woken.wait()
+        self._woken.clear()
+
+    async def _serve(self, shot: _OneShot) -> None:
+        plan, slot = self._plan, shot.slot
+        try:
+            answer, spent = await self._ask(slot, shot.request)
+        except Exception as error:
+            _fail(shot, Unusable(describe_unexpected(error)))
+            raise
+        if shot.answer.done():
+            return
+        if isinstance(answer, NoAnswer) and plan is self._plan:
+            now = asyncio.get_running_loop().time()
+            plan.was_silent(slot.number, spent.took_s, now)
+        if isinstance(answer, Data):
+            shot.answer.set_result(answer)
+        elif isinstance(answer, ExceptionReply):
+            _fail(shot, RequestRefused(answer.code, slot.refusal_of(shot.request, answer.code)))
+        else:
+            _fail(shot, Unusable(answer if isinstance(answer, str) else slot.silence(answer)))
+
+    async def _poll(self, turn: Turn) -> None:
+        loop = asyncio.get_running_loop()
+        plan, slot = self._plan, self._slots[turn.slave]
+        block = slot.blocks[turn.request]
+        plan.note_request(turn, loop.time())
+        slot.note_asked(block, loop.time())
+        answer, spent = await self._ask(slot, block.read)
+        now = loop.time()
+        if plan is not self._plan:
+            # The slots have changed since; the answer belongs to none of them.
+            return
+        if isinstance(answer, str | NoAnswer):
+            plan.was_silent(turn.slave, spent.took_s, now)
+            slot.note_silence(block, answer, self._wall())
+            self._troubles.note(slot.trouble, slot.problem())
+            return
+        if isinstance(answer, Data):
+            plan.note_answer(turn, spent, now)
+        else:
+            plan.was_refused(turn, spent, now)
+        parts = slot.take(block, answer, now)
+        if parts:
+            plan.split(turn, parts, now)
+        self._troubles.note(slot.trouble, slot.problem())
+        self._report_slot(slot)
+
+    async def _ask(
+        self, slot: ModuleSlot, request: Read | Write
+    ) -> tuple[Answer | NoAnswer | str, Spent]:
+        """Return the answer, or why the bus cannot be used; and the time that was spent."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        answer: Answer | NoAnswer | str
+        try:
+            answer = await self._bus.ask(slot.module.line, slot.slave, request)
+        except OSError as error:
+            await self._bus.close()
+            answer = os_error_text(error, self._bus.path)
+        took_s = loop.time() - began
+        if not isinstance(answer, str):
+            slot.counters.count(answer, took_s)
+        return answer, Spent(took_s, self._bus.needs_s(slot.module.line, request))
+
+    def _bus_lost(self) -> None:
+        """Report it immediately: the next turn may be far, and readings stay valid for a while."""
+        for slot in self._slots.values():
+            slot.bus_problem = f"{self._bus.path} was lost; it is reopened when it is back."
+            self._troubles.note(slot.trouble, slot.problem())
+
+    def _expire(self, now: float) -> None:
+        for slot in self._slots.values():
+            if slot.expire(now):
+                # Where readings are shown as absent, the reason is shown, too.
+                self._troubles.note(slot.trouble, slot.problem())
+                self._report_slot(slot)
+
+
+def _fail(shot: _OneShot, error: Unusable) -> None:
+    if not shot.answer.done():
+        shot.answer.set_exception(error)

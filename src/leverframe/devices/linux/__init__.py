@@ -1,0 +1,1 @@
+"""Boards made of a Linux machine: GPIO lines, PWM, converters, 1-Wire and I2C, display."""

@@ -1,0 +1,284 @@
+"""Threads for devices whose calls may block: one call after another, polling, and a watch over
+adapters.
+"""
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from leverframe.devices.readings import Readings, Troubles, Unusable, describe_unexpected
+
+# A thread for one device: calls that may block run there, one after another.
+#
+# A device that hangs holds up its own thread and nothing else, not even the end of the process.
+# Calls that drive something are kept by what they drive: while the device is slow only the newest
+# of each is worth carrying out, and one that failed is tried again until it works or a newer one
+# comes.
+
+log = logging.getLogger(__name__)
+
+#: How long to wait before something that failed is tried again.
+RETRY_S = 5.0
+
+Result = TypeVar("Result")
+
+
+class DeviceThread:
+    """`note` gets what was driven and the trouble with it, None if there is none (any more)."""
+
+    def __init__(
+        self,
+        name: str,
+        note: Callable[[str, str | None], None],
+        retry_s: float = RETRY_S,
+    ) -> None:
+        self._note = note
+        self._retry_s = retry_s
+        self._loop = asyncio.get_running_loop()
+        self._changed = threading.Condition()
+        self._waiting: dict[Any, Callable[[], None]] = {}
+        self._failed: dict[str, Callable[[], None]] = {}
+        self._retry_at = 0.0
+        self._closed = False
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def drive(self, part: str, call: Callable[[], None]) -> None:
+        """Carry a call out soon; an older one for the same thing that still waits is dropped."""
+        with self._changed:
+            self._failed.pop(part, None)
+            self._waiting.pop(part, None)
+            self._waiting[part] = lambda: self._try(part, call)
+            self._changed.notify()
+
+    def ask(self, call: Callable[[], Result]) -> "asyncio.Future[Result]":
+        """Run a call when its turn has come and return its result."""
+        answer: asyncio.Future[Result] = self._loop.create_future()
+
+        def run_and_settle() -> None:
+            try:
+                result = call()
+            except Exception as error:
+                self.in_loop(_settle, answer, None, error)
+            else:
+                self.in_loop(_settle, answer, result, None)
+
+        with self._changed:
+            self._waiting[answer] = run_and_settle
+            self._changed.notify()
+        return answer
+
+    def close(self) -> None:
+        """End after the call that is running; what waits is dropped."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while (call := self._next()) is not None:
+            call()
+
+    def _next(self) -> Callable[[], None] | None:
+        with self._changed:
+            while not self._closed:
+                wait_s = self._retry_at - time.monotonic() if self._failed else None
+                if wait_s is not None and wait_s <= 0:
+                    self._waiting.update(self._failed)
+                    self._failed.clear()
+                if self._waiting:
+                    return self._waiting.pop(next(iter(self._waiting)))
+                self._changed.wait(wait_s)
+            return None
+
+    def _try(self, part: str, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Unusable as fault:
+            self._try_again(part, call)
+            self.in_loop(self._note, part, str(fault))
+        except Exception as error:
+            # A mistake in a driver must not end the thread that the other devices here need.
+            log.exception("driving %s failed", part)
+            self.in_loop(self._note, part, describe_unexpected(error))
+        else:
+            self.in_loop(self._note, part, None)
+
+    def _try_again(self, part: str, call: Callable[[], None]) -> None:
+        with self._changed:
+            if not self._failed:
+                self._retry_at = time.monotonic() + self._retry_s
+            if part not in self._waiting:
+                self._failed[part] = lambda: self._try(part, call)
+
+    def in_loop(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Run a function on the event loop, called from the device's thread."""
+        # The loop may have ended while the device was busy; then the result is not needed.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+
+def _settle(answer: "asyncio.Future[Any]", result: Any, error: Exception | None) -> None:
+    if answer.done():
+        return
+    if error is None:
+        answer.set_result(result)
+    else:
+        answer.set_exception(error)
+
+
+# A poller: reads a device again and again, in a thread of the device's own.
+#
+# A poll gives readings and troubles. One that takes longer than its limit makes what the device
+# gave so far absent, until the device answers; no second poll starts until then.
+
+HANGS = "does not answer in time; its readings are absent."
+
+
+class PollResult(NamedTuple):
+    readings: Readings
+    #: What is wrong, by device; what is not named here works.
+    troubles: Mapping[str, str]
+
+
+class Device(Protocol):
+    """A device to be polled; `poll` may block and never raises."""
+
+    name: str
+    period_s: float
+    limit_s: float
+
+    def poll(self) -> PollResult: ...
+
+
+class Poller:
+    """The periodic reader of a device; `report` gets the readings of each poll."""
+
+    def __init__(
+        self, device: Device, report: Callable[[Readings], None], troubles: Troubles
+    ) -> None:
+        self._device = device
+        self._report = report
+        self._troubles = troubles
+        self._thread = DeviceThread(device.name, troubles.note)
+        self._is_due = asyncio.Event()
+        #: The readings of the last poll, and what was in trouble then.
+        self._given: set[str] = set()
+        self._in_trouble: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> "asyncio.Task[None]":
+        """Poll from now on; the returned task ends after the first poll."""
+        loop = asyncio.get_running_loop()
+        self._is_due.clear()
+        first = loop.create_task(self.poll())
+        self._task = loop.create_task(self._run(first))
+        return first
+
+    def poll_soon(self) -> None:
+        """Start the next poll immediately."""
+        self._is_due.set()
+
+    async def poll(self) -> None:
+        """Read once; wait for the end of the read even when it exceeds its limit."""
+        answer = self._thread.ask(self._poll_device)
+        try:
+            async with asyncio.timeout(self._device.limit_s):
+                result = await asyncio.shield(answer)
+        except TimeoutError:
+            self._show(PollResult(dict.fromkeys(self._given), {self._device.name: HANGS}))
+            result = await answer
+        self._show(result)
+
+    async def close(self) -> None:
+        self._thread.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _poll_device(self) -> PollResult:
+        """Read the device in its thread; a fault in a driver must not end the polling."""
+        try:
+            return self._device.poll()
+        except Exception as error:
+            log.exception("polling %s failed", self._device.name)
+            return PollResult(
+                dict.fromkeys(self._given), {self._device.name: describe_unexpected(error)}
+            )
+
+    def _show(self, result: PollResult) -> None:
+        for device in self._in_trouble - result.troubles.keys():
+            self._troubles.note(device, None)
+        for device, text in result.troubles.items():
+            self._troubles.note(device, text)
+        self._in_trouble = set(result.troubles)
+        self._given = set(result.readings)
+        self._report(result.readings)
+
+    async def _run(self, polling: "asyncio.Task[None]") -> None:
+        await self._see_through(polling)
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._device.period_s):
+                    await self._is_due.wait()
+            self._is_due.clear()
+            await self._see_through(self.poll())
+
+    async def _see_through(self, polling: Awaitable[None]) -> None:
+        """Await a poll; a fault of the receiver of its readings must not end the polling."""
+        try:
+            await polling
+        except Exception:
+            log.exception("readings of %s could not be passed on", self._device.name)
+
+
+# A watch over adapters: what was pulled, or plugged in again, is noticed within a second.
+#
+# The kernel removes the files of an adapter when it goes, but not every kernel wakes those who
+# hold one open, and the loss of an output that is not switched would go unnoticed for hours.
+
+WATCH_S = 1.0
+
+
+class Watched(NamedTuple):
+    #: What is another value when the adapter was pulled or plugged in; it must not block.
+    identity: Callable[[], object]
+    changed: Callable[[], None]
+
+
+class AdapterWatch:
+    def __init__(self, watched: Iterable[Watched]) -> None:
+        self._seen = [(adapter, adapter.identity()) for adapter in watched]
+        self._task = asyncio.get_running_loop().create_task(self._run()) if self._seen else None
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            self._compare()
+
+    def _compare(self) -> None:
+        for at, (adapter, before) in enumerate(self._seen):
+            now = adapter.identity()
+            if now != before:
+                self._seen[at] = adapter, now
+                adapter.changed()
+
+
+def file_identity(path: Path) -> int | None:
+    """Return what distinguishes a file from a later one of the same name; None if it is missing.
+
+    Files of devices are in memory, so that this takes microseconds, on the event loop, too.
+    """
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None

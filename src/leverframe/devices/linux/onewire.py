@@ -1,0 +1,210 @@
+"""The 1-Wire bus through the kernel's `w1` class.
+
+The kernel searches the bus and has a folder for each sensor. Sensors that are bound to a position
+or serve as an additional one are read, one after another, because a conversion takes most of a
+second and the bus is one wire. All IDs are reported, so that they can be stepped through.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.settings import NO_ONEWIRE_ID, ModbusMapping, Settings
+from leverframe.devices.linux.device_thread import PollResult
+from leverframe.devices.linux.sysfs import read_text
+from leverframe.devices.module_slot import ONEWIRE_SLOTS, find_freed_labels, map_readings
+from leverframe.devices.readings import LastGood, Unusable, os_error_text
+
+# 1-Wire sensors as the Linux kernel shows them: their names, and the text of `w1_slave`.
+#
+# The kernel names a sensor by family and serial number, most significant byte first
+# (`28-0317611d64ff`); other programs write the eight bytes in the order in which they come over
+# the wire, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
+#
+# `w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the verdict of the
+# kernel about their checksum, and the temperature in thousandths of a degree. The scratchpad
+# shows what is no reading: zeros come from a wire that is shorted, and their checksum is right;
+# ones come from an idle wire; a sensor that has just got power and has not measured yet shows 85
+# °C with a byte that no measurement leaves there.
+
+_NAME = re.compile(r"([0-9a-f]{2})-([0-9a-f]{12})")
+_TEXT = re.compile(
+    r"((?:[0-9a-f]{2} ){9}): crc=[0-9a-f]{2} (YES|NO)\n.*t=(-?\d{1,6})\s*", re.DOTALL
+)
+#: What the sensors can measure, in thousandths of a degree.
+_MIN, _MAX = -55_000, 125_000
+_POWER_ON = 85_000
+#: Of the scratchpad: after a measurement of 85 °C it is 0x10.
+_STATE_BYTE, _STATE_AT_POWER_ON = 6, 0x0C
+
+
+SILENT = "does not answer; check its wires and its supply."
+SHORTED = "returns only zeros; its data wire is shorted to ground, check the wires."
+DAMAGED = (
+    "answers with wrong checksums; the line is disturbed: check the length of the cable, its"
+    " joints and the pull-up resistor."
+)
+IMPOSSIBLE = "returns a temperature that it cannot measure; check its supply, or replace it."
+NOT_MEASURED = "was reset and has not measured since; check its supply."
+
+
+class NoTemperature(ErrorForPeople):
+    """What a sensor showed is no temperature: what it is instead, and what to do."""
+
+
+def check_byte(data: bytes) -> int:
+    """Compute the CRC-8 of the 1-Wire bus."""
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x8C if crc & 1 else 0)
+    return crc
+
+
+def id_from_name(name: str) -> str | None:
+    """Return the ID of the sensor that has this folder; None if it is no sensor's."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    body = bytes.fromhex(found[1]) + bytes.fromhex(found[2])[::-1]
+    return ":".join(f"{byte:02X}" for byte in (*body, check_byte(body)))
+
+
+def name_from_id(sensor_id: str) -> str:
+    """Return the folder of the sensor with this ID."""
+    family, *serial, _ = sensor_id.lower().split(":")
+    return f"{family}-{''.join(reversed(serial))}"
+
+
+def celsius_from_text(text: str) -> float:
+    """Decode the temperature in `w1_slave`; raises `NoTemperature` where there is none."""
+    found = _TEXT.search(text)
+    if found is None:
+        raise NoTemperature(SILENT)
+    scratchpad, is_checked, millidegrees = bytes.fromhex(found[1]), found[2] == "YES", int(found[3])
+    if not any(scratchpad):
+        raise NoTemperature(SHORTED)
+    if all(byte == 0xFF for byte in scratchpad):
+        raise NoTemperature(SILENT)
+    if not is_checked:
+        raise NoTemperature(DAMAGED)
+    if not _MIN <= millidegrees <= _MAX:
+        raise NoTemperature(IMPOSSIBLE)
+    if millidegrees == _POWER_ON and scratchpad[_STATE_BYTE] == _STATE_AT_POWER_ON:
+        raise NoTemperature(NOT_MEASURED)
+    return millidegrees / 1000
+
+
+FOLDER = Path("bus/w1/devices")
+#: The kernel's folder for each adapter begins so.
+MASTER = "w1_bus_master"
+NOT_ON_BUS = "is not on the bus; check its wires, or free its position."
+
+
+class OneWireBus:
+    name = "1-Wire bus"
+    period_s = 2.0
+    #: Eleven sensors with a second each, and some that fail.
+    limit_s = 30.0
+
+    def __init__(self, sysfs: Path, extra: tuple[str, ...]) -> None:
+        self._devices = sysfs / FOLDER
+        self._extra = extra
+        self._bound: tuple[str, ...] = ()
+        self._mapping: Sequence[ModbusMapping] = ()
+        self._last_good = LastGood[float]()
+        #: The sensors and the mapping of the last look.
+        self._shown: set[str] = set()
+        self._shown_mapping: Sequence[ModbusMapping] = ()
+
+    def adopt(self, settings: Settings) -> bool:
+        """Return whether anything is new here. `look` may be running: whole values are replaced."""
+        ids = (sensor.id for sensor in settings.onewire if sensor.id != NO_ONEWIRE_ID)
+        bound, mapping = tuple(ids), settings.modbus_mapping
+        if (bound, mapping) == (self._bound, self._mapping):
+            return False
+        self._bound, self._mapping = bound, mapping
+        return True
+
+    def poll(self) -> PollResult:
+        bound, mapping = self._bound, self._mapping
+        try:
+            found = self.search()
+            troubles = {}
+        except Unusable as fault:
+            found = ()
+            troubles = {self.name: str(fault)}
+            # Without its adapter no sensor has merely failed once.
+            self._last_good = LastGood[float]()
+        shown: dict[str, float | None] = {}
+        for sensor_id in dict.fromkeys((*bound, *self._extra)):
+            celsius, complaint = None, NOT_ON_BUS
+            if sensor_id in found:
+                try:
+                    celsius = self.measure(sensor_id)
+                except Unusable as fault:
+                    complaint = str(fault)
+            shown[sensor_id] = self._last_good.judge(sensor_id, celsius)
+            if shown[sensor_id] is None:
+                troubles[f"1-Wire sensor {sensor_id}"] = complaint
+        no_longer = {
+            **dict.fromkeys(self._shown - shown.keys()),
+            **find_freed_labels(self._shown_mapping, mapping, ONEWIRE_SLOTS),
+        }
+        self._shown, self._shown_mapping = set(shown), mapping
+        mapped = self._map_readings(shown, mapping)
+        return PollResult({**no_longer, "onewire": found, **shown, **mapped}, troubles)
+
+    def search(self) -> tuple[str, ...]:
+        """List the IDs that the kernel knows on the bus."""
+        try:
+            names = sorted(path.name for path in self._devices.iterdir())
+        except OSError as error:
+            raise Unusable(
+                f"{os_error_text(error, str(self._devices))} Is the w1 driver loaded?"
+            ) from error
+        if not any(name.startswith(MASTER) for name in names):
+            raise Unusable(
+                f"{self._devices} has no adapter; plug it in, or load its driver (for one on a GPIO"
+                " line: w1-gpio)."
+            )
+        return tuple(found for name in names if (found := id_from_name(name)) is not None)
+
+    def adapters(self) -> object:
+        """Return what changes when an adapter is pulled or plugged in."""
+        try:
+            with os.scandir(self._devices) as entries:
+                return {entry.inode() for entry in entries if entry.name.startswith(MASTER)}
+        except OSError:
+            return None
+
+    def measure(self, sensor_id: str) -> float:
+        """Measure the temperature of a sensor; raises `Unusable` if it gives none."""
+        folder = self._devices / name_from_id(sensor_id)
+        text = read_text(folder / "w1_slave")
+        try:
+            return celsius_from_text(text)
+        except NoTemperature as fault:
+            is_damaged = not text and _fails_with_wrong_checksums(folder)
+            raise Unusable(DAMAGED if is_damaged else str(fault)) from None
+
+    def _map_readings(
+        self, shown: Mapping[str, float | None], mapping: Sequence[ModbusMapping]
+    ) -> dict[str, float | None]:
+        """Return m1-m30 of the additional sensors, whose only reading is the temperature."""
+        slots: dict[int, Sequence[float | None]] = dict.fromkeys(ONEWIRE_SLOTS, ())
+        for slot, sensor_id in zip(ONEWIRE_SLOTS, self._extra, strict=False):
+            slots[slot] = (shown[sensor_id],)
+        return map_readings(mapping, slots)
+
+
+def _fails_with_wrong_checksums(folder: Path) -> bool:
+    """Ask for a reason: since Linux 5.8 a sensor that could not be read has an empty `w1_slave`."""
+    try:
+        return read_text(folder / "resolution") == str(-errno.EIO)
+    except Unusable:
+        return False

@@ -1,0 +1,152 @@
+"""Pings for the watchdog: ICMP echo requests to real hosts.
+
+Every ping is a task of its own, one at a time for each watchdog entry: a new one ends the one
+before, so that a late answer is never taken for the answer to a later ping. Names are looked up in
+threads for that alone, because a name server that does not answer blocks for long.
+
+A raw socket is tried first, then the kernel's ping socket, which needs no rights where
+`net.ipv4.ping_group_range` allows it. Whatever goes wrong is no answer, and is logged once.
+"""
+
+import asyncio
+import importlib
+import logging
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
+from ipaddress import ip_address
+
+from leverframe.core.engine.calls import PingHost
+from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
+
+log = logging.getLogger(__name__)
+
+#: As many as a controller has watchdog entries; none ever waits for another.
+LOOKUPS_AT_A_TIME = 6
+
+_NO_PERMISSION = (
+    "pings cannot be sent, so every host counts as silent: allow it with"
+    " `setcap cap_net_raw+ep` on the Python program, or for a group of users with"
+    " `sysctl net.ipv4.ping_group_range`"
+)
+
+
+class Pinger:
+    """The sender of `PingHost` effects; it reports entry and milliseconds, None for no answer."""
+
+    def __init__(
+        self,
+        answered: Callable[[int, float | None], None],
+        lookups: Executor,
+        way_out: OutgoingChannel,
+    ) -> None:
+        self._answered = answered
+        self._way_out = way_out
+        self._lookups = lookups
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        #: Entries whose name is being looked up; a lookup cannot be called off.
+        self._looking_up: set[int] = set()
+        self._logged: set[str] = set()
+
+    def ping(self, effect: PingHost) -> None:
+        """Start a ping; the outcome is reported later."""
+        former = self._tasks.pop(effect.entry, None)
+        if former is not None:
+            former.cancel()
+        task = asyncio.get_running_loop().create_task(self._ping(effect))
+        self._tasks[effect.entry] = task
+        task.add_done_callback(partial(self._forget, effect.entry))
+
+    async def close(self) -> None:
+        """End all pings; nothing is reported any more."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, entry: int, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(entry) is task:
+            del self._tasks[entry]
+
+    async def _ping(self, effect: PingHost) -> None:
+        milliseconds: float | None = None
+        try:
+            async with asyncio.timeout(effect.timeout_s):
+                address = await self._address(effect)
+                self._way_out.check(effect.host, address)
+                milliseconds = await self._echo(address, effect.timeout_s)
+        except (socket.gaierror, UnicodeError):
+            # A name with an empty part cannot even be asked for: that is the UnicodeError.
+            self._log_once(f"the name of the watchdog's host {effect.host} cannot be resolved")
+        except ForbiddenTarget as error:
+            self._log_once(f"the watchdog does not ping: {error}")
+        except (TimeoutError, OSError):
+            # A host that cannot be reached gives no answer, which the watchdog handles.
+            pass
+        except Exception as error:
+            # Whatever else happens, the watchdog must not wait for an outcome in vain.
+            self._log_once(f"the watchdog's host {effect.host} cannot be pinged: {error!r}")
+        self._answered(effect.entry, milliseconds)
+
+    async def _address(self, effect: PingHost) -> str:
+        """Resolve the address of a host; an address is its own, and waits for no name server."""
+        if _is_address(effect.host):
+            return effect.host
+        if effect.entry in self._looking_up:
+            raise TimeoutError
+        lookup = asyncio.get_running_loop().run_in_executor(self._lookups, _look_up, effect.host)
+        self._looking_up.add(effect.entry)
+        lookup.add_done_callback(partial(self._finish_lookup, effect.entry))
+        return await asyncio.shield(lookup)
+
+    def _finish_lookup(self, entry: int, lookup: "asyncio.Future[str]") -> None:
+        self._looking_up.discard(entry)
+        if not lookup.cancelled():
+            # The waiting task may be gone by now; then the failure would never be retrieved.
+            lookup.exception()
+
+    async def _echo(self, address: str, timeout_s: float) -> float | None:
+        """Return the milliseconds until the answer, by a clock that is never set."""
+        # Loaded by now, beside the loop, because there are entries.
+        import icmplib  # type: ignore[import-untyped]
+
+        for privileged in (True, False):
+            sent = time.monotonic()
+            try:
+                host = await icmplib.async_ping(
+                    address, count=1, timeout=timeout_s, privileged=privileged
+                )
+            except icmplib.SocketPermissionError:
+                continue
+            except icmplib.ICMPLibError:
+                return None
+            return (time.monotonic() - sent) * 1000 if host.is_alive else None
+        self._log_once(_NO_PERMISSION)
+        return None
+
+    def _log_once(self, text: str) -> None:
+        if text not in self._logged:
+            self._logged.add(text)
+            log.warning("%s", text)
+
+
+def load() -> None:
+    """Load what pings take, in a thread, before the first: few controllers watch hosts."""
+    importlib.import_module("icmplib")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _look_up(host: str) -> str:
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
+    # Boards of this kind are used in IPv4 networks: where a name has both, that address is meant.
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return str(found[0][4][0])

@@ -1,0 +1,116 @@
+"""Readings on their way from a board to the controller, and hardware problems as sentences."""
+
+import errno
+import logging
+import re
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, Generic, TypeVar
+
+from leverframe.core.runtime.log_lines import LogThrottle
+
+# Readings on their way from a board to the controller.
+#
+# They are raw, by label: volts at the pins of INPA1-INPA6, levels of INPD1-INPD4, temperatures,
+# and `None` for what is not there; `core/engine/inputs.py` says what each of them means.
+
+Readings = Mapping[str, Any]
+Sense = Callable[[Readings], None]
+
+
+def drop_readings(readings: Readings) -> None:
+    """Drop readings: no controller is connected yet."""
+
+
+# The last good value of each sensor, for one failure.
+#
+# A long line has a disturbance now and then: a sensor that fails once keeps its value, one that
+# fails twice in a row is absent.
+
+Value = TypeVar("Value")
+
+
+class LastGood(Generic[Value]):
+    def __init__(self) -> None:
+        self._values: dict[str, Value] = {}
+
+    def judge(self, sensor: str, value: Value | None) -> Value | None:
+        """Return the value to show for a sensor that gave this one; None is a failure."""
+        if value is None:
+            return self._values.pop(sensor, None)
+        self._values[sensor] = value
+        return value
+
+
+# Troubles of the hardware, in sentences for people.
+#
+# A device that is missing, silent or may not be used is noted by its name where the controller
+# shows such things, and logged once when that begins and once when it is over. Everything else
+# continues.
+
+#: Sentences that differ in these only are of one kind for the log.
+_NUMBERS = re.compile(r"[0-9]+(?:[-, ]+[0-9]+)*")
+
+log = logging.getLogger(__name__)
+
+#: What is said of a line that a running controller holds: no trouble.
+IN_USE = "in use by a running controller"
+
+
+class Unusable(Exception):
+    """A device cannot be used: one sentence that says what is wrong and what to do."""
+
+
+def not_installed(package: str) -> Unusable:
+    """Report a missing package that only boards with real pins and buses need."""
+    return Unusable(
+        f"the Python package {package} is not installed; run pip install '.[hardware]' in the "
+        "folder of Leverframe."
+    )
+
+
+class Troubles:
+    """The sentences by device, in a mapping that others may read and write as well."""
+
+    def __init__(self, texts: MutableMapping[str, str]) -> None:
+        self._texts = texts
+        #: A device that fails and works by turns must not fill the log.
+        self._log = LogThrottle(log)
+
+    def note(self, device: str, text: str | None) -> None:
+        """Set the trouble of a device; None clears it."""
+        if text == self._texts.get(device):
+            return
+        if text is None:
+            del self._texts[device]
+            self._log.warning(device, "over", "%s: the problem is over", device)
+        else:
+            self._texts[device] = text
+            self._log.warning(device, _NUMBERS.sub("", text), "%s: %s", device, text)
+
+
+def describe_unexpected(error: Exception) -> str:
+    """Describe a failure of an unforeseen kind."""
+    return f"failed unexpectedly: {error!r}; see the log."
+
+
+def os_error_text(error: OSError, device: str) -> str:
+    """State why a file or device cannot be used, and what to do about it."""
+    match error.errno:
+        case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.ESHUTDOWN:
+            return f"{device} is missing; check the wiring, its driver and the configuration."
+        case errno.EACCES | errno.EPERM:
+            return (
+                f"{device} may not be used by this account; make the account a member of the"
+                " device's group, or add a udev rule."
+            )
+        case errno.EROFS:
+            return (
+                f"{device} is on a file system that is read-only here; a service needs"
+                " ReadWritePaths=/sys/devices in its unit."
+            )
+        case errno.EBUSY | errno.EAGAIN:
+            return f"{device} is used by another program or driver; free it or choose another."
+        case errno.EINVAL | errno.EOPNOTSUPP | 524:
+            # 524 is what some drivers answer for EOPNOTSUPP; it has no name outside the kernel.
+            return f"{device} rejects its setting; its driver may not support it."
+    return f"{device} failed: {error.strerror or error}."

@@ -1,0 +1,445 @@
+"""The hosts of the simulated network: who answers a ping, and after how many milliseconds.
+
+It has the place of `pinger.py` on virtual time. A host without a configured answer is silent: the
+watchdog notices that when its timeout is over.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from leverframe.core.engine.calls import PingHost, WriteModbus
+from leverframe.core.engine.machine import LiveState, export_state, import_state
+from leverframe.core.labels import (
+    ANALOG_INPUTS,
+    DIGITAL_INPUTS,
+    LIGHTING,
+    MAPPED,
+    ONEWIRE,
+    OUTPUTS,
+    PARTICULATES,
+    PWMS,
+)
+from leverframe.core.settings import Settings
+from leverframe.devices.readings import Readings, Sense, drop_readings
+from leverframe.devices.simulated.plant_kinds import Plant, Plants
+from leverframe.devices.simulated.plant_wiring import plant_from_slots, slots_of
+
+
+class _Answer(NamedTuple):
+    at: float
+    entry: int
+    milliseconds: float
+
+
+#: Milliseconds by host, and the answers that are under way.
+HostsState = tuple[dict[str, float], dict[int, _Answer]]
+
+
+class SimulatedHosts:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._milliseconds: dict[str, float] = {}
+        #: Answers that are under way, by watchdog entry: each has one ping at a time.
+        self._under_way: dict[int, _Answer] = {}
+        #: The monotonic second at which to call `tick`; None where no answer is under way.
+        self.next_due: float | None = None
+        #: Gets the entry and the milliseconds of an answer.
+        self.answered: Callable[[int, float | None], None] = _drop_answer
+
+    @property
+    def answering(self) -> dict[str, float]:
+        """List the hosts that answer, and after how many milliseconds."""
+        return dict(self._milliseconds)
+
+    def set_answer(self, host: str, milliseconds: float | None) -> None:
+        """Make a host answer after that time from now on, or no longer where it is None."""
+        if milliseconds is None:
+            self._milliseconds.pop(host, None)
+        else:
+            self._milliseconds[host] = milliseconds
+
+    def ping(self, effect: PingHost) -> None:
+        self._under_way.pop(effect.entry, None)
+        milliseconds = self._milliseconds.get(effect.host)
+        if milliseconds is not None and milliseconds <= effect.timeout_s * 1000:
+            at = self._now() + milliseconds / 1000
+            self._under_way[effect.entry] = _Answer(at, effect.entry, milliseconds)
+        self._plan()
+
+    def live_state(self) -> HostsState:
+        return dict(self._milliseconds), dict(self._under_way)
+
+    def resume_from(self, state: HostsState) -> None:
+        self._milliseconds, self._under_way = dict(state[0]), dict(state[1])
+        self._plan()
+
+    def tick(self, now: float) -> None:
+        for answer in sorted(self._under_way.values()):
+            if answer.at <= now:
+                del self._under_way[answer.entry]
+                self._plan()
+                self.answered(answer.entry, answer.milliseconds)
+
+    def _plan(self) -> None:
+        self.next_due = min((answer.at for answer in self._under_way.values()), default=None)
+
+
+def _drop_answer(entry: int, milliseconds: float | None) -> None:
+    """Drop answers: no controller sends pings yet."""
+
+
+# The simulated board: a test bench for the whole controller.
+#
+# What it senses is set with `set_readings`, on the page or by `/sim.cgi`; what it drives is
+# remembered with its time in a bounded history. A fresh board is a bare one on a 12 V supply in a
+# room: no sensors are plugged in and the digital inputs are open.
+#
+# Plants can be wired between its outputs and its inputs (see `plants.py`). A value set by hand
+# where a plant gives the reading lasts until the plant moves; a reading that was unplugged stays
+# unplugged until it is plugged in again.
+
+#: Everything that can be given a value on this board.
+SETTABLE = frozenset(
+    {
+        *("VCC", "TEMP", "T1", "H1", "P1", "CO2", "DISTANCE"),
+        *ANALOG_INPUTS,
+        *DIGITAL_INPUTS,
+        *ONEWIRE,
+        *PARTICULATES,
+        *MAPPED,
+        *LIGHTING,
+    }
+)
+BARE = {"VCC": 12.0, "TEMP": 25.0, **dict.fromkeys(ANALOG_INPUTS, 0.0)}
+#: What a 1-Wire sensor that was just attached measures.
+ROOM_TEMPERATURE = 20.0
+#: The reading that lists the sensors of the 1-Wire bus.
+BUS = "onewire"
+KEPT_HISTORY = 200
+KEPT_MESSAGES = 20
+#: What makes the state of a board, by attribute.
+_LIVE = (
+    *("_readings", "_bus", "outputs", "levels", "pin_settings", "modules", "history"),
+    *("messages", "_plants", "_wirings", "_unplugged", "_driven"),
+)
+
+
+class Driven(Struct, frozen=True, gc=False):
+    now: float
+    what: str
+    value: float | int
+
+
+class PlantState(Struct, frozen=True, forbid_unknown_fields=True):
+    """A plant: what it was wired by, and what became of it since."""
+
+    wiring: str
+    slots: dict[str, float | int | bool | None]
+
+
+class BoardState(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is plugged in, sensed and driven, as plain data; without the history."""
+
+    readings: dict[str, float | int | str | tuple[float | int | str | None, ...] | None]
+    bus: list[str]
+    outputs: list[bool]
+    told: list[bool]
+    levels: list[float]
+    pin_settings: dict[str, int]
+    modules: dict[str, float | int]
+    unplugged: list[str]
+    plants: list[PlantState]
+    hosts: dict[str, float | int]
+
+
+class ReceivedSms(Struct, frozen=True):
+    sender: str
+    text: str
+    #: What was sent back; None if nothing was.
+    answer: str | None
+
+
+class BoardFaults(Protocol):
+    """What faults make of readings and relays."""
+
+    def distort_readings(self, readings: Readings) -> Readings:
+        """Return what the controller gets for what is measured."""
+
+    def relay_state(self, label: str, on: bool) -> bool:
+        """Return the state that a relay takes when it is driven."""
+
+
+class SimulatedBoard:
+    """A board without devices: what it senses is set by hand, what it drives is remembered."""
+
+    kind = "simulated"
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._readings: dict[str, Any] = dict(BARE)
+        self._bus: list[str] = []
+        self._sense: Sense = drop_readings
+        self.outputs = [False] * len(OUTPUTS)
+        #: The commanded states of the relays, which they follow unless there are faults.
+        self._driven = [False] * len(OUTPUTS)
+        #: Changes what relays do and what is sensed, while such faults are set.
+        self.faults: BoardFaults | None = None
+        self.levels = [0.0] * len(PWMS)
+        #: What was set besides, by the name it has in the history.
+        self.pin_settings: dict[str, int] = {}
+        #: What was written to modules, by place.
+        self.modules: dict[str, float] = {}
+        self.history: deque[Driven] = deque(maxlen=KEPT_HISTORY)
+        self.hosts = SimulatedHosts(now)
+        #: SMS that came in, oldest first.
+        self.messages: list[ReceivedSms] = []
+        self._plants = Plants()
+        #: What the plants were wired by.
+        self._wirings: dict[Plant, str] = {}
+        self._unplugged: set[str] = set()
+        #: What is reported together at the end of `one_instant`; None outside of it.
+        self._gathered: dict[str, Any] | None = None
+
+    @property
+    def bench(self) -> "SimulatedBoard":
+        return self
+
+    async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
+        """Do nothing: there are no devices."""
+
+    async def close(self) -> None:
+        """Do nothing: nothing was opened."""
+
+    def adopt(self, settings: Settings) -> None:
+        """Do nothing: what is plugged in is said by hand."""
+
+    def connect(self, sense: Sense) -> Readings:
+        self._sense = sense
+        readings = {**self._readings, **self._bus_reading()}
+        return readings if self.faults is None else self.faults.distort_readings(readings)
+
+    def drive_output(self, index: int, on: bool) -> None:
+        self._driven[index] = on
+        if self.faults is not None:
+            on = self.faults.relay_state(OUTPUTS[index], on)
+        self.move_relay(index, on)
+
+    def keep_message(self, message: ReceivedSms) -> None:
+        # No deque: that takes 0.7 KB of each of many controllers that never get a message.
+        self.messages = [*self.messages, message][-KEPT_MESSAGES:]
+
+    def drive_again(self, index: int) -> None:
+        """Drive a relay as last commanded, as far as it can follow now."""
+        self.drive_output(index, self._driven[index])
+
+    def move_relay(self, index: int, on: bool) -> None:
+        """Switch a relay, whatever was commanded."""
+        now, label = self._now(), OUTPUTS[index]
+        self.outputs[index] = on
+        self.history.append(Driven(now, label, int(on)))
+        if self._plants.wired:
+            self._plants.put(label, float(on), now)
+
+    def drive_pwm(self, index: int, level: float) -> None:
+        now = self._now()
+        self.levels[index] = level
+        self.history.append(Driven(now, PWMS[index], level))
+        self._plants.put(PWMS[index], level, now)
+
+    def set_pwm_frequency(self, group: int, hz: int) -> None:
+        self._set_pin("PWM0 Hz" if group == 0 else "PWM1-3 Hz", hz)
+
+    def set_pull_up(self, index: int, on: bool) -> None:
+        self._set_pin(f"{DIGITAL_INPUTS[index]} pull-up", int(on))
+
+    def write_module(self, effect: WriteModbus) -> None:
+        """Write a value to the module in a Modbus slot, as a good one takes it."""
+        self.modules[effect.target] = effect.value
+        self.history.append(Driven(self._now(), effect.target, effect.value))
+
+    def _set_pin(self, setting: str, value: int) -> None:
+        self.pin_settings[setting] = value
+        self.history.append(Driven(self._now(), setting, value))
+
+    def live_state(self) -> LiveState[Any]:
+        """Return what is plugged in, sensed and driven, with the plants and the network."""
+        own = {name: getattr(self, name) for name in _LIVE}
+        return export_state((own, self.hosts.live_state()))
+
+    def resume_from(self, state: LiveState[Any]) -> None:
+        """Restore a state without reporting it to the controller, which has it already."""
+        own, hosts = import_state(state)
+        for name, value in own.items():
+            setattr(self, name, value)
+        self.hosts.resume_from(hosts)
+
+    def portable(self) -> BoardState:
+        """Return the same as plain data, for another process; encode it immediately."""
+        return BoardState(
+            self._readings,
+            self._bus,
+            self.outputs,
+            self._driven,
+            self.levels,
+            self.pin_settings,
+            self.modules,
+            sorted(self._unplugged),
+            [PlantState(self._wirings[one], slots_of(one)) for one in self._plants.wired],
+            self.hosts.answering,
+        )
+
+    def fill(self, state: BoardState) -> None:
+        """Restore a state without reporting it to the controller; raise ValueError if unfit."""
+        if [len(self.outputs)] * 2 + [len(self.levels)] != [
+            len(one) for one in (state.outputs, state.told, state.levels)
+        ]:
+            raise ValueError("the board has other outputs")
+        plants = [(plant_from_slots(one.wiring, one.slots), one.wiring) for one in state.plants]
+        self._readings, self._bus = dict(state.readings), list(state.bus)
+        self.outputs, self._driven = list(state.outputs), list(state.told)
+        self.levels, self.pin_settings = list(state.levels), dict(state.pin_settings)
+        self.modules, self._unplugged = dict(state.modules), set(state.unplugged)
+        self._plants.replace(plant for plant, _ in plants)
+        self._wirings = dict(plants)
+        for host, milliseconds in state.hosts.items():
+            self.hosts.set_answer(host, milliseconds)
+
+    def set_readings(self, readings: Readings) -> None:
+        """Change by hand what the board senses; None unplugs."""
+        for label, value in readings.items():
+            if value is None:
+                self._unplugged.add(label)
+            else:
+                self._unplugged.discard(label)
+        self._show(readings)
+
+    @contextmanager
+    def one_instant(self) -> Iterator[None]:
+        """Report everything that is set within to the controller as sensed at one instant.
+
+        A reading that is set twice has two instants: pulses of an input are not lost.
+        """
+        self._gathered = {}
+        try:
+            yield
+        finally:
+            gathered, self._gathered = self._gathered, None
+            if gathered:
+                self._report_readings(gathered)
+
+    def plug(self, label: str) -> None:
+        """Make a reading show again what its plant gives; do nothing where it has no plant."""
+        fed = self._plants.look(label, self._now())
+        if label in fed:
+            self._unplugged.discard(label)
+            self._show({label: fed[label]})
+
+    @property
+    def readings(self) -> Readings:
+        """Return the present readings by label or 1-Wire ID."""
+        return self._readings
+
+    @property
+    def onewire_ids(self) -> tuple[str, ...]:
+        return tuple(self._bus)
+
+    @property
+    def plants(self) -> Plants:
+        return self._plants
+
+    @property
+    def wirings(self) -> list[str]:
+        """Return the wiring of each plant."""
+        return [self._wirings[plant] for plant in self._plants.wired]
+
+    def wire(self, plant: Plant, wiring: str = "") -> None:
+        """Connect a plant to outputs and readings of this board."""
+        pins = {
+            **dict(zip(OUTPUTS, map(float, self.outputs), strict=True)),
+            **dict(zip(PWMS, self.levels, strict=True)),
+        }
+        readings = {label: value for label, value in self._readings.items() if value is not None}
+        self._unplugged.difference_update(plant.feeds)
+        self._show(self._plants.wire(plant, self._now(), readings | pins))
+        self._wirings[plant] = wiring
+        self._wirings = {wired: self._wirings[wired] for wired in self._plants.wired}
+
+    def unwire_all(self) -> None:
+        """Remove the plants; readings stay as they are."""
+        self._plants.clear()
+        self._wirings.clear()
+
+    def next_deadline(self) -> float | None:
+        plants, hosts = self._plants.next_due, self.hosts.next_due
+        if plants is None or hosts is None:
+            return hosts if plants is None else plants
+        return min(plants, hosts)
+
+    def tick(self, now: float) -> None:
+        fed = self._plants.tick(now)
+        new = {
+            label: value
+            for label, value in fed.items()
+            if value != self._readings.get(label) and label not in self._unplugged
+        }
+        if new:
+            self._show(new)
+        self.hosts.tick(now)
+
+    def attach_onewire(self, sensor_id: str, celsius: float | None = None) -> None:
+        """Plug a sensor into the 1-Wire bus, or let one that is there measure something else."""
+        if sensor_id not in self._bus:
+            self._bus.append(sensor_id)
+        if celsius is None:
+            celsius = self._readings.get(sensor_id)
+        if celsius is None:
+            celsius = ROOM_TEMPERATURE
+        self.set_readings({sensor_id: celsius, **self._bus_reading()})
+
+    def detach_onewire(self, sensor_id: str) -> None:
+        """Unplug one sensor of the 1-Wire bus."""
+        if sensor_id in self._bus:
+            self._bus.remove(sensor_id)
+            self.set_readings({sensor_id: None, **self._bus_reading()})
+
+    def clear_onewire(self) -> None:
+        """Unplug every sensor of the 1-Wire bus."""
+        gone = dict.fromkeys(self._bus)
+        self._bus.clear()
+        self.set_readings({**gone, **self._bus_reading()})
+
+    def _show(self, readings: Readings) -> None:
+        self._readings.update(readings)
+        if self._plants.wired:
+            now = self._now()
+            for label, value in readings.items():
+                if isinstance(value, float | int):
+                    self._plants.put(label, value, now)
+        if self._gathered is None:
+            self._report_readings(readings)
+        else:
+            self._gather(self._gathered, readings)
+
+    def _report_readings(self, readings: Readings) -> None:
+        self._sense(readings if self.faults is None else self.faults.distort_readings(readings))
+
+    def deliver(self, readings: Readings) -> None:
+        """Report readings to the controller, whatever is measured."""
+        self._sense(readings)
+
+    def deliver_again(self, key: str) -> None:
+        """Report a reading to the controller once more, as faults change it now."""
+        self._report_readings({key: self._readings.get(key)})
+
+    def _gather(self, gathered: dict[str, Any], readings: Readings) -> None:
+        if any(label in gathered for label in readings if label != BUS):
+            self._report_readings(dict(gathered))
+            gathered.clear()
+        gathered.update(readings)
+
+    def _bus_reading(self) -> dict[str, tuple[str, ...]]:
+        return {BUS: tuple(self._bus)}

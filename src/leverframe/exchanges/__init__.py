@@ -1,1 +1,0 @@
-"""Exchanges of clients with a unit: how they are recorded, masked, compared and replayed."""

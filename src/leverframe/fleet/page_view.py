@@ -1,0 +1,455 @@
+"""What a page of a node shows of the controllers of all nodes, and its stream of server-sent
+events.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping
+from time import thread_time
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from leverframe.core.engine.journal import Journal
+from leverframe.core.labels import OUTPUTS
+from leverframe.fleet.health_index import (
+    ASKED_AGAIN,
+    HEALTHS,
+    Health,
+    HealthIndex,
+    Wanted,
+    natural,
+    version_of,
+)
+from leverframe.fleet.jobs.job_state import JobReport
+from leverframe.fleet.member import Member
+from leverframe.fleet.node import FleetNode
+from leverframe.fleet.operations.nodes import NodeReport
+from leverframe.fleet.other_nodes import (
+    ClusterReport,
+    LocatedController,
+    OtherNodes,
+    answering,
+    ask_node,
+)
+from leverframe.fleet.owners import DEADLINES, ask_nodes
+from leverframe.fleet.records import is_seen
+from leverframe.host.controller.findings import FindingReport
+from leverframe.server.routes.state import STILL_HERE_S, message, within
+from leverframe.storage.store import StoreUnavailable
+
+# `/api/fleet/stream`: the controllers that a page shows, as server-sent events.
+#
+# First a whole `view`, then `change` events with the differences: rows of controllers in view,
+# their order, the sums over all, the nodes and the roll-outs, and a mark for new changes by
+# users. A page that scrolls opens another stream. So a stream costs what is in view, however many
+# controllers there are.
+
+#: Minimum of seconds between two messages, and the share of time that building views may take.
+GATHER_S = 0.5
+MAX_SHARE = 0.03
+#: Seconds between two looks at several nodes, and at a roll-out that is under way.
+FLEET_LOOK_S = 1.0
+STILL_HERE = b": still here\n\n"
+MAX_ROWS = 200
+USUAL_ROWS = 50
+#: The chart of recent activity: number of bars, and seconds of each.
+BARS = 30
+BAR_S = 120.0
+
+
+class FleetRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """A controller as it stands in a list."""
+
+    name: str
+    url: Annotated[str, Meta(description="The URL of its pages and commands.")]
+    address: str | None
+    port: int | None
+    hw: str
+    sw: str
+    tags: tuple[str, ...]
+    tenant: Annotated[str, Meta(description="Its tenant; empty for the operator.")]
+    health: Health
+    findings: Annotated[int, Meta(description="Number of findings.")]
+    worst: FindingReport | None
+    about: Annotated[str | None, Meta(description="The subject of the worst finding.")]
+    levers: Annotated[list[int | None], Meta(description="Its outputs: 1 on, 0 off.")]
+    happened: Annotated[
+        list[int],
+        Meta(description="Journal entries of the last hour, in bars of two minutes."),
+    ]
+    node: Annotated[
+        str,
+        Meta(
+            description=(
+                "The node that has it, if there are several; empty if none has it at present."
+            )
+        ),
+    ] = ""
+
+
+class FleetView(Struct, frozen=True):
+    """The whole contents of a page."""
+
+    node: NodeReport
+    counts: dict[Health, int]
+    matching: Annotated[int, Meta(description="Number of matching controllers.")]
+    order: Annotated[list[str], Meta(description="The names of those in view.")]
+    rows: list[FleetRow]
+    rollouts: Annotated[list[JobReport], Meta(description="Newest first.")] = []
+    cluster: Annotated[
+        ClusterReport | None, Meta(description="Nodes and database, if there are several nodes.")
+    ] = None
+    changes: Annotated[
+        int, Meta(description="A number that differs when `/api/fleet/changes` has something new.")
+    ] = 0
+
+
+class NodeSummary(Struct, frozen=True):
+    """The contents of a page besides the controllers of a node."""
+
+    node: NodeReport
+    rollouts: list[JobReport]
+
+
+class ViewPlace(Struct, frozen=True):
+    """Which part of the list is in view."""
+
+    wanted: Wanted
+    first: int = 0
+    count: int = USUAL_ROWS
+
+
+def row_of(node: FleetNode, index: HealthIndex, member: Member) -> FleetRow:
+    controller, record, known = member.controller, member.record, index.of(member)
+    values = controller.engine.values
+    return FleetRow(
+        record.name,
+        node.door.url_of(record.name),
+        record.address,
+        record.port,
+        controller.profile.hw,
+        controller.profile.sw,
+        record.tags,
+        record.tenant,
+        known.health,
+        known.findings,
+        known.worst,
+        known.about,
+        [values[label] for label in OUTPUTS],  # type: ignore[misc]
+        count_entries(controller.engine.machine.journal, controller.clock.wall()),
+        "" if node.cluster is None else node.cluster.name,
+    )
+
+
+def count_entries(journal: Journal, now: float) -> list[int]:
+    """Count the entries of the last hour, in bars, oldest first."""
+    bars, newest = [0] * BARS, int(now // BAR_S)
+    for wall in journal.moments():
+        age = max(0, newest - int(wall // BAR_S))
+        if age >= BARS:
+            break
+        bars[BARS - 1 - age] += 1
+    return bars
+
+
+async def fleet_stream(
+    look: Callable[[], Coroutine[Any, Any, FleetView]], is_still_admitted: Callable[[], bool]
+) -> AsyncGenerator[bytes, None]:
+    """Yield the view of several nodes to a page, each asked at intervals."""
+    last = await look()
+    yield message("view", last)
+    idle_s = 0.0
+    while True:
+        await asyncio.sleep(FLEET_LOOK_S)
+        if not is_still_admitted():
+            return
+        new = await look()
+        idle_s += FLEET_LOOK_S
+        if difference := _difference(last, new):
+            yield message("change", difference)
+            idle_s = 0.0
+        elif idle_s >= STILL_HERE_S:
+            yield STILL_HERE
+            idle_s = 0.0
+        last = new
+
+
+async def view_stream(
+    node: FleetNode,
+    index: HealthIndex,
+    place: ViewPlace,
+    report: Callable[[], NodeSummary],
+    is_still_admitted: Callable[[], bool],
+) -> AsyncGenerator[bytes, None]:
+    """Yield the view to a page, as long as it listens; `report` gives its other contents."""
+    changed = asyncio.Event()
+    with index.watching(changed.set, place.wanted.tenant):
+        await index.look()
+        last, took_s = await _look(node, index, place, report)
+        yield message("view", last)
+        clock = asyncio.get_running_loop().time
+        said = clock()
+        while True:
+            # Also while much happens that is not in view, or in another tenant.
+            pause = max(0.0, said + STILL_HERE_S - clock())
+            is_under_way = any("stop" in one.can for one in last.rollouts)
+            is_under_way |= last.node.starting is not None
+            await within(changed, min(pause, FLEET_LOOK_S) if is_under_way else pause)
+            if clock() >= said + STILL_HERE_S:
+                yield STILL_HERE
+                said = clock()
+            await asyncio.sleep(max(GATHER_S, took_s / MAX_SHARE))
+            if not is_still_admitted():
+                return
+            changed.clear()
+            in_view = [node.members[name].number for name in last.order if name in node.members]
+            if await index.look(in_view, at_most=ASKED_AGAIN):
+                changed.set()
+            new, took_s = await _look(node, index, place, report)
+            if difference := _difference(last, new):
+                yield message("change", difference)
+                said = clock()
+            last = new
+
+
+async def _look(
+    node: FleetNode, index: HealthIndex, place: ViewPlace, report: Callable[[], NodeSummary]
+) -> tuple[FleetView, float]:
+    """Return the view, and how long building it took."""
+    begun = thread_time()
+    about = report()
+    took_s = thread_time() - begun
+    # With thousands of controllers each of the two takes a while.
+    await asyncio.sleep(0)
+    begun = thread_time()
+    view = _view(node, index, place, about)
+    return view, took_s + thread_time() - begun
+
+
+def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, about: NodeSummary) -> FleetView:
+    matching = index.matching(place.wanted)
+    shown = matching[place.first : place.first + place.count]
+    rows = [row_of(node, index, member) for member in shown]
+    counts = index.counts(place.wanted.tenant)
+    names = [row.name for row in rows]
+    changes = index.changes(place.wanted.tenant)
+    return FleetView(
+        about.node, counts, len(matching), names, rows, about.rollouts, changes=changes
+    )
+
+
+def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
+    """Return the changed fields of a view, with the changed rows."""
+    known = {row.name: row for row in last.rows}
+    difference: dict[str, Any] = {
+        name: getattr(new, name)
+        for name in ("counts", "matching", "order", "rollouts", "cluster", "changes")
+        if getattr(new, name) != getattr(last, name)
+    }
+    if rows := [row for row in new.rows if known.get(row.name) != row]:
+        difference["rows"] = rows
+    # The mere passing of time is no change.
+    of_before = last.node if new.node.virtual else replace(last.node, time=new.node.time)
+    if new.node != of_before:
+        difference["node"] = new.node
+    return difference
+
+
+# The controllers of all nodes that a page of one node shows: each node sends its part of the
+# view.
+#
+# First every node sends the keys by which its controllers are ordered, then the rows of those
+# that are in view. Controllers whose node does not answer are shown as unknown, since a user who
+# searches for one must not think that it was removed. A node that was asked keeps watching its
+# controllers for a while, as it does for pages of its own; the next request then gets only the
+# changes.
+
+#: How long a node keeps watching after it was asked.
+LOOK_ON_S = 10.0
+
+#: The health as a number or 0, the name or nothing, and the number of a controller.
+Key = tuple[int, str, int]
+#: As a health, before all others: the problems there are not known.
+UNKNOWN = -1
+#: In place of a node, if none answers.
+NOBODY = ""
+
+
+class KeysCall(Struct, frozen=True, forbid_unknown_fields=True):
+    wanted: Wanted
+    #: Number of tags that are enough.
+    count: int
+    #: The controllers that the node has, as far as the others know.
+    expected: list[int] = []
+
+
+class KeysPart(Struct, frozen=True, forbid_unknown_fields=True):
+    counts: dict[Health, int]
+    matching: int
+    keys: list[Key]
+    #: Expected controllers that are missing.
+    missing: list[int] = []
+    # Nodes of older versions do not report it.
+    changes: int = 0
+
+
+async def view_of_all(
+    node: FleetNode, others: OtherNodes, place: ViewPlace, about: NodeReport
+) -> FleetView:
+    """Return the view of all nodes."""
+    end, wanted = place.first + place.count, place.wanted
+    placed: dict[str, list[int]] = {}
+    for where in others.last_known():
+        if is_seen(wanted.tenant, where.record.tenant):
+            placed.setdefault(where.node or NOBODY, []).append(where.number)
+    calls = {one: KeysCall(wanted, end, placed.get(one, [])) for one in others.living()}
+    parts: dict[str, KeysPart] = await _ask(node, others, "view.keys", calls, KeysPart)
+    unknown = await _unknown(others, placed, parts)
+    counts: dict[Health, int] = dict.fromkeys(HEALTHS, 0) | {"unknown": len(unknown)}
+    for part in parts.values():
+        for health, count in part.counts.items():
+            counts[health] += count
+    looked_for = {one.number: one for one in unknown if _is_wanted(one, wanted)}
+    keys = [(key, one) for one, part in parts.items() for key in part.keys]
+    keys += [(_key(one, wanted), NOBODY) for one in looked_for.values()]
+    shown = sorted(keys)[place.first : end]
+    found = {number: _unknown_row(node, one) for number, one in looked_for.items()}
+    found |= await _rows(node, others, [(one, key[-1]) for key, one in shown if one != NOBODY])
+    rows = [found[key[-1]] for key, _ in shown if key[-1] in found]
+    matching = sum(part.matching for part in parts.values()) + len(looked_for)
+    # Nodes were counted a moment ago, or not at all.
+    about = replace(about, controllers=sum(counts.values()))
+    changes = sum(part.changes for part in parts.values())
+    return FleetView(about, counts, matching, [row.name for row in rows], rows, changes=changes)
+
+
+async def _rows(
+    node: FleetNode, others: OtherNodes, shown: list[tuple[str, int]]
+) -> dict[int, FleetRow]:
+    """Ask nodes for the rows of some of their controllers."""
+    numbers: dict[str, list[int]] = {}
+    for one, number in shown:
+        numbers.setdefault(one, []).append(number)
+    found: dict[int, FleetRow] = {}
+    for rows in (await _ask(node, others, "view.rows", numbers, dict[int, FleetRow])).values():
+        found |= rows
+    return found
+
+
+async def _unknown(
+    others: OtherNodes, placed: Mapping[str, list[int]], parts: Mapping[str, KeysPart]
+) -> list[LocatedController]:
+    """Find the controllers whose node does not answer; moved ones are left out."""
+    silent = {number for one, some in placed.items() if one not in parts for number in some}
+    missing = {one: set(part.missing) for one, part in parts.items()}
+    lost = silent.union(*missing.values())
+    if not lost:
+        return []
+    # A controller that moved while the nodes were asked may have sent its key from its new place.
+    lost -= {key[-1] for part in parts.values() for key in part.keys}
+    found = await _locate(others, lost)
+    return [one for one in found if one.number in missing.get(one.node or NOBODY, lost)]
+
+
+async def _locate(others: OtherNodes, numbers: Collection[int]) -> list[LocatedController]:
+    """Look up controllers, without removed ones; by the last look if necessary."""
+    try:
+        return await others.locate(numbers)
+    except StoreUnavailable:
+        return [one for one in others.last_known() if one.number in numbers]
+
+
+def _is_wanted(controller: LocatedController, wanted: Wanted) -> bool:
+    record = controller.record
+    known = "\n".join((record.name, record.address or "", *record.tags, record.tenant)).lower()
+    return (
+        wanted.health in (None, "unknown")
+        and wanted.is_of(record.tenant, version_of(record.hw or "", record.sw or ""), record.tags)
+        and all(word in known for word in wanted.search.lower().split())
+    )
+
+
+def _key(controller: LocatedController, wanted: Wanted) -> Key:
+    if wanted.order == "name":
+        return 0, natural(controller.name), controller.number
+    return UNKNOWN, "", controller.number
+
+
+def _unknown_row(node: FleetNode, controller: LocatedController) -> FleetRow:
+    record = controller.record
+    return FleetRow(
+        *(record.name, node.door.url_of(record.name), record.address, record.port),
+        *(record.hw or "", record.sw or "", record.tags, record.tenant),
+        health="unknown",
+        findings=0,
+        worst=None,
+        about=None,
+        levers=[],
+        happened=[],
+        node=controller.node or NOBODY,
+    )
+
+
+async def _ask(
+    node: FleetNode, others: OtherNodes, what: str, calls: Mapping[str, Any], kind: Any
+) -> dict[str, Any]:
+    """Ask nodes together; leave out silent ones."""
+
+    async def ask(name: str) -> Any:
+        seconds = DEADLINES["view"].answer_s
+        return await ask_node(others, node.calls, name, what, calls[name], kind, seconds)
+
+    return (await ask_nodes(calls, ask))[0]
+
+
+class ViewParts:
+    """The part of this node."""
+
+    def __init__(self, node: FleetNode, index: HealthIndex) -> None:
+        self._node = node
+        self._index = index
+        #: The task that keeps watching.
+        self._timer: asyncio.TimerHandle | None = None
+        node.calls |= {
+            "view.keys": answering(KeysCall, self._keys),
+            "view.rows": answering(set[int], self._rows),
+        }
+
+    async def _keys(self, call: KeysCall) -> KeysPart:
+        self._watch()
+        await self._index.look()
+        matching = self._index.matching(call.wanted)
+        is_by_name = call.wanted.order == "name"
+        keys = [
+            (0, natural(one.name), one.number)
+            if is_by_name
+            else (HEALTHS.index(self._index.of(one).health), "", one.number)
+            for one in matching[: call.count]
+        ]
+        here = {member.number for member in self._node.members.values()}
+        missing = [number for number in call.expected if number not in here]
+        tenant = call.wanted.tenant
+        counts, changes = self._index.counts(tenant), self._index.changes(tenant)
+        return KeysPart(counts, len(matching), keys, missing, changes)
+
+    async def _rows(self, numbers: set[int]) -> dict[int, FleetRow]:
+        members = self._node.by_number(numbers)
+        return {one.number: row_of(self._node, self._index, one) for one in members}
+
+    def _watch(self) -> None:
+        if self._timer is None:
+            self._index.watch(self._ignore)
+        else:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(LOOK_ON_S, self.close)
+
+    def close(self) -> None:
+        """Stop watching until a node asks again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._index.unwatch(self._ignore)
+
+    def _ignore(self) -> None:
+        """Ignore a change: nodes ask again in any case."""

@@ -1,0 +1,381 @@
+"""Assembles a controller with what runs beside it, on any clock, store and board, and with its
+servers.
+"""
+
+import secrets
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.runtime.event_loop import End, LoopTurns, close_all, turns_alone
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.devices.board import Board
+from leverframe.devices.pinger import Pinger
+from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.devices.wiring import BOARDS_GROUP, Wiring, board_kinds
+from leverframe.host.controller import Controller
+from leverframe.host.services import (
+    NodeServices,
+    Sending,
+    Service,
+    connect_faults,
+    connect_firmware_check,
+    connect_history,
+    connect_journal,
+    connect_mqtt,
+    connect_outbox,
+    connect_panel,
+    connect_secrets,
+    connect_serial,
+    trap_origin,
+)
+from leverframe.notify.snmp import CHANNELS, SnmpTraps
+from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
+from leverframe.server.fair_shares import DescriptorBudget
+from leverframe.server.faults import FaultyServer, HttpFaults
+from leverframe.server.http.messages import Handler, Reply, Request, problem_reply
+from leverframe.server.http.request_journal import KEPT_BODY, OpenRequest, RequestJournal
+from leverframe.server.mqtt import MqttService
+from leverframe.server.routes.context import ControllerWork, no_tenant
+from leverframe.server.routes.router import THIS_MACHINE, LenientWeb, Reach, Web
+from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
+from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
+
+if TYPE_CHECKING:
+    from leverframe.host.controller.hand_over import LiveExport
+    from leverframe.host.recordings import RecordedAnswers
+
+
+# A started controller with the services that it needs.
+#
+# A process, a node, a twin, a trial and a scenario use the same host and open different parts of
+# it: all of them have the controller and its request function, and `ports.py` opens servers for
+# it.
+
+Wrapping = Callable[[Handler], Handler]
+MakeProblem = Callable[[int, str], Reply]
+
+
+def as_it_is(handler: Handler) -> Handler:
+    return handler
+
+
+class ControllerHost(Struct):
+    """A started controller, its request function, and its services."""
+
+    controller: Controller
+    web: Web
+    #: Wraps a handler to record the requests of clients, on virtual time, for tests.
+    noting: Wrapping
+    #: Answers malformed requests; these are recorded, too.
+    problem: MakeProblem
+    #: Its name until a user sets another.
+    name: str
+    #: The same for host names, independent of the configured name.
+    host_label: str
+    mac: str
+    snmp_identity: EngineIdentity
+    mqtt: MqttService
+    #: The services it shares with other controllers of the process.
+    node: NodeServices
+    #: The turns at which it may be accessed beside other controllers.
+    turns: LoopTurns
+    #: The targets it may connect to.
+    targets: Targets
+    services: tuple[Service, ...] = ()
+    #: The file descriptors for its connections, shared by controllers of one port.
+    descriptors: DescriptorBudget = field(default_factory=DescriptorBudget)
+    #: Answers for requests that the controller does not support.
+    answers: "RecordedAnswers | None" = None
+    #: Opened for it since the start, in this order.
+    opened: list[End] = []
+
+    @property
+    def present_name(self) -> str:
+        return self.controller.engine.settings.name or self.name
+
+    def add(self, *services: Service) -> None:
+        """Close these together with the controller, before earlier ones."""
+        self.opened += [service.close for service in services]
+
+    def handlers(self, outward: Wrapping = as_it_is) -> tuple[Handler, Handler]:
+        """Return the handler of requests, and the function that admits their bodies.
+
+        `outward` adds headers about the path on which browsers came.
+        """
+        handle: Handler = self.web.handle
+        if self.answers is not None:
+            # Imported here: few controllers have a recording.
+            from leverframe.host.recordings import with_recorded_answers
+
+            handle = with_recorded_answers(self.controller, handle, self.answers.from_the_first())
+        return outward(self.noting(handle)), outward(self.web.admit_body)
+
+    def show_faults(self, server: FaultyServer) -> None:
+        """Let a server simulate the faults that are set, if the board is simulated."""
+        controller = self.controller
+        if controller.faults is not None:
+            HttpFaults(controller.faults, server, controller.request_journal)
+
+    async def stop(self) -> None:
+        """Stop everything in reverse order; log failures."""
+        services = (service.close for service in reversed(self.services))
+        await close_all([*reversed(self.opened), *services, self.controller.stop])
+
+    def take_apart(self) -> None:
+        """Free the memory of a stopped controller that has no more users.
+
+        Its parts refer to each other in cycles, and the collector never visits objects that
+        `gc.freeze` has seen.
+        """
+        controller = self.controller
+        parts = [controller.writer, controller, self.web, self.mqtt, *self.services]
+        if controller.faults is not None:
+            parts.append(controller.faults)
+        for part in parts:
+            vars(part).clear()
+
+
+# Builds a controller with its services, on any clock, store and board.
+#
+# A controller in a test is built by the same function, on a virtual clock and an in-memory store.
+# Drivers of rare devices are imported only where they are needed: they would cost every other
+# controller startup time and memory.
+
+SIMULATED = Wiring()
+NORMALLY = Sending()
+#: The class that an entry point of `BOARDS_GROUP` refers to.
+BoardFactory = Callable[[Wiring, Clock], Board]
+
+
+class ConfiguredIdentity(Struct, frozen=True):
+    """Configured values that replace the identity generated at the first start."""
+
+    name: str | None = None
+    mac: str | None = None
+    #: The address that only this controller listens on.
+    address: str | None = None
+
+
+AS_MADE = ConfiguredIdentity()
+
+
+async def build(
+    profile: Profile,
+    store: Store,
+    clock: Clock,
+    timezone: tzinfo,
+    *,
+    lenient: bool = False,
+    wiring: Wiring = SIMULATED,
+    serial_port: str | None = None,
+    sending: Sending = NORMALLY,
+    reach: Reach = THIS_MACHINE,
+    history: HistoryWorker | None = None,
+    configured: ConfiguredIdentity = AS_MADE,
+    node: NodeServices | None = None,
+    stored: Stored | None = None,
+    live: "LiveExport | None" = None,
+    turns: LoopTurns | None = None,
+    tenant: Callable[[], Hashable] = no_tenant,
+) -> ControllerHost:
+    """Build and start a controller on the board that the wiring describes.
+
+    Controllers of one process share the same `node`, which stays open, and get the content of their
+    stores, which is read for many of them together. A controller that ran on another node resumes
+    from its live state instead of starting, where that fits; its clock then continues from there.
+    The `turns` are those at which it may be accessed beside other controllers.
+    """
+    turns = turns or turns_alone()
+    shared = node or NodeServices()
+    stored = store.load() if stored is None else stored
+    host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
+    if stored.unsealed:
+        # An earlier program stored the secret in plain text; writing it again encrypts it. If that
+        # fails now, the next start finds it again.
+        with suppress(StoreUnavailable):
+            await store.commit(Changes(settings=stored.unsealed))
+    name, mac = configured.name or host_label, configured.mac or made_mac
+    snmp_identity = EngineIdentity(engine_id(mac), boots)
+    controller = Controller(profile, store, make_board(wiring, clock), clock, timezone, stored)
+    controller.own_address = configured.address
+    connect_secrets(controller, stored)
+    services: list[Service] = [] if node else [shared]
+    recorder = connect_history(controller, history or MemoryHistory())
+    services += [recorder, connect_journal(controller, recorder)]
+    services += await _connect_board(controller, wiring, shared, sending)
+    outbox = connect_outbox(controller, host_label, sending)
+    services.append(outbox)
+    connect_faults(controller, outbox)
+    services += connect_serial(controller, serial_port, outbox)
+    mqtt = connect_mqtt(controller, outbox, sending, turns, name=name, mac=mac)
+    origin = trap_origin(controller, snmp_identity, name=name, mac=mac)
+    for number, channel in enumerate(CHANNELS):
+        way_out = sending.targets.channel("trap")
+        outbox.add(channel, SnmpTraps(origin, way_out, number, shared.trap_threads))
+    services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
+    # Messages that wait from before precede those of the start.
+    outbox.start()
+    is_on = False
+    if live is not None:
+        # Imported here: only a controller of a cluster can have run elsewhere.
+        from leverframe.host.controller.hand_over import try_resume
+
+        is_on = try_resume(controller, live)
+    if not is_on:
+        controller.start()
+    if not outbox.capture:
+        mqtt.start()
+        services.append(mqtt)
+    web = (LenientWeb if lenient else Web)(
+        controller,
+        name=name,
+        mac=mac,
+        lenient=lenient,
+        reach=reach,
+        cookie_name=cookie_name,
+        public_name=configured.name or "",
+        hashing=shared.hashing,
+        backups=shared.backups,
+        documents=shared.documents,
+        work=ControllerWork(shared.places, shared.streams, controller, tenant),
+    )
+    noting, problem = _connect_request_journal(controller)
+    return ControllerHost(
+        controller,
+        web,
+        noting,
+        problem,
+        name,
+        host_label,
+        mac,
+        snmp_identity,
+        mqtt,
+        shared,
+        turns,
+        sending.targets,
+        tuple(services),
+    )
+
+
+async def _connect_board(
+    controller: Controller, wiring: Wiring, shared: NodeServices, sending: Sending
+) -> list[Service]:
+    """Open the board with its panel and the object that pings hosts for it."""
+    board = controller.board
+    await board.open(controller.engine.settings, controller.troubles)
+    controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
+    panels = [] if wiring.oled is None else [connect_panel(controller, wiring.oled)]
+    return [board, *panels, *_connect_pings(controller, shared, sending)]
+
+
+def _connect_pings(controller: Controller, shared: NodeServices, sending: Sending) -> list[Service]:
+    """Ping real hosts, or hosts of the simulated board on virtual time."""
+    bench = controller.board.bench
+    if controller.clock.is_virtual and bench is not None:
+        bench.hosts.answered = controller.ping_answered
+        controller.on_ping = bench.hosts.ping
+        return []
+    pinger = Pinger(controller.ping_answered, shared.lookups, sending.targets.channel("ping"))
+    controller.on_ping = pinger.ping
+    return [pinger]
+
+
+def _connect_request_journal(controller: Controller) -> tuple[Wrapping, MakeProblem]:
+    """Record the requests of clients on virtual time, for tests."""
+    if not controller.clock.is_virtual:
+        return as_it_is, problem_reply
+    journal = RequestJournal(controller.clock.wall, _without_secrets)
+    controller.request_journal = journal
+    return journal.before, journal.before_refusals(problem_reply)
+
+
+def _without_secrets(request: Request) -> OpenRequest:
+    # Imported here: only twins record requests.
+    from leverframe.interface.exchange import mask_request, without_secret_headers
+
+    is_large = len(request.body) > KEPT_BODY
+    body = b"" if is_large else request.body
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    if kind.endswith("json") or body[:1] in (b"{", b"["):
+        # Many clients send JSON without the matching content type.
+        kind = "application/json"
+    shown = mask_request(request.path, request.query, kind, body)
+    left_out = "large" if is_large else shown.body.left_out
+    text = shown.body.text if request.body and not left_out else None
+    return OpenRequest(
+        shown.path, shown.query, without_secret_headers(request.headers), text, left_out
+    )
+
+
+def make_identity(randbytes: Callable[[int], bytes]) -> dict[str, str]:
+    """Return the identity of a controller: its name, MAC address and cookie.
+
+    Controllers at one address need cookies with different names; these names reveal nothing about
+    them.
+    """
+    tail = randbytes(5)
+    return {
+        "identity.name": f"leverframe-{tail[-3:].hex()}",
+        "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
+        "identity.cookie": f"leverframe_{randbytes(6).hex().upper()}",
+    }
+
+
+async def _identity(store: Store, stored: Stored, wall: float) -> tuple[str, str, str, int]:
+    """Return name, MAC address, cookie and boot count; generate them at the first start."""
+    kept = stored.kept
+    first = make_identity(secrets.token_bytes)
+    made: dict[str, Any] = {path: value for path, value in first.items() if path not in kept}
+    made["snmp.boots"] = boots_after(kept.get("snmp.boots"), wall)
+    try:
+        await store.commit(Changes(kept=made))
+    except StoreUnavailable:
+        if "identity.mac" in made:
+            raise
+        # On a read-only disk the cookie has another name after each start, and only the clock makes
+        # the next boot count greater.
+    kept |= made
+    name, mac, cookie = (kept[path] for path in first)
+    return name, mac, cookie, kept["snmp.boots"]
+
+
+class UnknownBoard(ErrorForPeople):
+    """No installed package provides the board: one sentence with the available boards."""
+
+
+def make_board(wiring: Wiring, clock: Clock) -> Board:
+    """Create the board of the wiring; nothing is opened yet."""
+    return _OWN.get(wiring.kind, _of_package)(wiring, clock)
+
+
+def _linux(wiring: Wiring, _: Clock) -> Board:
+    # Imported here: its drivers would cost every other controller startup time and memory.
+    from leverframe.devices.linux.board import LinuxBoard
+
+    return LinuxBoard(wiring)
+
+
+def _of_package(wiring: Wiring, clock: Clock) -> Board:
+    # Imported here for the same reason: 20 ms.
+    from importlib.metadata import entry_points
+
+    for found in entry_points(group=BOARDS_GROUP, name=wiring.kind):
+        factory: BoardFactory = found.load()
+        return factory(wiring, clock)
+    known = ", ".join(board_kinds())
+    raise UnknownBoard(
+        f"No installed package provides the board {wiring.kind!r}; known boards: {known}."
+    )
+
+
+_OWN: dict[str, BoardFactory] = {
+    "simulated": lambda _, clock: SimulatedBoard(clock.now),
+    "linux": _linux,
+}

@@ -1,0 +1,323 @@
+"""The commit path: changes of settings on their way to the disk, and from there to the engine.
+
+What a request changes is `pending` as soon as it is accepted, and the next request is staged on it.
+It is adopted once it is on disk, in the order in which it was accepted. Where the disk refuses a
+change, everything that was staged on top of it fails with it.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from leverframe.core.engine.calls import Action, WriteToModule
+from leverframe.core.engine.journal import Cause, ChangeDescription
+from leverframe.core.settings import Settings
+from leverframe.interface.table.lookup import Call
+from leverframe.interface.table.refusals import Malformed, Refusal
+from leverframe.interface.table.stage import Stage
+from leverframe.interface.version_change.conversion import EARLIER
+from leverframe.storage.audit import AuditTrail
+from leverframe.storage.store import DELETED, Changes, Rows, StoreUnavailable, leaf_texts, texts_of
+from leverframe.storage.writer import Commit, Writer
+
+# What is still on its way when a request has been accepted: the client is answered after it.
+
+
+class Outstanding(msgspec.Struct, eq=False):
+    #: The request's own change.
+    write: asyncio.Future[None] | None = None
+    #: What is only waited for, because its owner deals with its faults: what was switched is
+    #: switched, whether or not it can be remembered.
+    beside: list[asyncio.Future[Any]] = []
+
+    #: What a device was asked for by this request.
+    answer: asyncio.Future[None] | None = None
+
+    async def finish(self) -> None:
+        """Wait until all of it has ended; raise StoreUnavailable where the change is not on disk.
+
+        Raise the refusal where a device has not taken what it was to take. To stop waiting takes
+        nothing back.
+        """
+        if self.write is not None:
+            await self.write
+        if self.answer is not None:
+            await asyncio.shield(self.answer)
+        if self.beside:
+            await asyncio.wait(self.beside)
+
+
+# The commands of one request, performed on a stage: all of them, or by a refusal none.
+
+#: A command with the content of its body, if it has one.
+Command = tuple[Call, Any]
+
+
+class NeedsHashing(Exception):
+    """The request sets passwords: hash these and perform it again with the hashes."""
+
+    def __init__(self, passwords: Iterable[str]) -> None:
+        super().__init__("passwords must be hashed first")
+        self.passwords = tuple(passwords)
+
+
+def perform_all(commands: Sequence[Command], stage: Stage, skipped: list[Refusal] | None) -> None:
+    """Perform commands on a stage; given a list for them, skip those that are refused."""
+    if skipped is None:
+        for call, body in commands:
+            call.perform(stage, body)
+    else:
+        perform_or_skip(commands, stage, skipped)
+    if stage.unhashed:
+        raise NeedsHashing(stage.unhashed)
+    if len(commands) > 1:
+        _check_alone(stage)
+
+
+def perform_or_skip(commands: Iterable[Command], stage: Stage, skipped: list[Refusal]) -> None:
+    """Perform each command for itself; one that is refused leaves the stage as it was."""
+    for call, body in commands:
+        settings, actions = stage.settings, len(stage.actions)
+        try:
+            call.perform(stage, body)
+        except Refusal as refusal:
+            skipped.append(refusal)
+            stage.settings = settings
+            del stage.actions[actions:]
+
+
+def _check_alone(stage: Stage) -> None:
+    """Refuse to join a write to a module with other commands: nothing could undo these."""
+    if any(isinstance(action, WriteToModule) for action in stage.actions):
+        raise Malformed(
+            "A write to a Modbus module must be the only command of its request, because the "
+            "module may refuse it after other commands have taken effect."
+        )
+
+
+# Machine state that outlives a restart, on its way to the disk: counters, states of outputs.
+#
+# The engine says once what is to be remembered. Where the disk does not take it, it goes with the
+# next change that is written, is tried again and again, and once more at the stop. A disk that
+# has refused anything is tried in the same way, so that it is known when it is well again.
+
+#: Between retries on a disk of its own: a recovery is visible within a second, also on a busy
+#: machine, where the write and the report take most of that second.
+PAUSE_S = 0.25
+#: Where many controllers write together, each pause is twice the one before.
+LONGEST_PAUSE_S = 60.0
+#: Counts the refusals; something must be written to try a disk.
+REFUSALS = "store.refused"
+
+#: What is remembered of a controller as such, and not of its engine.
+_OF_THE_CONTROLLER = (
+    "identity.",
+    "snmp.",
+    "profile.",
+    "firmware",
+    "mqtt",
+    "job.",
+    "store.",
+)
+
+
+class PersistentState:
+    def __init__(
+        self,
+        writer: Writer,
+        values: dict[str, Any],
+        note_store: Callable[[StoreUnavailable | None], None],
+    ) -> None:
+        self._writer = writer
+        #: By name; None is nothing any more.
+        self.values = values
+        self._note_store = note_store
+        #: Names whose newest value did not reach the disk.
+        self._missing: set[str] = set()
+        self._pause_s = PAUSE_S
+        self._again: asyncio.TimerHandle | None = None
+        self._has_ended = False
+
+    def of_engine(self) -> dict[str, Any]:
+        """Return what is remembered of what the engine does."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if not name.startswith(_OF_THE_CONTROLLER)
+        }
+
+    def persist(self, values: dict[str, Any]) -> asyncio.Future[None]:
+        """Remember these; the future is done when they are on disk."""
+        self.values.update(values)
+        return self._write(self._missing.union(values))
+
+    def missing(self) -> dict[str, Any]:
+        """Return the rows that a change should include."""
+        return self._rows(self._missing) if self._missing else {}
+
+    def are_on_disk(self, names: Iterable[str]) -> None:
+        self._missing.difference_update(names)
+
+    def write_missing(self) -> None:
+        """Retry immediately what did not reach the disk."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        if self._missing:
+            self._write(self._missing)
+
+    def end(self) -> None:
+        """Write what is missing for the last time, without a retry."""
+        self._has_ended = True
+        self.write_missing()
+
+    def _write(self, names: set[str]) -> asyncio.Future[None]:
+        return self._writer.commit(Changes(kept=self._rows(names)), self._on_committed)
+
+    def _rows(self, names: Iterable[str]) -> dict[str, Any]:
+        return remove_empty({name: self.values[name] for name in names})
+
+    def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
+        self._note_store(error)
+        names = {name for commit in commits for name in commit.rows.kept}
+        if error is None:
+            self.are_on_disk(names)
+            self._pause_s = PAUSE_S
+            return
+        self._missing.update(names)
+        self._write_later()
+
+    def note_refusal(self) -> None:
+        """Try the disk, which has refused what another part wanted to write."""
+        self.values[REFUSALS] = self.values.get(REFUSALS, 0) + 1
+        self._missing.add(REFUSALS)
+        self._write_later()
+
+    def _write_later(self) -> None:
+        if self._again is not None or self._has_ended:
+            return
+        loop = asyncio.get_running_loop()
+        self._again = loop.call_later(self._pause_s, self.write_missing)
+        if self._writer.number:
+            # One of many: none of them may keep the disk of the others busy.
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+
+
+def remove_empty(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values for the store: what is None is nothing any more."""
+    return {name: DELETED if value is None else value for name, value in values.items()}
+
+
+NO_ROWS: Mapping[str, Any] = MappingProxyType({})
+
+
+class Change(msgspec.Struct, eq=False):
+    """A request that changes settings or uploads, on its way to the disk."""
+
+    settings: Settings
+    cause: Cause
+    description: ChangeDescription
+    #: Rows that go with it: of the audit trail, and of machine state that was not on disk yet.
+    audit: Mapping[str, str | None]
+    persisted: Mapping[str, Any] = NO_ROWS
+    actions: Sequence[Action] = ()
+    uploads: Sequence[str] = ()
+    #: What else is remembered with it, None where it is removed.
+    also: Mapping[str, Any] = NO_ROWS
+    outstanding: Outstanding = msgspec.field(default_factory=Outstanding)
+
+
+class CommitPath:
+    def __init__(
+        self,
+        settings: Settings,
+        writer: Writer,
+        persistent: PersistentState,
+        audit: AuditTrail,
+        *,
+        adopted: Callable[[], Settings],
+        adopt: Callable[[Sequence[Change]], None],
+        note_store: Callable[[StoreUnavailable | None], None],
+    ) -> None:
+        """Begin with settings that are on disk.
+
+        `adopted` returns the settings of the engine, `adopt` gives it others; `note_store` gets
+        every outcome.
+        """
+        #: What has been accepted, and will be the engine's settings once it is on disk.
+        self.pending = settings
+        self._writer = writer
+        self._persistent = persistent
+        self._audit = audit
+        self._adopted = adopted
+        self._adopt = adopt
+        self._note_store = note_store
+
+    def queue(
+        self, stage: Stage, wall: float, cause: Cause, also: Mapping[str, Any] = NO_ROWS
+    ) -> Outstanding:
+        """Queue the changes now, in order; the engine follows when they are on disk."""
+        stage.forget_redirected()
+        leaves, blobs, actions = stage.leaves(), stage.blobs, stage.actions
+        description = ChangeDescription.of(leaves, blobs)
+        if stage.forgotten:
+            description.note = f"; forgotten with its server: {', '.join(stage.forgotten)}"
+        persisted = self._persistent.missing()
+        # Changes that only set are handed over together, each one with actions for itself.
+        on_committed = partial(self._on_committed) if actions else self._on_committed
+        audit = self._audit.rows(wall, cause, leaves, blobs)
+        try:
+            rows = Rows(leaf_texts(leaves), audit)
+            if persisted or also:
+                rows.kept = texts_of(persisted | remove_empty(also)) | audit
+            if blobs or stage.replaces_all:
+                rows.blobs = {**blobs, EARLIER: None} if stage.replaces_all else blobs
+            change = Change(
+                stage.settings,
+                cause,
+                description,
+                audit,
+                persisted,
+                actions,
+                tuple(blobs),
+                also,
+            )
+            outstanding = change.outstanding
+            outstanding.write = self._writer.queue(rows, on_committed, change)
+        except BaseException:
+            self._audit.not_written(audit)
+            raise
+        # Nothing may fail between this and the queue: others are staged on what is pending.
+        self.pending = stage.settings
+        return outstanding
+
+    def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
+        changes = self.note_outcome(commits, error)
+        if error is None:
+            self._adopt(changes)
+
+    def note_outcome(
+        self, commits: Sequence[Commit], error: StoreUnavailable | None
+    ) -> Sequence[Change]:
+        """Note whether changes reached the disk, before anything else is staged."""
+        changes: list[Change] = [commit.subject for commit in commits]
+        if error is not None:
+            # Everything that was staged on top of these fails with them.
+            self.pending = self._adopted()
+            self._persistent.note_refusal()
+            for change in changes:
+                self._audit.not_written(change.audit)
+        self._note_store(error)
+        if error is None:
+            for change in changes:
+                if change.audit:
+                    self._audit.entry_count += 1
+                if change.persisted:
+                    self._persistent.are_on_disk(change.persisted)
+                if change.also:
+                    self._persistent.values.update(change.also)
+        return changes

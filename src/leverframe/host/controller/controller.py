@@ -1,0 +1,575 @@
+"""One controller: engine, board, store and clock joined.
+
+Requests come in as calls of the command table. They are staged on the newest accepted settings
+(`pending`), queued to be written, and given to the engine once they are on disk, in the order in
+which they were accepted (`commit_path.py`); so the settings that the engine uses are always on
+disk. A request that changes no setting goes straight to the engine. Effects are carried out here,
+in order, immediately: no pin waits for the disk. The client is answered when what must survive of
+them, messages too, is on disk.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import tzinfo
+from math import inf
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from leverframe.core.engine import calls
+from leverframe.core.engine.calls import Action, Effect, Restart
+from leverframe.core.engine.engine import Engine
+from leverframe.core.engine.journal import Cause
+from leverframe.core.engine.machine import Value
+from leverframe.core.engine.timers import Moment
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.settings import Settings
+from leverframe.core.tree import defaults, difference, settings_from_leaves
+from leverframe.devices.board import Board
+from leverframe.devices.readings import Readings
+from leverframe.host.controller.commit_path import (
+    NO_ROWS,
+    Change,
+    Command,
+    CommitPath,
+    Outstanding,
+    PersistentState,
+    perform_all,
+)
+from leverframe.host.controller.findings import FindingsWatch
+from leverframe.host.controller.hooks import MOVING, ControllerElsewhere, Hindrance, Hooks
+from leverframe.host.controller.scheduler import Scheduler
+from leverframe.interface.table.lookup import FIELD_BUS, UNRESTRICTED, Account, check_calls
+from leverframe.interface.table.refusals import Refusal
+from leverframe.interface.table.stage import NO_HASHES, Stage
+from leverframe.interface.version_change.conversion import EARLIER
+from leverframe.storage.action_audit import ActionAudit
+from leverframe.storage.audit import PREFIX, AuditTrail, newest_entries
+from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
+from leverframe.storage.writer import Writer
+
+log = logging.getLogger(__name__)
+
+BOOTLOADER_S = 60.0
+#: Effects that make the engine act again. They come after all others of their list, whose pins
+#: would otherwise be driven after, and to an older state than, what follows from these.
+AGAIN = (calls.SetClock, calls.RestartController)
+
+#: Effects that the bootloader does not let through: the pins stay safe until the next start.
+PINS = (calls.DriveOutput, calls.DrivePwm)
+
+#: Before watchers are called for the first time; no version of an engine has this number.
+NEVER_WATCHED = -1
+
+NO_VALUES: Mapping[str, Value] = MappingProxyType({})
+
+
+class Controller(Hooks):
+    """One controller: an engine that uses its settings on a board, a store and a clock.
+
+    Needs a running event loop from `start` to `stop`.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        store: Store,
+        board: Board,
+        clock: Clock,
+        timezone: tzinfo,
+        stored: Stored | None = None,
+    ) -> None:
+        """Resume from the content of the store; `stored` is that content if it has already been
+        read.
+        """
+        super().__init__()
+        self.profile = profile
+        self.store = store
+        self.board = board
+        self.clock = clock
+        self.timezone = timezone
+        stored = store.load() if stored is None else stored
+        settings, unfit = settings_from_leaves(profile, stored.settings)
+        if unfit:
+            log.warning("settings that %s does not have are left out: %s", profile, unfit)
+        self.audit = AuditTrail(stored.audit)
+        self.writer = Writer(store)
+        self.action_audit = ActionAudit(self.writer, self.audit, stored.audit)
+        persisted = stored.kept.copy()
+        self.persistent = PersistentState(self.writer, persisted, self._note_store)
+        self.engine = Engine(profile, settings, timezone, persisted)
+        self.commits = CommitPath(
+            settings,
+            self.writer,
+            self.persistent,
+            self.audit,
+            adopted=lambda: self.engine.settings,
+            adopt=self._adopt,
+            note_store=self._note_store,
+        )
+        self.findings = FindingsWatch(lambda: self.engine, clock, self.troubles)
+        self.watchers.add(self.findings.check_if_due)
+        if not clock.is_virtual:
+            # Virtual time goes from one deadline to the next, and these are the engine's.
+            self.timed.append(self.findings)
+        self.live_parts.append(self.findings)
+        self.time = Scheduler(clock, self.next_deadline, self.tick)
+        #: The monotonic second at which the bootloader gives up, while it waits; never without
+        #: power. No way in does anything while this is not None.
+        self.bootloader_until: float | None = None
+        #: Returns why nothing may be done now, where another node may have taken over.
+        self.why_refused: Callable[[], Hindrance | None] | None = None
+        self._stands_still = False
+        self._watched_version = NEVER_WATCHED
+        self._round_end: asyncio.Handle | None = None
+        self._carry_out: dict[type, Callable[[Any], None]] = {
+            calls.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
+            calls.SetPwmFrequency: lambda effect: board.set_pwm_frequency(effect.group, effect.hz),
+            calls.SetPullUp: lambda effect: board.set_pull_up(effect.index, effect.on),
+            calls.SendModem: lambda effect: self.on_modem(effect),
+            calls.PingHost: lambda effect: self.on_ping(effect),
+            calls.ShowScreen: lambda effect: self.on_screen(effect),
+            calls.SetClock: self._set_clock,
+            calls.RestartController: lambda effect: self.restart(),
+            calls.EnterBootloader: self._enter_bootloader,
+        }
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def start(self, former: Mapping[str, Value] = NO_VALUES) -> None:
+        """Power on; `former` holds the values before, if this controller was on before."""
+        sensed = self.board.connect(self.sense)
+        at, machine = self.clock.read(), self.engine.machine
+        machine.samples = None if self.history is None else self.history.samples
+        emitted = self.engine.start(at, sensed)
+        self._record_all(at, former)
+        self.carry_out(emitted)
+
+    def _record_all(self, at: Moment, former: Mapping[str, Value]) -> None:
+        """Record the first values of another engine: no change to it, but one to the history."""
+        machine = self.engine.machine
+        if machine.samples is not None:
+            machine.samples += [
+                (at.wall, label, value)
+                for label, value in machine.values.items()
+                if value is not None or former.get(label) is not None
+            ]
+            machine.samples.add_all_causes(at.wall, machine.mover)
+            self.engine.rules.trace()
+
+    # Published name (docs/reference/library.md).
+    def go_on_with(
+        self, engine: Engine, bootloader_until: float | None, former: Mapping[str, Value]
+    ) -> None:
+        """Run another engine that has been started before; the board is as it knows it."""
+        self.engine, self.commits.pending = engine, engine.settings
+        engine.machine.persisted = self.persistent.values
+        before, self.bootloader_until = self.bootloader_until, bootloader_until
+        engine.machine.samples = None if self.history is None else self.history.samples
+        self._record_all(self.clock.read(), former)
+        self._watched_version = NEVER_WATCHED
+        self._notify_pause(before)
+        self._notify_if_changed()
+
+    async def stop(self) -> None:
+        """Stop in order: what must be remembered is on disk before this returns."""
+        self._let_nothing_wake()
+        # Whatever fails on the way, the store writes what it has.
+        async with AsyncExitStack() as afterwards:
+            afterwards.push_async_callback(self.writer.close)
+            afterwards.callback(self.action_audit.end)
+            afterwards.callback(self.persistent.end)
+            if not self._stands_still:
+                self._power_off()
+
+    def stand_still(self) -> None:
+        """Freeze for good, because another process resumes; `stop` comes next."""
+        self._let_nothing_wake()
+        self._power_off()
+        self._let_nothing_wake()
+        self._stands_still = True
+        # Later requests reach no controller.
+        self.bootloader_until = inf
+        self.why_refused = lambda: MOVING
+
+    def check_that_it_is_here(self) -> None:
+        """Refuse what comes too late for a controller that another process has resumed."""
+        if self._stands_still:
+            raise ControllerElsewhere(MOVING.reason)
+
+    def _let_nothing_wake(self) -> None:
+        self.time.stop()
+        if self._round_end is not None:
+            self._round_end.cancel()
+            self._round_end = None
+
+    def restart(self) -> None:
+        """Power off and on within the process: build a new engine from the remembered state."""
+        self._restart_with(self.engine.settings)
+
+    def lose_power(self) -> None:
+        """Switch off until a restart: pins drop out, nothing is sensed, no timer runs."""
+        self.carry_out(self.engine.lose_power(self.clock.read()))
+        before, self.bootloader_until = self.bootloader_until, inf
+        self._notify_pause(before)
+
+    @property
+    def has_power(self) -> bool:
+        """Whether it is on; without power it is silent on every way in and out."""
+        return self.bootloader_until != inf
+
+    def _notify_pause(self, before: float | None) -> None:
+        """Notify the hooks if the bootloader or the power is not as it was before."""
+        now = self.bootloader_until
+        if _waits(before) is not _waits(now):
+            self.notify_bootloader(waits=_waits(now))
+        if (before == inf) is self.has_power:
+            self.notify_power(on=self.has_power)
+
+    def forget_settings(self) -> None:
+        """Start with factory settings, and without what was remembered.
+
+        Accounts stay, as by a reset: it must not open a controller to strangers.
+        """
+        factory = defaults(self.profile)
+        access = self.commits.pending.access
+        old, new = self.engine.settings, msgspec.structs.replace(factory, access=access)
+        self.commits.pending = new
+        accounts = {path: value for path, _, value in difference(factory, new)}
+        self.writer.commit(Changes(accounts, replace_settings=True, blobs={EARLIER: None}))
+        self.persistent.persist(dict.fromkeys(self.persistent.of_engine()))
+        self._restart_with(new)
+        self.notify_settings(old, new, ())
+
+    def _power_off(self) -> None:
+        self.carry_out(self.engine.stop(self.clock.read()), wake=False)
+        self._notify_if_changed()
+
+    def start_again(
+        self,
+        settings: Settings,
+        remembered: Mapping[str, Any] | None = None,
+        uploads: Iterable[str] = (),
+    ) -> list[asyncio.Task[None]]:
+        """Power off and on with settings that are on disk; `remembered`, if given, replaces what is
+        remembered.
+
+        Return what is still under way, as `notify_settings` does.
+        """
+        old = self.engine.settings
+        self._restart_with(settings, remembered)
+        return self.notify_settings(old, settings, uploads)
+
+    def _restart_with(
+        self, settings: Settings, remembered: Mapping[str, Any] | None = None
+    ) -> None:
+        self._power_off()
+        if remembered is not None:
+            forgotten = dict.fromkeys(self.persistent.of_engine())
+            self.persistent.persist({**forgotten, **remembered})
+        journal = self.engine.machine.journal
+        before, self.bootloader_until = self.bootloader_until, None
+        former = self.engine.values
+        self.engine = Engine(self.profile, settings, self.timezone, self.persistent.values)
+        self.engine.machine.journal = journal
+        # The new engine counts its changes from the beginning and may arrive at the same number.
+        self._watched_version = NEVER_WATCHED
+        self.start(former)
+        self._notify_pause(before)
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> Settings:
+        """The settings that have been accepted; the engine's once they are on disk."""
+        return self.commits.pending
+
+    async def perform(
+        self,
+        commands: Sequence[Command],
+        cause: Cause,
+        hashes: Mapping[str, str] = NO_HASHES,
+        *,
+        account: Account = FIELD_BUS,
+    ) -> None:
+        """Carry out all commands or, by a refusal, none; return when it is on disk."""
+        outstanding = self.submit(commands, cause, hashes, account=account)
+        if outstanding is not None:
+            await outstanding.finish()
+
+    def submit(
+        self,
+        commands: Sequence[Command],
+        cause: Cause,
+        hashes: Mapping[str, str] = NO_HASHES,
+        *,
+        account: Account = FIELD_BUS,
+        skipped: list[Refusal] | None = None,
+        also: Mapping[str, Any] = NO_ROWS,
+    ) -> Outstanding | None:
+        """Carry out or queue all commands or, by a refusal, none; None where nothing is left to do.
+
+        Given a list for what is `skipped`, commands that are refused are put there and the others
+        are carried out, as real units do. What `also` holds is remembered in the same write, so
+        that there is never one without the other.
+        """
+        pending = self.commits.pending
+        if self.why_refused is not None and (hindrance := self.why_refused()) is not None:
+            stage = Stage(self.profile, pending)
+            hindrance.refuse(commands, stage)
+        if account is not UNRESTRICTED:
+            check_calls(account, [call for call, _ in commands], pending)
+        stage = Stage(
+            self.profile,
+            pending,
+            self.engine.inputs.i2c_found,
+            hashes,
+            skipped is not None,
+        )
+        perform_all(commands, stage, skipped)
+        if stage.given and not stage.replaces_all:
+            self.check_settings(stage.settings, stage.given)
+        if stage.settings is not pending or stage.blobs or stage.replaces_all:
+            return self.commits.queue(stage, self.clock.read().wall, cause, also)
+        outstanding = self._act(stage.actions, cause)
+        if also:
+            outstanding = outstanding or Outstanding()
+            # What was done and who did it go to the disk together with this.
+            self.action_audit.write()
+            outstanding.write = self.persistent.persist(dict(also))
+        if stage.given and self.troubles:
+            return self._try_again(outstanding or Outstanding())
+        return outstanding
+
+    def _try_again(self, outstanding: Outstanding) -> Outstanding:
+        """Notify parts of the settings again, so that they try what they could not do."""
+        settings = self.engine.settings
+        outstanding.beside += self.notify_settings(settings, settings, ())
+        return outstanding
+
+    def _act(self, actions: Sequence[Action], cause: Cause) -> Outstanding | None:
+        """Carry out actions that change no setting."""
+        at = self.clock.read()
+        self._run_overdue_timers(at)
+        if actions:
+            self.action_audit.note(self.engine.machine, actions, at.wall, cause)
+        settings, pending = self.engine.machine.settings, self.commits.pending
+        if settings is not pending and self.writer.is_idle:
+            # A fault has kept the engine from adopting what is on disk.
+            settings = pending
+        return self._apply(settings, actions, at, cause)
+
+    def _apply(
+        self,
+        settings: Settings,
+        actions: Sequence[Action],
+        at: Moment,
+        cause: Cause,
+        wake: bool = True,
+    ) -> Outstanding | None:
+        """Apply settings and actions; what follows a restart is for the engine that it starts."""
+        if len(actions) < 2 or not any(type(one) is Restart for one in actions[:-1]):
+            return self.carry_out(self.engine.apply(settings, actions, at, cause), wake)
+        until = 1 + next(place for place, one in enumerate(actions) if type(one) is Restart)
+        emitted = self.engine.apply(settings, actions[:until], at, cause)
+        outstanding = self.carry_out(emitted, wake=wake)
+        at = self.clock.read()
+        further = self._apply(self.engine.settings, actions[until:], at, cause, wake=wake)
+        if outstanding is None or further is None:
+            return outstanding or further
+        further.beside += outstanding.beside
+        return further
+
+    def _adopt(self, changes: Sequence[Change]) -> None:
+        """Apply changes that are on disk to the engine; several together if they only set."""
+        at, old, last = self.clock.read(), self.engine.settings, changes[-1]
+        self._run_overdue_timers(at)
+        for change in changes:
+            self.engine.machine.journal.add(at.wall, change.cause, change.description)
+        if last.actions:
+            self.action_audit.note(self.engine.machine, last.actions, at.wall, last.cause)
+        following = (
+            self._apply(last.settings, last.actions, at, last.cause, wake=False) or Outstanding()
+        )
+        uploads = [name for change in changes for name in change.uploads]
+        following.beside += self.notify_settings(old, last.settings, uploads)
+        for change in changes:
+            change.outstanding.beside = following.beside
+        # Immediately: in a callback, 100 controllers later, nothing of this one would be in the
+        # cache.
+        self._end_round()
+
+    def _run_overdue_timers(self, at: Moment) -> None:
+        """Run overdue timers first; their faults are not this request's."""
+        deadline = self.engine.machine.timers.next_due
+        if deadline is None or deadline >= at.now:
+            return
+        try:
+            self.carry_out(self.engine.tick(at))
+        except Exception:
+            log.exception("a timer failed")
+
+    async def audit_entries(self) -> dict[int, msgspec.Raw]:
+        """Return the audit trail by number, of settings and of actions."""
+        return newest_entries(await self.store.audit(PREFIX)) | await self.action_audit.entries()
+
+    # --- the world --------------------------------------------------------------------------------
+
+    def sense(self, readings: Readings) -> None:
+        """Pass new readings of the board to the engine."""
+        if self.bootloader_until is None:
+            self.carry_out(self.engine.sense(readings, self.clock.read()))
+
+    def note_connection(self, mqtt: bool) -> None:
+        if self.bootloader_until is None:
+            self.carry_out(self.engine.note_connection(mqtt, self.clock.read()))
+
+    def ping_answered(self, entry: int, milliseconds: float | None) -> None:
+        if self.bootloader_until is None:
+            self.carry_out(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
+
+    def carry_out(self, emitted: list[Effect], wake: bool = True) -> Outstanding | None:
+        """Carry out effects immediately; return what must still reach the disk, if anything."""
+        if not emitted and not wake:
+            # As nearly always when settings are adopted.
+            return None
+        persisted: dict[str, Any] = {}
+        again: list[Effect] = []
+        messages: asyncio.Future[None] | None = None
+        answer: asyncio.Future[None] | None = None
+        for effect in emitted:
+            if self.bootloader_until is not None and type(effect) in PINS:
+                continue
+            if type(effect) is calls.DriveOutput:
+                # More frequent than all others together.
+                self.board.drive_output(effect.index, effect.on)
+            elif type(effect) is calls.Persist:
+                persisted[effect.name] = effect.value
+            elif type(effect) is calls.Notify:
+                messages = self.on_notify(effect) or messages
+            elif type(effect) in AGAIN:
+                again.append(effect)
+            elif type(effect) is calls.WriteModbus:
+                writing = self.on_modbus_write(effect)
+                answer = writing if effect.is_asked else answer
+            else:
+                self._carry_out[type(effect)](effect)
+        if wake and self._round_end is None:
+            self._round_end = asyncio.get_running_loop().call_soon(self._on_round_end)
+        outstanding: Outstanding | None = None
+        if persisted or messages is not None or answer is not None:
+            outstanding = Outstanding(answer=answer)
+            if messages is not None:
+                # What the disk refuses is sent from memory: no reason to refuse the request.
+                outstanding.beside.append(messages)
+            if persisted:
+                # Retried until the disk takes it; until then `/health` reports it.
+                outstanding.beside.append(self.persistent.persist(persisted))
+        for effect in again:
+            self._carry_out[type(effect)](effect)
+        return outstanding
+
+    def _on_round_end(self) -> None:
+        self._round_end = None
+        self._end_round()
+
+    def _end_round(self) -> None:
+        """Run the follow-up work of all events in one round of the event loop, once."""
+        self._notify_if_changed()
+        # Afterwards: a watcher may want to be called at a time of its own.
+        self.time.plan_now()
+
+    def _notify_if_changed(self) -> None:
+        """Call the watchers if values changed."""
+        version = self.engine.machine.version
+        if self._watched_version != version:
+            self._watched_version = version
+            self._call_watchers()
+
+    # Published name (docs/reference/library.md).
+    def tell_findings(self) -> None:
+        """Notify the watchers immediately that a source of findings has changed."""
+        self.findings.check_again()
+        self._call_watchers()
+
+    def name_or(self, given: str) -> str:
+        """Return its name: from its settings, from its node, or else the given one."""
+        return self.engine.settings.name or self.new_name or given
+
+    def take_name(self, name: str) -> None:
+        """Change the name that is used where users have not set one."""
+        self.new_name = name
+        self.engine.machine.version += 1
+        self._notify_if_changed()
+
+    def _note_store(self, error: StoreUnavailable | None) -> None:
+        self.troubles.note("store", None if error is None else str(error))
+
+    def _set_clock(self, effect: calls.SetClock) -> None:
+        self.clock.set_wall(effect.wall)
+        self.clock_changed()
+
+    def clock_changed(self) -> None:
+        """Adapt the engine to a wall clock that was set or stepped."""
+        # Report the time itself, and whether the clock is set.
+        self.engine.machine.version += 1
+        self.carry_out(self.engine.clock_changed(self.clock.read()))
+
+    def _enter_bootloader(self, effect: calls.EnterBootloader) -> None:
+        self.bootloader_until = self.clock.read().now + BOOTLOADER_S
+        self.notify_bootloader(waits=True)
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        own = self.bootloader_until
+        if own is None:
+            own = self.engine.next_deadline()
+        of_board = self.board.next_deadline()
+        if own is None or (of_board is not None and of_board < own):
+            own = of_board
+        for part in self.timed:
+            of_part = part.next_deadline()
+            if of_part is not None and (own is None or of_part < own):
+                own = of_part
+        return own
+
+    def tick(self, at: Moment) -> None:
+        of_board = self.board.next_deadline()
+        if of_board is not None and of_board <= at.now:
+            # Readings of an instant come before its timers.
+            self.board.tick(at.now)
+            at = self.clock.read()
+        if self.bootloader_until is None:
+            emitted = self.engine.tick(at)
+            if emitted:
+                # The scheduler plans on, and the watchers are called below.
+                self.carry_out(emitted, wake=False)
+        elif at.now >= self.bootloader_until:
+            self.restart()
+        for part in self.timed:
+            part.tick(at)
+        self._notify_if_changed()
+
+    def plan_to_wake(self) -> None:
+        self.time.plan()
+
+    async def advance(self, seconds: float | None) -> None:
+        """Move virtual time; call the watchers even where nothing was due."""
+        await self.time.advance(seconds)
+        self._call_watchers()
+
+    async def advance_until(self, holds: Callable[[], bool], within_s: float) -> bool:
+        """Move virtual time until a condition holds; return whether it does."""
+        is_reached = await self.time.advance_until(holds, within_s)
+        self._call_watchers()
+        return is_reached
+
+
+def _waits(bootloader_until: float | None) -> bool:
+    """Return whether the bootloader waits; a controller without power has no end of its wait."""
+    return bootloader_until not in (None, inf)

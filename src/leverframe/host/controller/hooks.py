@@ -1,0 +1,249 @@
+"""What stands around a controller: who takes its effects, who watches it, what parts report of it.
+
+The parts fill this in when they are joined to the controller; it knows none of them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+
+from leverframe.core.engine import calls
+from leverframe.core.engine.calls import Effect
+from leverframe.core.engine.timers import Moment
+from leverframe.core.settings import Settings
+from leverframe.devices.wire.prometheus import Family
+from leverframe.host.controller.commit_path import Command, perform_or_skip
+from leverframe.host.controller.faults import Faults
+from leverframe.host.controller.findings import ObservedTroubles
+from leverframe.interface.table.refusals import Refusal
+from leverframe.interface.table.stage import Stage
+from leverframe.storage.history.journal_recorder import JournalRecorder
+from leverframe.storage.history.worker import HistoryRecorder
+
+# A node that may do nothing for a controller now, and how it refuses requests.
+
+
+class ControllerElsewhere(Refusal):
+    """The controller may run elsewhere by now."""
+
+    status = 503
+    title = "This node may have lost the controller"
+
+
+class StoreAway(Refusal):
+    """Nothing can be stored now; nothing was changed."""
+
+    status = 507
+    title = "The change could not be stored"
+
+
+class Hindrance(msgspec.Struct, frozen=True):
+    """Why this node may do nothing for the controller now."""
+
+    reason: str
+    #: What is stored is out of reach, and the controller may be this node's as before.
+    store_is_away: bool = False
+
+    def refuse(self, commands: Sequence[Command], stage: Stage) -> None:
+        """Refuse commands by what they would do; a request without a command only reads the states.
+
+        That is found out on settings that may be old, so nothing else is decided by them.
+        """
+        perform_or_skip(commands, stage, [])
+        if self.store_is_away and (stage.given or stage.blobs or stage.replaces_all):
+            raise StoreAway(self.reason)
+        if commands:
+            raise ControllerElsewhere(self.reason)
+
+
+MOVING = Hindrance(
+    "This controller is moving to another node. Nothing was changed; repeat the request."
+)
+
+
+log = logging.getLogger(__name__)
+
+#: Called with the old and the new settings; a task it returns ends when the new ones hold.
+SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
+
+
+WriteToModules = Callable[[calls.WriteModbus], asyncio.Future[None] | None]
+#: More than rules can want at a start.
+MAX_EARLY_WRITES = 64
+
+
+class DeadlinePart(Protocol):
+    """Something that wants to be called at a monotonic second."""
+
+    def next_deadline(self) -> float | None: ...
+
+    def tick(self, at: Moment) -> None: ...
+
+
+class LivePart(Protocol):
+    """Something beside the controller that has a place in its snapshots."""
+
+    #: What it is called in saved snapshots, and the type of its state there.
+    live_name: ClassVar[str]
+    live_type: ClassVar[Any]
+
+    def live_state(self) -> Any:
+        """Return its whole state, as something that does not change afterwards."""
+
+    def resume_from(self, state: Any) -> None:
+        """Restore such a state."""
+
+
+class RequestLog(Protocol):
+    """The journal of what clients asked for."""
+
+    def note(self, request: Any) -> Any:
+        """Note a request; its answer is filled in later."""
+
+    def entries(self) -> list[Any]: ...
+
+    def clear(self) -> None: ...
+
+
+class Hooks:
+    def __init__(self) -> None:
+        #: Effects that leave the controller; the parts that send notifications or pings set these.
+        #: What a notification gives back is done when its messages are on disk.
+        self.on_notify: Callable[[calls.Notify], asyncio.Future[None] | None] = _drop
+        self.on_modem: Callable[[calls.SendModem], None] = _drop
+        #: What a write gives back is done when the module has taken it, or ends by a refusal.
+        self.on_modbus_write: WriteToModules = self._keep_write
+        #: Writes from before there was a recipient.
+        self._early_writes: list[calls.WriteModbus] = []
+        self.on_ping: Callable[[calls.PingHost], None] = _drop
+        self.on_screen: Callable[[calls.ShowScreen], None] = _drop
+        #: Called with the old and the new tree once the engine has adopted new settings.
+        self.settings_watchers: list[SettingsWatcher] = []
+        #: By a path: called with the wanted tree where a command set that path, also to what it
+        #: was, before the tree is stored; they may refuse it.
+        self.settings_checks: dict[str, Callable[[Settings], None]] = {}
+        #: How often new settings were adopted: who has the same number knows the same settings.
+        self.settings_revision = 0
+        #: Called when the controller has become another version.
+        self.profile_watchers: list[Callable[[], None]] = []
+        #: Called with the name of an uploaded file once it is stored or removed.
+        self.upload_watchers: list[Callable[[str], None]] = []
+        #: Called with True when the bootloader begins to wait, with False when that is over.
+        self.bootloader_watchers: list[Callable[[bool], None]] = []
+        #: Called with False when the power goes, and with True when it is back. Every way out and
+        #: in follows this, or asks `Controller.has_power`: without power a controller is silent.
+        self.power_watchers: list[Callable[[bool], None]] = []
+        #: What a node calls it since it was renamed there; empty where it was not.
+        self.new_name = ""
+        #: The address that it alone listens on, by which managers know it; None where others, or
+        #: any address of the machine, share it.
+        self.own_address: str | None = None
+        #: Called when something changed that a reader of the state could see.
+        self.watchers: set[Callable[[], None]] = set()
+        #: Follows every value and answers what was (`/api/history`).
+        self.history: HistoryRecorder | None = None
+        self.journal_recorder: JournalRecorder | None = None
+        #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
+        self.troubles = ObservedTroubles(self._call_watchers)
+        #: The reports of such parts in `/api/state`, by key.
+        self.reports: dict[str, Callable[[], Any]] = {}
+        #: Keys of the configuration that do nothing here, each with the reason (`/health`).
+        self.without_effect: dict[str, str] = {}
+        #: The ports that such parts listen on, by what is spoken there; None while it is closed.
+        self.ports: dict[str, Callable[[], int | None]] = {}
+        #: What such parts count, for `/metrics`.
+        self.figures: list[Callable[[], Iterable[Family]]] = []
+        #: What waits to be sent, was sent, and could not be (`/api/outbox`).
+        self.outbox_report: Callable[[], Any] = dict
+        #: Forgets the messages that were kept instead of sent.
+        self.forget_captured: Callable[[], None] = _nothing
+        #: What clients asked for; None where that is not noted.
+        self.request_journal: RequestLog | None = None
+        #: What is known about newer firmware (`/api/firmware`).
+        self.firmware_report: Callable[[], Any] = dict
+        #: The certificate of this controller; None where it does not speak TLS itself.
+        self.certificate_report: Callable[[], Any] = _nothing
+        #: Parts around the controller that do something at a time of its clock.
+        self.timed: list[DeadlinePart] = []
+        #: What goes wrong on purpose; None where the board is not simulated.
+        self.faults: Faults | None = None
+        #: Parts around the controller that go back in time with it.
+        self.live_parts: list[LivePart] = []
+        #: The report of the GSM modem to the administrator, with the answer to the last command.
+        self.modem_report: Callable[[], Any] = dict
+
+    def check_settings(self, wanted: Settings, paths: Collection[str]) -> None:
+        """Let parts refuse the wanted tree where they cannot do what a command asks of them."""
+        if not self.settings_checks.keys().isdisjoint(paths):
+            for path, check in self.settings_checks.items():
+                if path in paths:
+                    check(wanted)
+
+    def notify_settings(
+        self, old: Settings, new: Settings, uploads: Iterable[str]
+    ) -> list[asyncio.Task[None]]:
+        """Announce that the engine adopted new settings, and which uploads were added or removed.
+
+        What is returned is under way: until it is done, the settings do not hold everywhere.
+        """
+        self.settings_revision += 1
+        under_way = [
+            task
+            for settings_watcher in self.settings_watchers
+            if (task := settings_watcher(old, new)) is not None
+        ]
+        for upload_watcher in self.upload_watchers:
+            for name in uploads:
+                upload_watcher(name)
+        for task in under_way:
+            task.add_done_callback(_log_fault)
+        return under_way
+
+    def _call_watchers(self) -> None:
+        for watcher in self.watchers:
+            try:
+                watcher()
+            except Exception:
+                log.exception("a part could not follow the state")
+
+    def take_writes(self, write: WriteToModules) -> None:
+        """Set what carries out writes to modules, also those that rules wanted at the start."""
+        self.on_modbus_write = write
+        early, self._early_writes = self._early_writes, []
+        for effect in early:
+            write(effect)
+
+    def _keep_write(self, effect: calls.WriteModbus) -> None:
+        self._early_writes = [*self._early_writes, effect][-MAX_EARLY_WRITES:]
+
+    def open_ports(self) -> dict[str, int]:
+        """Return the ports that are open at present, by what is spoken there."""
+        return {name: port for name, find in self.ports.items() if (port := find()) is not None}
+
+    def notify_profile(self) -> None:
+        for watcher in self.profile_watchers:
+            watcher()
+
+    def notify_power(self, *, on: bool) -> None:
+        for watcher in self.power_watchers:
+            watcher(on)
+
+    def notify_bootloader(self, *, waits: bool) -> None:
+        for watcher in self.bootloader_watchers:
+            watcher(waits)
+
+
+def _log_fault(part: asyncio.Task[None]) -> None:
+    if not part.cancelled() and (fault := part.exception()) is not None:
+        log.error("a part could not follow the settings", exc_info=fault)
+
+
+def _nothing() -> None:
+    """Do nothing: no part has anything to do."""
+
+
+def _drop(effect: Effect) -> None:
+    """Ignore an effect of a kind that nothing takes yet."""

@@ -1,0 +1,121 @@
+"""The time of a controller: woken by the event loop, or moved on a virtual clock."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from math import inf
+
+from leverframe.core.engine.timers import Moment
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.runtime.event_loop import bulk_turns
+
+#: How long time stands still after a fault: what failed may still be due, and would fail
+#: immediately.
+REST_S = 1.0
+#: What is due so much later than the moment to which time is moved is due at that moment: sums of
+#: parts of a second, and seconds since 1970, are no more exact.
+INSTANT_S = 1e-6
+
+
+class Scheduler:
+    """The caller of `tick` at each `next_deadline`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        next_deadline: Callable[[], float | None],
+        tick: Callable[[Moment], None],
+    ) -> None:
+        self._clock = clock
+        self._next_deadline = next_deadline
+        self._tick = tick
+        self._is_moved = clock.is_virtual
+        self._wake: asyncio.TimerHandle | None = None
+        self._wake_at: float | None = None
+        self._planning: asyncio.Handle | None = None
+        self._not_before = -inf
+
+    def plan(self) -> None:
+        """Plan the event loop's call at the next deadline; a virtual clock is moved instead.
+
+        Many things may happen in one round of the loop; the deadline is looked up after them.
+        """
+        if self._planning is None and not self._is_moved:
+            self._planning = asyncio.get_running_loop().call_soon(self._plan)
+
+    def _plan(self) -> None:
+        self._planning = None
+        self.plan_now()
+
+    def plan_now(self) -> None:
+        """Do now what `plan` does later."""
+        if self._is_moved:
+            return
+        deadline = self._next_deadline()
+        if deadline == self._wake_at:
+            return
+        self._sleep_on()
+        self._wake_at = deadline
+        if deadline is not None:
+            delay = max(0.0, max(deadline, self._not_before) - self._clock.now())
+            self._wake = asyncio.get_running_loop().call_later(delay, self._on_wake)
+
+    def stop(self) -> None:
+        self._sleep_on()
+        if self._planning is not None:
+            self._planning.cancel()
+            self._planning = None
+
+    def _sleep_on(self) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+        self._wake = self._wake_at = None
+
+    def _on_wake(self) -> None:
+        self._wake = self._wake_at = None
+        try:
+            self._tick(self._clock.read())
+        except Exception:
+            self._not_before = self._clock.now() + REST_S
+            raise
+        finally:
+            self.plan()
+
+    async def advance(self, seconds: float | None) -> None:
+        """Move virtual time, to the next deadline for None; serve the deadlines in between.
+
+        Where this is cancelled, time stands at the last deadline that was served.
+        """
+        now = self._clock.read().now
+        target = self._next_deadline() if seconds is None else now + seconds
+        if target is not None:
+            turns = bulk_turns()
+            for _ in self.live_until(target):
+                if turns.is_over():
+                    await turns.wait()
+
+    async def advance_until(self, holds: Callable[[], bool], within_s: float) -> bool:
+        """Move virtual time until a condition holds, at most so far; return whether it does.
+
+        It is judged now, after every deadline that was served, and at the end.
+        """
+        if holds():
+            return True
+        turns = bulk_turns()
+        for _ in self.live_until(self._clock.read().now + within_s):
+            if holds():
+                return True
+            if turns.is_over():
+                await turns.wait()
+        return holds()
+
+    def live_until(self, target: float) -> Iterator[None]:
+        """Move virtual time to a moment; yield after every deadline served on the way.
+
+        What is due an instant later is served, too: ten steps of 0.1 s are less than a second.
+        """
+        clock = self._clock
+        while (deadline := self._next_deadline()) is not None and deadline <= target + INSTANT_S:
+            clock.move_to(deadline)
+            self._tick(clock.read())
+            yield
+        clock.move_to(target)

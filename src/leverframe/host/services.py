@@ -1,0 +1,379 @@
+"""Services of a controller: display, history, snapshots, outbox, serial port, modem, MQTT.
+
+Each function connects one service to the controller: its effects out, its readings and settings in.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from leverframe import __version__
+from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.timers import Moment
+from leverframe.core.runtime.bounded_work import WorkPlaces
+from leverframe.core.runtime.clock import Clock
+from leverframe.core.runtime.event_loop import LoopTurns
+from leverframe.core.runtime.outgoing import Targets
+from leverframe.core.settings import Settings
+from leverframe.core.tree import value_at
+from leverframe.devices.modem_line import AbsentModem
+from leverframe.devices.pinger import LOOKUPS_AT_A_TIME
+from leverframe.devices.wiring import OledWiring
+from leverframe.host.configuration import NodeConfig
+from leverframe.host.controller import Controller
+from leverframe.host.controller.faults import Faults
+from leverframe.host.firmware_check import FirmwareCheck, ask_for_release
+from leverframe.notify.channel import Trust
+from leverframe.notify.email import Mail, Sms
+from leverframe.notify.http import HttpCalls
+from leverframe.notify.mqtt import MqttLink, MqttMessages
+from leverframe.notify.outbox import Outbox
+from leverframe.notify.snmp import TrapOrigin, TrapThreads
+from leverframe.notify.snmp_identity import EngineIdentity
+from leverframe.server import passwords
+from leverframe.server.bootloader import TransferPlaces
+from leverframe.server.faults import faulty_transport
+from leverframe.server.mqtt import MqttService
+from leverframe.server.routes import backups
+from leverframe.server.routes.context import streams_of_all
+from leverframe.server.routes.headers import VersionDocuments
+from leverframe.server.routes.metrics import history_families, outbox_families
+from leverframe.server.snmp_agent import AgentEngines
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.encryption import unreadable_sentence
+from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.journal_recorder import JournalRecorder
+from leverframe.storage.history.worker import HistoryRecorder, HistoryWorker, ThreadHistoryWorker
+from leverframe.storage.snapshots import Snapshots, SnapshotService
+from leverframe.storage.store import Stored
+from leverframe.storage.writer import PersistentMessageStore
+
+if TYPE_CHECKING:
+    from leverframe.devices.modem import Modem
+
+
+# Services that all controllers of a process share: threads, engines, hashing slots, places,
+# documents.
+#
+# With many controllers they exist once, so that a controller costs no thread and a burst of sign-
+# ins cannot exhaust the memory of all. Everything is created at its first use.
+
+
+class NodeServices:
+    def __init__(self, lookups_at_a_time: int = LOOKUPS_AT_A_TIME) -> None:
+        self._lookups_at_a_time = lookups_at_a_time
+        self._lookups: ThreadPoolExecutor | None = None
+        #: Slots for hashing passwords, which uses much memory.
+        self.hashing = asyncio.Semaphore(passwords.AT_A_TIME)
+        #: The same for the keys of backups.
+        self.backups = asyncio.Semaphore(backups.AT_A_TIME)
+        #: Slots for work in separate processes.
+        self.places = WorkPlaces()
+        #: Slots for long answers.
+        self.streams = streams_of_all()
+        self.trap_threads = TrapThreads()
+        #: Slots for firmware images, which use much memory.
+        self.firmware_places = TransferPlaces()
+        self.snmp_engines = AgentEngines()
+        self.documents = VersionDocuments()
+
+    @property
+    def lookups(self) -> ThreadPoolExecutor:
+        """Return the threads that resolve host names."""
+        if self._lookups is None:
+            self._lookups = ThreadPoolExecutor(self._lookups_at_a_time, thread_name_prefix="lookup")
+        return self._lookups
+
+    async def close(self) -> None:
+        """Release the threads after the last controller has stopped."""
+        if self._lookups is not None:
+            self._lookups.shutdown(wait=False, cancel_futures=True)
+
+
+# The effects of faults on a controller itself: its power, its clock, and its message channels.
+
+#: Called with the reason why messages of a channel cannot go, or None if they can.
+SetDown = Callable[[str, str | None], None]
+
+
+class FaultyUnit:
+    def __init__(self, controller: Controller, set_down: SetDown) -> None:
+        self._controller = controller
+        self.set_down = set_down
+        self.plan_to_wake = controller.plan_to_wake
+
+    def power_off(self, until: float) -> None:
+        self._controller.lose_power()
+
+    def power_on(self, *, lose_settings: bool) -> None:
+        if lose_settings:
+            self._controller.forget_settings()
+        else:
+            self._controller.restart()
+
+    def shift_clock(self, seconds: float) -> None:
+        clock = self._controller.clock
+        clock.set_wall(clock.wall() + seconds)
+        self._controller.clock_changed()
+
+    def read(self) -> Moment:
+        return self._controller.clock.read()
+
+    def settings(self) -> Settings:
+        return self._controller.engine.settings
+
+    def log(self, cause: Cause, fact: Fact) -> None:
+        wall = self._controller.clock.wall()
+        self._controller.engine.machine.journal.add(wall, cause, fact)
+
+
+class Service(Protocol):
+    """A service that runs beside the controller and follows its settings automatically."""
+
+    async def close(self) -> None: ...
+
+
+class Sending(Struct, frozen=True):
+    """The settings for sending messages."""
+
+    #: Keep messages instead of sending them; None does so only on virtual time, for tests.
+    capture: bool | None = None
+    #: The targets that messages and all other connections may reach.
+    targets: Targets = Targets()
+    #: Additional certificate authorities to trust, a PEM file.
+    ca_file: str | None = None
+    #: The URL of the automatic firmware check.
+    firmware_check_url: str | None = None
+    #: The client certificate for the MQTT broker, PEM files.
+    mqtt_certificate: str | None = None
+    mqtt_key: str | None = None
+    #: Returns why nothing may be sent now: a node that may have lost its controllers sends nothing.
+    why_held: Callable[[], str | None] = lambda: None
+
+    def captures(self, clock: Clock) -> bool:
+        """Return whether messages are kept instead of sent."""
+        return clock.is_virtual if self.capture is None else self.capture
+
+
+def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
+    """Connect the real display; it is dark while the bootloader waits, and without power."""
+    from leverframe.devices.linux.oled_panel import PanelService
+
+    def lines() -> tuple[str, ...] | None:
+        waits = controller.bootloader_until is not None
+        return None if waits else controller.engine.display.lines()
+
+    panel = PanelService(wiring, lines, controller.troubles)
+    controller.watchers.add(panel.show_if_changed)
+    controller.bootloader_watchers.append(lambda _: panel.show_if_changed())
+    controller.power_watchers.append(lambda _: panel.show_if_changed())
+    return panel
+
+
+def history_worker(config: NodeConfig, folder: DataFolder) -> ThreadHistoryWorker:
+    """Create the worker of the history; on virtual time it starts empty."""
+    bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * 1024 * 1024)
+    path = None if config.virtual_time else folder.history_path
+    return ThreadHistoryWorker(path, bounds, may_wait=config.virtual_time)
+
+
+def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRecorder:
+    """Record every value from the start on."""
+    worker.on_trouble = partial(controller.troubles.note, "history")
+    recorder = HistoryRecorder(worker, controller.clock)
+    controller.history = recorder
+    controller.watchers.add(recorder.flush_if_due)
+    controller.figures.append(lambda: history_families(recorder.figures))
+    return recorder
+
+
+def connect_journal(controller: Controller, history: HistoryRecorder) -> JournalRecorder:
+    """Keep the entries of the journal with the history."""
+    recorder = JournalRecorder(
+        history,
+        lambda: controller.engine.machine.journal,
+        controller.clock,
+        lambda: f"{__version__} ({controller.profile})",
+    )
+    controller.journal_recorder = recorder
+    controller.watchers.add(recorder.record_if_due)
+    controller.live_parts.append(recorder)
+    return recorder
+
+
+def connect_snapshots(
+    controller: Controller, store_path: Path, settle: Callable[[], None]
+) -> SnapshotService:
+    """Take snapshots of the store as it changes."""
+    service = SnapshotService(Snapshots(store_path, settle), controller.troubles)
+    controller.settings_watchers.append(service.settings_changed)
+    return service
+
+
+def connect_secrets(controller: Controller, stored: Stored) -> None:
+    """Report the secrets that the key does not decrypt, until each is set again."""
+    missing = {path: _value_at(controller.engine.settings, path) for path in stored.unreadable}
+
+    def show() -> None:
+        sentence = unreadable_sentence(list(missing), stored.why_unreadable) if missing else None
+        controller.troubles.note("secrets", sentence)
+
+    def forget_what_is_set(_: Settings, settings: Settings) -> None:
+        changed = [path for path, value in missing.items() if _value_at(settings, path) != value]
+        for path in changed:
+            del missing[path]
+        if changed:
+            show()
+
+    if missing:
+        show()
+        controller.settings_watchers.append(forget_what_is_set)
+
+
+def _value_at(settings: Settings, path: str) -> object:
+    # The store may hold settings that this version does not have.
+    with suppress(AttributeError, IndexError, ValueError):
+        return value_at(settings, path)
+    return None
+
+
+def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
+    """Send the messages of the controller and show their state to users.
+
+    Channels that need more than the network, such as a modem, are added elsewhere.
+    """
+
+    def add_entry(cause: Cause, fact: Fact) -> None:
+        controller.engine.machine.journal.add(controller.clock.read().wall, cause, fact)
+
+    outbox = Outbox(
+        PersistentMessageStore(controller.writer),
+        controller.clock,
+        lambda: controller.engine.settings,
+        capture=sending.captures(controller.clock),
+        why_held=sending.why_held,
+        add_entry=add_entry,
+        troubles=controller.troubles,
+    )
+    trust = Trust(sending.ca_file)
+    for slot in range(1, 5):
+        outbox.add(f"http{slot}", HttpCalls(slot, trust, sending.targets.channel("http")))
+    outbox.add("email", Mail(name, trust, sending.targets.channel("email")))
+    controller.on_notify = outbox.notify
+    controller.settings_watchers.append(outbox.settings_changed)
+    controller.power_watchers.append(outbox.set_power)
+    controller.outbox_report = outbox.report
+    controller.live_parts.append(outbox)
+    controller.forget_captured = outbox.forget_captured
+    controller.figures.append(lambda: outbox_families(outbox.figures()))
+    return outbox
+
+
+def connect_faults(controller: Controller, outbox: Outbox) -> None:
+    """Connect the faults, if the board is simulated."""
+    bench = controller.board.bench
+    if bench is not None:
+        faults = Faults(FaultyUnit(controller, outbox.set_down), bench)
+        controller.faults = faults
+        controller.timed.append(faults)
+        controller.live_parts.append(faults)
+
+
+def connect_mqtt(
+    controller: Controller,
+    outbox: Outbox,
+    sending: Sending,
+    turns: LoopTurns,
+    *,
+    name: str,
+    mac: str,
+) -> MqttService:
+    """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
+    trust = Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key)
+    client_id = f"leverframe-{mac.replace(':', '')}"
+    way_out = sending.targets.channel("mqtt")
+    faults = controller.faults
+    link = MqttLink(
+        client_id,
+        trust,
+        way_out,
+        turns=turns,
+        why_held=sending.why_held,
+        wrap_transport=None if faults is None else faulty_transport(faults),
+    )
+    outbox.add("mqtt", MqttMessages(link))
+    return MqttService(controller, link, outbox, name=name, mac=mac)
+
+
+def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:
+    """Connect the module on the serial port, and the modem, which reports a missing port."""
+    if port is None:
+        _connect_modem(controller, AbsentModem(), outbox)
+        return []
+    from leverframe.devices.modem import NAME, Modem
+    from leverframe.devices.serial_module import (
+        SENSORS,
+        UNREADABLE,
+        SensorSession,
+        SerialPortService,
+        SerialSession,
+    )
+    from leverframe.server.sms_commands import SmsCommands
+
+    modem = Modem(
+        lambda: controller.engine.settings.gsm,
+        SmsCommands(controller).take,
+        controller.troubles,
+    )
+    _connect_modem(controller, modem, outbox)
+    sessions: dict[str, Callable[[], SerialSession]] = {
+        name: partial(SensorSession, name, sensor, controller.sense, controller.troubles)
+        for name, sensor in SENSORS.items()
+    }
+    sessions[NAME] = lambda: modem
+    service = SerialPortService(port, sessions, controller.troubles, unreadable=UNREADABLE)
+
+    def follow(*_: object) -> None:
+        service.choose(controller.engine.settings.serial.module if controller.has_power else None)
+
+    controller.settings_watchers += [follow, modem.adopt]
+    controller.power_watchers.append(follow)
+    service.start(controller.engine.settings)
+    return [service]
+
+
+def _connect_modem(controller: Controller, modem: "Modem | AbsentModem", outbox: Outbox) -> None:
+    controller.on_modem = modem.command
+    outbox.add("sms", Sms(modem))
+    controller.reports["modem"] = modem.status.report
+    controller.modem_report = modem.status.full_report
+
+
+def connect_firmware_check(
+    controller: Controller, sending: Sending, *, capture: bool
+) -> FirmwareCheck:
+    """Check daily for firmware, if a URL is configured and messages may be sent."""
+    url, trust = sending.firmware_check_url, Trust(sending.ca_file)
+    if url is None or capture:
+        return FirmwareCheck(controller, None)
+    ask = partial(ask_for_release, url, trust, sending.targets.channel("release"))
+    return FirmwareCheck(controller, ask)
+
+
+def trap_origin(
+    controller: Controller, identity: EngineIdentity, *, name: str, mac: str
+) -> TrapOrigin:
+    """Return the origin of traps; the controller's name and address may change."""
+
+    def uptime_s() -> float:
+        return controller.engine.uptime(controller.clock.read())
+
+    return TrapOrigin(
+        identity, mac, uptime_s, lambda: controller.name_or(name), lambda: controller.own_address
+    )

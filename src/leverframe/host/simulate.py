@@ -1,0 +1,419 @@
+"""`leverframe simulate`: read, run, print, record.
+
+The timeline and the summary go to standard output and are the same for every run of the same
+scenario; progress and duration go to standard error. The watchers of a run are called after every
+deadline and do nothing if nothing changed, so that a quiet day costs nothing.
+"""
+
+import csv
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from heapq import merge
+from itertools import count
+from pathlib import Path
+from typing import Protocol, TextIO
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from leverframe.core.durations import text_from_seconds
+from leverframe.core.engine.calls import Notify
+from leverframe.core.engine.journal import Cause, Fact
+from leverframe.core.engine.machine import Value
+from leverframe.core.engine.pwm import DUTIES
+from leverframe.core.labels import OUTPUTS, PWMS
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.core.runtime.event_loop import bulk_turns
+from leverframe.devices.simulated.board import SimulatedBoard
+from leverframe.host.assembly import ControllerHost, build
+from leverframe.host.controller import Controller
+from leverframe.host.scenario import (
+    BadScenario,
+    Happening,
+    Order,
+    Scenario,
+    plant_from_table,
+    read_scenario,
+    request_parts,
+    sentence_of,
+)
+from leverframe.interface.table.lookup import UNRESTRICTED
+from leverframe.interface.table.refusals import Refusal
+from leverframe.server.http.messages import Reply, Request
+from leverframe.server.passwords import Passwords
+from leverframe.server.routes.commands import CommandEndpoint
+from leverframe.server.routes.sim import SimCommands
+from leverframe.server.routes.sim_time import Advance
+from leverframe.storage.history.worker import NullHistory
+from leverframe.storage.store import MemoryStore
+
+# Run one controller through a scenario on virtual time, without servers.
+#
+# The run moves from deadline to deadline, so its duration depends only on the number of events,
+# and the same scenario always produces the same result. Watchers are called after every deadline;
+# those in `simulate.py` print, record and summarize.
+
+#: The recorded cause of the commands of a scenario.
+BY_SCENARIO = "scenario"
+
+
+class Watcher(Protocol):
+    def observe(self, elapsed_s: float) -> None:
+        """Observe what may have happened."""
+
+    def step(self, elapsed_s: float) -> None:
+        """Record that a step of the run is complete."""
+
+
+class Stop(Struct, frozen=True):
+    """A moment at which the run does more than handle deadlines."""
+
+    after_s: float
+    happening: Happening | None = None
+    is_step: bool = False
+
+
+class Simulation:
+    """A started controller with its scenario."""
+
+    def __init__(self, scenario: Scenario, built: ControllerHost, board: SimulatedBoard) -> None:
+        self.scenario = scenario
+        self.controller: Controller = built.controller
+        self.board = board
+        self._bench = SimCommands(built.controller, board)
+        self._commands = CommandEndpoint(built.controller, Passwords(), lenient=False)
+        for happening in scenario.happenings:
+            self._check_sim(happening)
+
+    @classmethod
+    async def start(cls, scenario: Scenario) -> "Simulation":
+        """Switch the power on; the whole scenario is checked, none of it has happened."""
+        clock = VirtualClock(scenario.start)
+        built = await build(
+            scenario.profile,
+            MemoryStore(),
+            clock,
+            scenario.timezone,
+            history=NullHistory(),
+        )
+        board = built.controller.board.bench
+        assert board is not None
+        built.controller.take_writes(board.write_module)
+        return cls(scenario, built, board)
+
+    async def run(
+        self, for_s: float, watchers: Sequence[Watcher] = (), step_s: float | None = None
+    ) -> None:
+        """Run `for_s` seconds of the scenario; raise `BadScenario` if an order is rejected."""
+        begin, turns = self.controller.clock.read().now, bulk_turns()
+        for table in self.scenario.plants:
+            self.board.wire(plant_from_table(table))
+        for stop in _stops(self.scenario, for_s, step_s):
+            for _ in self.controller.time.live_until(begin + stop.after_s):
+                self._observe(watchers, begin)
+                if turns.is_over():
+                    await turns.wait()
+            if stop.happening is not None:
+                await self._happen(stop.happening)
+            self._observe(watchers, begin)
+            if stop.is_step:
+                for watcher in watchers:
+                    watcher.step(stop.after_s)
+
+    def _observe(self, watchers: Sequence[Watcher], begin: float) -> None:
+        elapsed_s = self.controller.clock.read().now - begin
+        for watcher in watchers:
+            watcher.observe(elapsed_s)
+
+    def _check_sim(self, happening: Happening) -> None:
+        order = happening.sim
+        if order is None:
+            return
+        try:
+            steps = self._bench.steps(order.text)
+        except Refusal as refusal:
+            raise self.scenario.mistake(order, sentence_of(refusal)) from None
+        if any(isinstance(step, Advance) for step in steps):
+            why = "advance and until are not allowed in scenarios: use the time of [[at]] instead."
+            raise self.scenario.mistake(order, why)
+
+    async def _happen(self, happening: Happening) -> None:
+        if happening.sim is not None:
+            at, cause = (
+                self.controller.clock.read(),
+                Cause("scenario", f"line {happening.sim.line}"),
+            )
+            fact = Fact("bench", figures={"text": happening.sim.text})
+            self.controller.engine.machine.journal.add(at.wall, cause, fact)
+            await self._bench.run(happening.sim.text)
+        for order in happening.commands:
+            await self._command(order)
+
+    async def _command(self, order: Order) -> None:
+        path, query, body = request_parts(order)
+        request = Request("POST", path, query, {}, body, BY_SCENARIO)
+        try:
+            answer = self._commands.handle(request, self._commands.commands(request), UNRESTRICTED)
+        except Refusal as refusal:
+            raise self.scenario.mistake(order, sentence_of(refusal)) from None
+        reply = answer if isinstance(answer, Reply) else await answer
+        if reply.status != 200:
+            problem = msgspec.json.decode(reply.body)
+            raise self.scenario.mistake(order, problem["detail"])
+
+
+def _stops(scenario: Scenario, for_s: float, step_s: float | None) -> Iterator[Stop]:
+    """List all stops of a run in order; events at a time come before its step."""
+    happenings = (Stop(happening.after_s, happening) for happening in scenario.happenings)
+    steps = (Stop(number * step_s, is_step=True) for number in count()) if step_s else ()
+    for stop in merge(happenings, steps, key=lambda stop: stop.after_s):
+        if stop.after_s > for_s:
+            break
+        yield stop
+    yield Stop(for_s)
+
+
+#: The progress bar moves at most once in this number of calls.
+LOOKS_PER_MOVE = 1000
+_CAUSE_COLOUR = {"rule": "cyan", "schedule": "green", "watchdog": "magenta", "timer": "blue"}
+
+
+async def simulate(scenario: Path, for_s: float, csv: Path | None, step_s: float | None) -> None:
+    """Run a scenario; raise `BadScenario` with a sentence for users."""
+    story = read_scenario(scenario)
+    labels = story.record or _labels_of_plants(story)
+    if csv is not None and not labels:
+        raise BadScenario(f'{scenario} names nothing to record; add record = ["DS1", "OUT0"].')
+    output, errors = Console(highlight=False), Console(stderr=True)
+    simulation = await Simulation.start(story)
+    summary = Summary(simulation, labels)
+    watchers: list[Watcher] = [Timeline(simulation, output), summary]
+    began = time.monotonic()
+    # Lines and bar must use the same console, or they overwrite each other.
+    shown_on = output if output.is_terminal else errors
+    with _csv_file(csv) as file, _progress(shown_on, for_s) as progress:
+        if file is not None:
+            watchers.append(RunRecorder(simulation, file, labels, on_change=step_s is None))
+        await simulation.run(for_s, [*watchers, progress], step_s)
+    output.print(summary.table())
+    took_s = time.monotonic() - began
+    errors.print(f"{text_from_seconds(for_s)} of {scenario.name} took {took_s:.1f} s")
+
+
+def _labels_of_plants(scenario: Scenario) -> tuple[str, ...]:
+    plants = [plant_from_table(table) for table in scenario.plants]
+    labels = [label for plant in plants for label in (*plant.inputs, *plant.feeds)]
+    return tuple(dict.fromkeys(labels))
+
+
+@contextmanager
+def _csv_file(path: Path | None) -> Iterator[TextIO | None]:
+    if path is None:
+        yield None
+        return
+    try:
+        file = path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise BadScenario(f"{path} cannot be written: {error.strerror}.") from None
+    with file:
+        yield file
+
+
+class _ProgressWatcher:
+    """A watcher that moves a progress bar from time to time."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+        self._looks = 0
+
+    def observe(self, elapsed_s: float) -> None:
+        self._looks += 1
+        if self._looks % LOOKS_PER_MOVE == 0:
+            self._progress.update(self._task, completed=elapsed_s)
+
+    def step(self, elapsed_s: float) -> None:
+        """Do nothing: the calls after deadlines are enough."""
+
+
+@contextmanager
+def _progress(console: Console, for_s: float) -> Iterator[Watcher]:
+    """Show a progress bar during the run if standard error is a terminal."""
+    columns = (TextColumn("simulating"), BarColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        yield _ProgressWatcher(bar, bar.add_task("", total=for_s))
+
+
+class Timeline:
+    """Prints every journal entry and every message: when, what, why."""
+
+    def __init__(self, simulation: Simulation, console: Console) -> None:
+        self._controller = simulation.controller
+        self._timezone = simulation.scenario.timezone
+        self._console = console
+        self._number = 0
+        self._day = ""
+        self._controller.on_notify = self._notify
+
+    def observe(self, elapsed_s: float) -> None:
+        for entry in self._controller.engine.machine.journal.since(self._number):
+            self._number = entry.number
+            self._print(entry.wall, entry.text, str(entry.cause), entry.cause.kind)
+
+    def step(self, elapsed_s: float) -> None:
+        """Do nothing: steps are for recorders."""
+
+    def _notify(self, message: Notify) -> None:
+        wall = self._controller.clock.read().wall
+        slot = f" {message.slot}" if message.slot else ""
+        about = "" if message.label is None else f", {message.label} is {message.value}"
+        begins = "begins" if message.active else "ends"
+        self._print(
+            wall, f"sends {message.channel}{slot} ({begins}{about})", message.reason, "message"
+        )
+
+    def _print(self, wall: float, what: str, why: str, kind: str) -> None:
+        local = datetime.fromtimestamp(wall, self._timezone)
+        day = f"{local:%a %d %b %Y}"
+        if day != self._day:
+            self._day = day
+            self._console.print(Text(day, style="bold"))
+        line = Text(f"  {local:%H:%M:%S}  {what:<44}  ")
+        line.append(why, style=_CAUSE_COLOUR.get(kind, "yellow"))
+        self._console.print(line, soft_wrap=True)
+
+
+class RunRecorder:
+    """Writes values to a CSV file: at every step, or without steps at every change."""
+
+    def __init__(
+        self, simulation: Simulation, file: TextIO, labels: Sequence[str], *, on_change: bool
+    ) -> None:
+        self._controller = simulation.controller
+        self._timezone = simulation.scenario.timezone
+        self._labels = labels
+        self._on_change = on_change
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._writer.writerow(["time", "seconds", *labels])
+        self._version = _Version()
+        self._last: list[Value] | None = None
+
+    def observe(self, elapsed_s: float) -> None:
+        if self._on_change and self._version.is_new(self._controller):
+            values = self._values()
+            if values != self._last:
+                self._last = values
+                self._write(elapsed_s, values)
+
+    def step(self, elapsed_s: float) -> None:
+        if not self._on_change:
+            self._write(elapsed_s, self._values())
+
+    def _values(self) -> list[Value]:
+        known = self._controller.engine.values
+        return [known[label] for label in self._labels]
+
+    def _write(self, elapsed_s: float, values: Iterable[Value]) -> None:
+        at = self._controller.clock.read()
+        local = datetime.fromtimestamp(at.wall, self._timezone)
+        cells = ("" if value is None else f"{value:.10g}" for value in values)
+        self._writer.writerow([local.isoformat(), f"{elapsed_s:.12g}", *cells])
+
+
+class _Version:
+    """A detector of possible changes of values."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[object, int] | None = None
+
+    def is_new(self, controller: Controller) -> bool:
+        now = (controller.engine, controller.engine.machine.version)
+        if now == self._seen:
+            return False
+        self._seen = now
+        return True
+
+
+class _Track:
+    """One value over time: its range, its mean while present, its changes."""
+
+    def __init__(self) -> None:
+        self.value: Value = None
+        self.low: float | None = None
+        self.high: float | None = None
+        self.changes = 0
+        self._since = 0.0
+        self._sum = 0.0
+        self._known_s = 0.0
+
+    def put(self, value: Value, elapsed_s: float) -> None:
+        if value == self.value and (value is None) == (self.value is None):
+            return
+        self.live_until(elapsed_s)
+        self.changes += self.value is not None
+        self.value = value
+        if value is not None:
+            self.low = value if self.low is None else min(self.low, value)
+            self.high = value if self.high is None else max(self.high, value)
+
+    def live_until(self, elapsed_s: float) -> None:
+        if self.value is not None:
+            self._sum += self.value * (elapsed_s - self._since)
+            self._known_s += elapsed_s - self._since
+        self._since = elapsed_s
+
+    @property
+    def seconds(self) -> float:
+        """Return how long a state was 1."""
+        return self._sum
+
+    @property
+    def mean(self) -> float | None:
+        return self._sum / self._known_s if self._known_s else self.value
+
+
+class Summary:
+    """Outputs that were switched and readings that were recorded, one line each."""
+
+    def __init__(self, simulation: Simulation, labels: Sequence[str]) -> None:
+        self._controller = simulation.controller
+        self._version = _Version()
+        readings = [label for label in labels if label not in OUTPUTS]
+        self._tracks = {label: _Track() for label in (*OUTPUTS, *PWMS, *DUTIES, *readings)}
+        self._recorded = set(readings)
+        self._elapsed_s = 0.0
+
+    def observe(self, elapsed_s: float) -> None:
+        self._elapsed_s = elapsed_s
+        if self._version.is_new(self._controller):
+            values = self._controller.engine.values
+            for label, track in self._tracks.items():
+                track.put(values[label], elapsed_s)
+
+    def step(self, elapsed_s: float) -> None:
+        """Do nothing: steps are for recorders."""
+
+    def track(self, label: str) -> _Track:
+        """Return the statistics of a label up to now."""
+        track = self._tracks[label]
+        track.live_until(self._elapsed_s)
+        return track
+
+    def table(self) -> Table:
+        table = Table("label", "at the end", "least", "mean", "greatest", "changes", "time on")
+        for label in self._tracks:
+            track = self.track(label)
+            if track.changes or label in self._recorded:
+                numbers = [track.value, track.low, track.mean, track.high]
+                shown = ["absent" if number is None else f"{number:.4g}" for number in numbers]
+                on = text_from_seconds(track.seconds) if label in (*OUTPUTS, *PWMS) else ""
+                table.add_row(label, *shown, str(track.changes), on)
+        return table

@@ -1,0 +1,363 @@
+"""The command table in plain data: rows, the versions that have them, and an exact request for
+each.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, TypedDict
+
+from msgspec import Struct
+
+from leverframe.core.profile import (
+    HARDWARE,
+    HW30,
+    HW35,
+    HW35_TO_38,
+    HW39,
+    Profile,
+    VersionSpan,
+    is_offered,
+    spans_in_words,
+)
+from leverframe.interface.table.bodies import FormBody, ListBody, Upload
+from leverframe.interface.table.codes import CodeTable
+from leverframe.interface.table.lookup import SECTIONS, TABLE
+from leverframe.interface.table.params import (
+    Base64Text,
+    Changed,
+    Depends,
+    Flag,
+    Int,
+    ListOf,
+    Param,
+    Record,
+    Scaled,
+    Text,
+    Trailing,
+    Word,
+    has_field,
+    item_of_version,
+)
+from leverframe.interface.table.refusals import Refusal
+from leverframe.interface.table.row import Body, Row
+from leverframe.interface.table.shape import Item
+from leverframe.interface.table.versions import (
+    FAMILIES,
+    FIRST_SOFTWARE,
+    inner_params,
+    software_versions,
+)
+
+# The versions that have something, in words: for descriptions, documents and examples.
+#
+# Everything that differs by version is found by asking: a field is asked on every hardware family
+# and at every software version that something in the table begins or ends with, and neighbours
+# that answer alike are joined. So a limit that changes in whatever way a type computes it is
+# described correctly.
+
+
+class Variant(Struct, frozen=True):
+    """An answer, and the versions that give it."""
+
+    spans: tuple[VersionSpan, ...]
+    text: str
+
+
+def is_deprecated(row: Row, profile: Profile) -> bool:
+    """Return whether this version has, and prefers, the form that replaces the row."""
+    return is_offered(row.replaced_when, profile) and any(
+        other.line == row.replaced_by and other.is_offered(profile) for other in TABLE
+    )
+
+
+def list_offered_fields(
+    item: Item, params: Mapping[str, Param], profile: Profile
+) -> tuple[str, ...]:
+    """Return the holes of an item, without those that this version does not have."""
+    return tuple(letter for letter in item.holes if has_field(params[letter], profile))
+
+
+def newest_with(row: Row) -> Profile:
+    """Return the newest version that has the row."""
+    return next(
+        profile
+        for hw in FAMILIES
+        for sw in reversed(software_versions())
+        if row.is_offered(profile := Profile(hw[-1], sw))
+    )
+
+
+def tables_in(param: Param) -> list[CodeTable]:
+    """List the code tables that a field takes its numbers from."""
+    found = [inner.table for inner in inner_params(param) if isinstance(inner, Word)]
+    return list({id(table): table for table in found}.values())
+
+
+def variants(ask: Callable[[Profile], str | None]) -> list[Variant]:
+    """Join the answers of all versions, newest first; None is no answer.
+
+    Each version that answers is in the spans of exactly one variant.
+    """
+    spans: dict[str, list[VersionSpan]] = {}
+    for hw, runs in _runs_by_hardware(ask):
+        for since, until, text in runs:
+            spans.setdefault(text, []).append(VersionSpan(hw, since, until))
+    return [Variant(tuple(found), text) for text, found in spans.items()]
+
+
+_Run = tuple[str | None, str | None, str]
+
+
+def _runs_by_hardware(
+    ask: Callable[[Profile], str | None],
+) -> list[tuple[tuple[str, ...], list[_Run]]]:
+    """Combine hardware families that answer alike in all versions."""
+    new, middle, old = ([*_runs(ask, hw[0])] for hw in FAMILIES)
+    if new == middle == old:
+        return [(HARDWARE, new)]
+    if new == middle:
+        return [(HW35, new), (HW30, old)]
+    return [(HW39, new), (HW35_TO_38, middle), (HW30, old)]
+
+
+def _runs(ask: Callable[[Profile], str | None], hw: str) -> Iterator[_Run]:
+    """Yield (since, until, answer) of one hardware, newest first."""
+    answers = [(sw, ask(Profile(hw, sw))) for sw in software_versions()]
+    until: str | None = None
+    for text, group in groupby(reversed(answers), key=lambda answer: answer[1]):
+        since = [*group][-1][0]
+        if text is not None:
+            yield (None if since == FIRST_SOFTWARE else since), until, text
+        until = since
+
+
+# One exact request for every row, for the reference and for what others build from the table.
+#
+# The texts follow from the parameter types. Where a type cannot know what reads well (a port, a
+# rule that makes sense), the row has an `example`; such a text is used only on versions that take
+# it.
+
+
+class Filled(Struct, frozen=True):
+    """Fields with an example each: the texts that are sent, and the values they stand for."""
+
+    texts: dict[str, str]
+    values: dict[str, Any]
+
+
+def example_texts(row: Row, profile: Profile) -> dict[str, str]:
+    """Return the wire text of every field that this version of the row has."""
+    return fill(row.params, row.example, profile).texts
+
+
+def example_request(row: Row, profile: Profile) -> str:
+    """Write method, path and query: `GET /stm.cgi?oname=1Pump`."""
+    return f"{row.form.method} {row.form.write(example_texts(row, profile))}"
+
+
+def example_body(row: Row, profile: Profile) -> str | None:
+    """Write the body of a row that takes one, unless it is a file."""
+    texts = example_body_texts(row, profile)
+    if isinstance(row.body, ListBody):
+        return row.body.write([texts]).decode()
+    if isinstance(row.body, FormBody):
+        return "&".join(f"{name}={text}" for name, text in texts.items())
+    return None
+
+
+def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
+    """Return the wire text of every field of the body; none where there is no body with fields."""
+    match row.body:
+        case ListBody(_, params) | FormBody(params):
+            return fill(params, row.example, profile).texts
+        case _:
+            return {}
+
+
+def fill(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profile) -> Filled:
+    """Fill every field with its chosen text where this version takes it, else with a typical one.
+
+    A trailing field that this version does not have gets no text, but its default value.
+    """
+    texts: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    for name, param in params.items():
+        if isinstance(param, Trailing) and not is_offered(param.when, profile):
+            values[name] = param.default
+            continue
+        text = chosen.get(name)
+        if text is None or not _takes(param, text, profile, values):
+            text = typical(param, profile, values)
+        texts[name] = text
+        values[name] = param.parse(text, profile, values)
+    return Filled(texts, values)
+
+
+def _takes(param: Param, text: str, profile: Profile, seen: Mapping[str, Any]) -> bool:
+    try:
+        param.parse(text, profile, seen)
+    except Refusal:
+        return False
+    return True
+
+
+def typical(param: Param, profile: Profile, seen: Mapping[str, Any]) -> str:
+    """Return a typical text rather than a limit."""
+    match param:
+        case Int(lo, hi):
+            return str(_typical_number(lo, hi))
+        case Flag():
+            return "1"
+        case Scaled(factor, lo, hi):
+            return str(min(max(lo, 20 * factor), hi))
+        case Text() if param.pattern:
+            return param.format(max(param.fitting, key=bool), profile, seen)
+        case Text():
+            return "Pump"[: param.most]
+        case Base64Text():
+            return param.format("admin"[: param.most], profile, seen)
+        case Word(table):
+            # Code 0 often stands for nothing.
+            return str(table.of(profile)[:2][-1].number)
+        case ListOf():
+            count = param.most(profile) if param.least is None else 1
+            return param.separator.join([typical(param.item, profile, seen)] * count)
+        case Record(fields):
+            return "*".join(typical(field, profile, seen) for _, field in fields)
+        case Depends():
+            return typical(param.case(seen), profile, seen)
+        case Changed():
+            return typical(param.pick(profile), profile, seen)
+        case Trailing(inner):
+            return typical(inner, profile, seen)
+        case _:
+            return param.examples(profile, seen)[0]
+
+
+def _typical_number(lo: int, hi: int) -> int:
+    """Return the second of a short range, middle of a middling one, a minute of a long one."""
+    if hi - lo < 50:
+        return min(lo + 1, hi)
+    return (lo + hi) // 2 if hi - lo < 256 else min(max(lo, 60), hi)
+
+
+# The command table in plain data, for pages, documents and programs that build on it.
+#
+# A description holds everything a form needs: for each field the JSON schema of its text on the
+# wire (with the words of its codes), and what is allowed in words. No limit or code list has to
+# be typed a second time. Fields that a version does not have are not in its description.
+
+Description = dict[str, Any]
+
+
+class ItemDescription(TypedDict):
+    name: str
+    text: str
+
+
+class FieldDescription(TypedDict):
+    letter: str
+    schema: Description
+    allowed: str
+    optional: bool
+    example: str
+
+
+class QueryFieldDescription(FieldDescription):
+    #: The place of its item in the query.
+    item: int
+
+
+class CommandDescription(TypedDict):
+    section: str
+    line: str
+    method: str
+    path: str
+    items: list[ItemDescription]
+    fields: list[QueryFieldDescription]
+    body: Description | None
+    doc: str
+    role: str
+    sets: dict[str, list[str]]
+    available: str
+    deprecated: bool
+    example: str
+    example_body: str | None
+
+
+#: Rows are distinguished by identity: `bit2` is printed twice with the same line.
+_SECTION_TITLES = {id(row): title for title, rows in SECTIONS for row in rows}
+
+
+def command_table(profile: Profile) -> list[CommandDescription]:
+    """List the rows that this profile offers, in the order of the table."""
+    return [describe_row(row, profile) for row in TABLE if row.is_offered(profile)]
+
+
+def describe_row(row: Row, profile: Profile) -> CommandDescription:
+    """Describe a row as JSON can hold it; the profile must offer the row."""
+    texts = example_texts(row, profile)
+    return {
+        "section": _SECTION_TITLES[id(row)],
+        "line": row.line,
+        "method": row.form.method,
+        "path": row.form.path,
+        "items": [_describe_item(item, row.params, profile) for item in row.form.items],
+        "fields": [
+            {"item": position, **_describe_field(letter, row.params[letter], profile, texts)}
+            for position, item in enumerate(row.form.items)
+            for letter in list_offered_fields(item, row.params, profile)
+        ],
+        "body": _describe_body(row, row.body, profile) if row.body else None,
+        "doc": row.doc,
+        "role": row.role,
+        "sets": {letter: list(paths) for letter, paths in row.sets.items()},
+        "available": spans_in_words(row.when),
+        "deprecated": is_deprecated(row, profile),
+        "example": example_request(row, profile),
+        "example_body": example_body(row, profile),
+    }
+
+
+def _describe_item(item: Item, params: Mapping[str, Param], profile: Profile) -> ItemDescription:
+    """Return name and text of an item, with holes, cut to what this version has."""
+    text = item_of_version(item, params, profile).text
+    return {"name": text.partition("=")[0], "text": text}
+
+
+def _describe_field(
+    name: str, param: Param, profile: Profile, examples: Mapping[str, str]
+) -> FieldDescription:
+    return {
+        "letter": name,
+        "schema": param.schema(profile),
+        "allowed": param.describe_allowed(profile),
+        "optional": isinstance(param, Trailing),
+        # As it is sent, encoded; joined with the others it is the example of the row.
+        "example": examples[name],
+    }
+
+
+def _describe_body(row: Row, body: Body, profile: Profile) -> Description:
+    texts = example_body_texts(row, profile)
+    match body:
+        case ListBody(item, params):
+            return {
+                "kind": "list",
+                "item": _describe_item(item, params, profile)["text"],
+                "fields": [
+                    _describe_field(letter, params[letter], profile, texts)
+                    for letter in list_offered_fields(item, params, profile)
+                ],
+            }
+        case FormBody(fields):
+            return {
+                "kind": "form",
+                "fields": [
+                    {**_describe_field(name, param, profile, texts), "optional": True}
+                    for name, param in fields.items()
+                ],
+            }
+        case Upload(what, max_bytes):
+            return {"kind": "upload", "content": what, "max_bytes": max_bytes}
+    raise TypeError(f"A body of the kind {type(body).__name__} has no description yet.")

@@ -1,0 +1,309 @@
+"""A plan being built: requests written from rows and tried, and the settings after each step."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings
+from leverframe.core.tree import MISSING, is_same, value_at
+from leverframe.interface.table.bodies import FormBody, ListBody
+from leverframe.interface.table.lookup import Call, find, items_of
+from leverframe.interface.table.params import Param, has_field
+from leverframe.interface.table.refusals import Refusal
+from leverframe.interface.table.row import Row
+from leverframe.interface.table.shape import Item
+from leverframe.interface.table.stage import Stage
+
+# Requests as they are sent, written from rows and the values of their fields, and tried.
+
+#: What formatting a value raises that its type does not have.
+_NO_TEXT = (StopIteration, ValueError, OverflowError, TypeError, AttributeError)
+
+
+class PlannedRequest(Struct, frozen=True):
+    """One request of the command interface, as it goes over the wire."""
+
+    method: str
+    #: Path and query, percent-encoded.
+    target: str
+    body: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        return self.target.partition("?")[2]
+
+
+class _PlainHashes(Mapping[str, str]):
+    """Passwords stand for themselves: the unit hashes them."""
+
+    def __getitem__(self, password: str) -> str:
+        return password
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+PLAIN_HASHES = _PlainHashes()
+
+
+class Tried(NamedTuple):
+    """The effect of a request on settings."""
+
+    settings: Settings
+    #: Path, old and new value of every leaf that changes.
+    leaves: list[tuple[str, Any, Any]]
+    #: Paths that it sets, also to what they were.
+    given: list[str]
+
+
+def write_request(row: Row, values: Mapping[str, Any], profile: Profile) -> PlannedRequest | None:
+    """Write the request of a row without a body; None where a value has no text in it."""
+    texts = texts_of(row.form.holes, row.params, values, profile)
+    return None if texts is None else PlannedRequest("GET", row.form.write(texts))
+
+
+def write_item(
+    item: Item, params: Mapping[str, Param], values: Mapping[str, Any], profile: Profile
+) -> dict[str, str] | None:
+    """Return the texts of one item of a list body; None where it cannot be said so."""
+    texts = texts_of(item.holes, params, values, profile)
+    if texts is None:
+        return None
+    seen: dict[str, Any] = {}
+    for letter, text in texts.items():
+        seen[letter] = params[letter].parse(text, profile, seen)
+    return texts if all(seen[letter] == values[letter] for letter in texts) else None
+
+
+def texts_of(
+    letters: Iterable[str], params: Mapping[str, Param], values: Mapping[str, Any], profile: Profile
+) -> dict[str, str] | None:
+    """Return the wire text of every field that the version has."""
+    try:
+        return {
+            letter: params[letter].format(values[letter], profile, values)
+            for letter in letters
+            if has_field(params[letter], profile)
+        }
+    except _NO_TEXT:
+        return None
+
+
+def list_request(row: Row, items: Sequence[Mapping[str, str]]) -> PlannedRequest:
+    assert isinstance(row.body, ListBody)
+    return PlannedRequest("POST", row.form.write({}), row.body.write([*items]).decode())
+
+
+def form_request(row: Row, values: Mapping[str, Any], profile: Profile) -> PlannedRequest | None:
+    assert isinstance(row.body, FormBody)
+    texts = texts_of(row.body.fields, row.body.fields, values, profile)
+    if texts is None:
+        return None
+    pairs = "&".join(f"{name}={text}" for name, text in texts.items())
+    return PlannedRequest("POST", row.form.write({}), pairs)
+
+
+def try_request(request: PlannedRequest, settings: Settings, profile: Profile) -> Tried:
+    """Perform a request on settings as the unit would; raises its refusal."""
+    stage = Stage(profile, settings, None, PLAIN_HASHES)
+    for call in find(request.method, request.path, items_of(request.query), profile):
+        if not isinstance(call, Call):
+            raise call
+        body = call.row.body
+        content = None if body is None else body.read(request.body.encode(), "", profile)
+        call.perform(stage, content)
+    stage.forget_redirected()
+    return Tried(stage.settings, stage.leaves(), stage.given)
+
+
+def leaf_or_missing(settings: Settings, path: str) -> Any:
+    """Return a leaf of settings; MISSING where they have no such entry."""
+    try:
+        return value_at(settings, path)
+    except (AttributeError, IndexError):
+        return MISSING
+
+
+def parts(old: Any, new: Any, aim: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Take lists of one length apart, of which commands set one item at a time."""
+    lists = isinstance(old, tuple) and isinstance(new, tuple) and isinstance(aim, tuple)
+    if lists and len(old) == len(new) == len(aim):
+        yield from zip(old, new, aim, strict=True)
+    else:
+        yield old, new, aim
+
+
+def is_within(path: str, branches: Collection[str]) -> bool:
+    """Return whether a path is one of these, below one of them, or above one."""
+    return any(
+        path == branch or path.startswith(f"{branch}.") or branch.startswith(f"{path}.")
+        for branch in branches
+    )
+
+
+def count_gains(tried_leaves: list[tuple[str, Any, Any]], wanted: Settings) -> tuple[int, int]:
+    """Count the leaves that become as wanted, and those that were and are not any more."""
+    gain = loss = 0
+    for path, old, new in tried_leaves:
+        for before, after, aim in parts(old, new, leaf_or_missing(wanted, path)):
+            was, is_now = is_same(before, aim), is_same(after, aim)
+            gain += is_now and not was
+            loss += was and not is_now
+    return gain, loss
+
+
+# A plan in the making: the settings as they will be, and the steps that were taken so far.
+
+
+class PlannedStep(NamedTuple):
+    """A request with what it changes: path, old and new value of every leaf."""
+
+    request: PlannedRequest
+    changes: tuple[tuple[str, Any, Any], ...]
+
+
+class HelpfulRequest(NamedTuple):
+    """A request that brings the settings nearer to the wanted ones."""
+
+    request: PlannedRequest
+    effect: Tried
+    #: How many leaves become as wanted.
+    gain: int
+
+
+class PlanBuilder:
+    """Takes requests that lead nearer to the wanted settings, and records why others do not.
+
+    `hidden` are leaves that could not be read and are not wanted: no request may set them.
+    `unknown` are leaves that could not be read and are wanted: they are set whatever they are.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        now: Settings,
+        wanted: Settings,
+        hidden: Collection[str] = (),
+        unknown: Collection[str] = (),
+    ) -> None:
+        self.profile = profile
+        self.now = now
+        self.wanted = wanted
+        self.hidden = frozenset(hidden)
+        self.unknown = set(unknown)
+        self.steps: list[PlannedStep] = []
+        self.reasons: dict[str, str] = {}
+
+    def take(
+        self,
+        request: PlannedRequest,
+        sets: Collection[str] | None = None,
+        removed: Collection[str] = (),
+    ) -> None:
+        """Take a request that is known to be right.
+
+        `sets` are the leaves that it writes, where it does not write the whole branch that it
+        names; `removed` are unread leaves that it removes.
+        """
+        effect = try_request(request, self.now, self.profile)
+        if sets is None:
+            self._add(request, effect)
+            return
+        unread = self.hidden | self.unknown
+        moved = {path for path, old, new in effect.leaves if MISSING in (old, new)} - {*sets}
+        leaves = [one for one in effect.leaves if one[0] not in unread & moved]
+        leaves += [(path, leaf_or_missing(self.now, path), MISSING) for path in removed]
+        self._add(request, effect._replace(leaves=leaves, given=[*sets]))
+
+    def accept(self, offer: HelpfulRequest) -> None:
+        self._add(offer.request, offer.effect)
+
+    def _add(self, request: PlannedRequest, effect: Tried) -> None:
+        changes = {path: (old, new) for path, old, new in effect.leaves}
+        unread = self.hidden | self.unknown
+        for path in _within(unread, effect.given):
+            value = leaf_or_missing(effect.settings, path)
+            if value is MISSING:
+                continue
+            if changes.get(path, (value,))[0] is not MISSING:
+                # What it was is not known.
+                changes[path] = (value, value)
+        self.unknown.difference_update(self._newly_known(effect))
+        self.now = effect.settings
+        self.steps.append(
+            PlannedStep(request, tuple((path, *both) for path, both in changes.items()))
+        )
+
+    def unshown_of_rules(self) -> list[str]:
+        """List the parts of rules that were not read."""
+        return sorted(path for path in self.hidden | self.unknown if path.startswith("rules."))
+
+    def offer(self, request: PlannedRequest) -> HelpfulRequest | None:
+        """Try a request; None if it is not allowed, does not help, or does harm."""
+        try:
+            effect = try_request(request, self.now, self.profile)
+        except Refusal:
+            return None
+        gain, loss = count_gains(effect.leaves, self.wanted)
+        gain += len(self._newly_known(effect))
+        if not gain:
+            return None
+        unreadable = _within(self.hidden, effect.given)
+        if unreadable:
+            self._note(
+                effect,
+                f"Its command also sets {unreadable[0]}, which could not be read; add that "
+                "setting to the file.",
+            )
+            return None
+        if loss:
+            self._note(effect, f"Its command would also change {self._first_harm(effect)}.")
+            return None
+        return HelpfulRequest(request, effect, gain)
+
+    def _newly_known(self, effect: Tried) -> list[str]:
+        return [
+            path
+            for path in _within(self.unknown, effect.given)
+            if is_same(leaf_or_missing(effect.settings, path), leaf_or_missing(self.wanted, path))
+        ]
+
+    def _first_harm(self, effect: Tried) -> str:
+        return next(
+            path
+            for path, old, new in effect.leaves
+            for before, after, aim in parts(old, new, leaf_or_missing(self.wanted, path))
+            if is_same(before, aim) and not is_same(after, aim)
+        )
+
+    def _note(self, effect: Tried, reason: str) -> None:
+        for path, *_ in effect.leaves:
+            self.reasons.setdefault(path, reason)
+        for path in self._newly_known(effect):
+            self.reasons.setdefault(path, reason)
+
+    def knows_all_of(self, branch: str) -> bool:
+        """Return whether nothing of a branch is left that is wanted and could not be read."""
+        return not any(path == branch or path.startswith(f"{branch}.") for path in self.unknown)
+
+    def is_locked(self) -> bool:
+        return bool(value_at(self.now, "output_flags.lock"))
+
+
+def _within(paths: Collection[str], branches: Collection[str]) -> list[str]:
+    """Return the paths that are one of these branches, below or above one, in order."""
+    if not paths:
+        return []
+    roots = {branch.partition(".")[0] for branch in branches}
+    return sorted(
+        path for path in paths if path.partition(".")[0] in roots and is_within(path, branches)
+    )

@@ -1,0 +1,295 @@
+"""Markers in the pages of an uploaded web site: `<--#dsid-->` stands for the value of `dsid`.
+
+Every key of the JSON status files is a marker, except those of the files that only the
+administrator may read. Where several files have the key, the first in `MARKER_FILES` counts. A name
+that no file has stays as it is. Values are written so that they stay text wherever they stand;
+`marker_contexts` knows how.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import quote
+
+from leverframe.interface.status_files.catalogue import FILES, show_file
+from leverframe.interface.status_files.keys import View
+from leverframe.interface.uploads import ending_of
+
+# The places in which a marker of an uploaded page can stand, and how a value is written there.
+#
+# A value is a text from a user: a name, a scanned code. Wherever it stands it must stay text, so
+# it is written with nothing in it that could end a string, an attribute or an element, begin an
+# expression in a template, or add a part to an address. Where nothing would be safe, such as in
+# the name of an element, the marker stays as it is.
+#
+# The reader of markup follows it closely enough to know what a browser is in the middle of. Where
+# it errs, as in pages that are no proper HTML, every way of writing is still safe as text and in
+# quotes.
+
+Write = Callable[[str], str]
+
+# Texts, which `re` compiles when they are first used: no start waits for them.
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
+#: Letters and digits of any script, and what means nothing anywhere in markup.
+_PLAIN_IN_MARKUP = r"[^\w.:,-]"
+#: What cannot be in XML at all, also not as a number.
+_UNFIT = "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]"
+_PLAIN_IN_SCRIPT = r"\W"
+_PLAIN_IN_STYLE = r"[^A-Za-z0-9]"
+
+
+def in_markup(text: str) -> str:
+    """Write text of an element or of an attribute, in quotes or without."""
+    fit = re.sub(_UNFIT, "\ufffd", text)
+    return re.sub(_PLAIN_IN_MARKUP, lambda found: f"&#{ord(found[0])};", fit)
+
+
+def in_script(text: str) -> str:
+    """Write the inside of a string of any kind, of a template or of JSON; a number stays one."""
+    if re.fullmatch(_NUMBER, text):
+        return text
+    return re.sub(_PLAIN_IN_SCRIPT, _as_utf16, text)
+
+
+def in_style(text: str) -> str:
+    if re.fullmatch(_NUMBER, text):
+        return text
+    return re.sub(_PLAIN_IN_STYLE, lambda found: f"\\{ord(found[0]):06x}", text)
+
+
+def in_address(text: str) -> str:
+    """Write one part of an address: it adds no path, no parameter and no scheme."""
+    return quote(text, safe="", errors="replace")
+
+
+def in_script_address(text: str) -> str:
+    """Write a string within `javascript:`, which is decoded before it is run."""
+    return in_address(in_script(text))
+
+
+def in_document(text: str) -> str:
+    """Write text of a whole document in an attribute, which is read twice."""
+    return in_markup(in_markup(text))
+
+
+def as_it_is(text: str) -> str:
+    return text
+
+
+def _as_utf16(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+class TextReader:
+    """A file whose every place is alike."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+
+    def read(self, text: str) -> None:
+        """Advance over text of the file, up to the next marker."""
+
+    def write_here(self) -> Write | None:
+        """Return how a value is written at this place; None where it must not stand."""
+        return self._write
+
+
+#: From the beginning of a string: what can only be the beginning of an address.
+_BEGUN_ADDRESS = r"""(?i)["'`](?:/|\.{1,2}/|[a-z][a-z0-9+.-]*:/|[^"'`\s]*\?)[^"'`\s]*$"""
+_LOOKED_BACK = 300
+
+
+class ScriptReader(TextReader):
+    """A script: values stand in strings, and some of the strings are addresses."""
+
+    def __init__(self) -> None:
+        super().__init__(in_script)
+        self._before = ""
+
+    def read(self, text: str) -> None:
+        self._before = (self._before + text)[-_LOOKED_BACK:]
+
+    def write_here(self) -> Write | None:
+        write = in_address if re.search(_BEGUN_ADDRESS, self._before) else in_script
+        self._before += "x"
+        return write
+
+
+_ADDRESSES = {
+    *("href", "src", "action", "formaction", "data", "poster", "background", "cite", "ping"),
+    *("longdesc", "manifest", "srcset", "imagesrcset", "codebase", "archive", "usemap", "profile"),
+    # Of animations, which can set any attribute.
+    *("from", "to", "by", "values"),
+}
+_TAG = re.compile(r"</?[a-z][^\s/>]*", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"[^\s/>=][^\s/>=]*")
+_SPACE = re.compile(r"[\s/]+")
+_EQUALS = re.compile(r"\s*=\s*")
+_UNQUOTED_END = re.compile(r"[\s>]")
+
+
+class MarkupReader(TextReader):
+    """HTML, XML or SVG: what surrounds a marker decides how its value is written."""
+
+    def __init__(self) -> None:
+        super().__init__(in_markup)
+        self._state: Callable[[str, int], int] = self._in_text
+        #: The element of the tag that is being read, and the attribute.
+        self._element = ""
+        self._attribute = ""
+        self._value = ""
+        self._quote = ""
+        self._script = ScriptReader()
+
+    def read(self, text: str) -> None:
+        at = 0
+        while at < len(text):
+            at = self._state(text, at)
+
+    def write_here(self) -> Write | None:
+        if self._state == self._in_tag:
+            return None
+        if self._state == self._before_value:
+            self._begin_value("")
+        if self._state == self._in_value:
+            write = self._write_in_value()
+            self._value += "x"
+            return write
+        if self._state == self._in_raw:
+            return in_style if self._element == "style" else self._script.write_here()
+        return in_markup
+
+    def _write_in_value(self) -> Write:
+        name, value = self._attribute, self._value.strip().lower()
+        if name.startswith("on"):
+            return in_script
+        if name == "style":
+            return in_style
+        if name == "srcdoc":
+            return in_document
+        if name in _ADDRESSES or (name == "content" and "url=" in value):
+            return in_script_address if value.startswith("javascript:") else in_address
+        return in_markup
+
+    def _in_text(self, text: str, at: int) -> int:
+        at = text.find("<", at)
+        if at < 0:
+            return len(text)
+        if text.startswith("<!--", at):
+            self._state = self._in_comment
+            return at + 4
+        if found := _TAG.match(text, at):
+            self._element = found[0][1:].lower().rpartition(":")[2]
+            self._state = self._in_tag
+            return found.end()
+        if text[at + 1 :] in ("", "/"):
+            # A marker would be the name of the element.
+            self._element, self._state = "", self._in_tag
+        return at + 1
+
+    def _in_comment(self, text: str, at: int) -> int:
+        end = text.find("-->", at)
+        if end < 0:
+            return len(text)
+        self._state = self._in_text
+        return end + 3
+
+    def _in_tag(self, text: str, at: int) -> int:
+        if found := _SPACE.match(text, at):
+            return found.end()
+        if text[at] == ">":
+            self._end_tag()
+            return at + 1
+        if found := _EQUALS.match(text, at):
+            self._state = self._before_value
+            return found.end()
+        found = _ATTRIBUTE.match(text, at)
+        assert found is not None, "what is neither space, end nor equals sign is a name"
+        self._attribute = found[0].lower().rpartition(":")[2]
+        return found.end()
+
+    def _before_value(self, text: str, at: int) -> int:
+        if text[at] in "\"'":
+            self._begin_value(text[at])
+            return at + 1
+        self._begin_value("")
+        return at
+
+    def _begin_value(self, quote_mark: str) -> None:
+        self._quote, self._value, self._state = quote_mark, "", self._in_value
+
+    def _in_value(self, text: str, at: int) -> int:
+        if self._quote:
+            end = text.find(self._quote, at)
+        else:
+            found = _UNQUOTED_END.search(text, at)
+            end = found.start() if found else -1
+        if end < 0:
+            self._value += text[at:]
+            return len(text)
+        self._attribute, self._state = "", self._in_tag
+        return end + len(self._quote)
+
+    def _end_tag(self) -> None:
+        is_raw = self._element in ("script", "style")
+        self._script = ScriptReader()
+        self._state = self._in_raw if is_raw else self._in_text
+
+    def _in_raw(self, text: str, at: int) -> int:
+        end = text.lower().find(f"</{self._element}", at)
+        if end < 0:
+            self._script.read(text[at:])
+            return len(text)
+        self._state = self._in_text
+        return end
+
+
+#: What reads a file with markers, by the end of its name.
+READERS: dict[str, Callable[[], TextReader]] = {
+    **dict.fromkeys(("html", "htm", "xml", "svg"), MarkupReader),
+    **dict.fromkeys(("js", "mjs", "json"), ScriptReader),
+    "txt": lambda: TextReader(as_it_is),
+}
+
+
+MARKER_FILES = tuple(
+    file.path
+    for file in FILES.values()
+    if file.path.startswith("/json/") and not file.is_for_administrator
+)
+_MARKER = re.compile(rb"<--#(\w{1,40})-->", re.ASCII)
+
+
+def with_values(page: bytes, name: str, view: View) -> bytes:
+    """Return the page with its markers filled in; the same object where it has none."""
+    reader = READERS.get(ending_of(name))
+    if reader is None or not _MARKER.search(page):
+        return page
+    return fill_markers(page, reader(), marker_values(view))
+
+
+def fill_markers(page: bytes, reader: TextReader, values: Mapping[str, str]) -> bytes:
+    """Write the values in place of the markers, each as its place needs it."""
+    written: list[bytes] = []
+    end = 0
+    for found in _MARKER.finditer(page):
+        text = values.get(found[1].decode())
+        before = page[end : found.start() if text is not None else found.end()]
+        # Bytes that are no UTF-8 are some other encoding; all that matters to a reader is ASCII.
+        reader.read(before.decode("latin-1"))
+        written.append(before)
+        end = found.end()
+        if text is not None:
+            write = reader.write_here()
+            written.append(found[0] if write is None else write(text).encode("utf-8", "replace"))
+    return b"".join((*written, page[end:]))
+
+
+def marker_values(view: View) -> dict[str, str]:
+    """Return all markers with their present values."""
+    values: dict[str, str] = {}
+    for path in MARKER_FILES:
+        for name, text in (show_file(path, view) or {}).items():
+            if isinstance(text, str):
+                values.setdefault(name, text)
+    return values

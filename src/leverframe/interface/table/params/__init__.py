@@ -1,0 +1,89 @@
+"""Parameter types: text on the wire to values in real units, and back.
+
+Each type has both directions (`parse`, `format`), says in words what it allows, gives a JSON schema
+for forms and reference, and gives examples that must be accepted and texts that must be refused,
+from which the conformance tests are made. `parse` gets the raw text, still percent-encoded, because
+an encoded separator inside a text is no separator.
+"""
+
+from leverframe.interface.table.params.compound import (
+    Changed,
+    Depends,
+    ListOf,
+    Record,
+    Trailing,
+    has_field,
+    item_of_version,
+    optional_fields,
+    parse_fields,
+    split_fields,
+)
+from leverframe.interface.table.params.numbers import (
+    INT32,
+    Bits,
+    Flag,
+    Int,
+    Position,
+    Scaled,
+    Seconds10,
+    Word,
+    integer,
+)
+from leverframe.interface.table.params.special import (
+    MAPPED_READING,
+    MAPPED_SLOT,
+    TIME_ZONE,
+    EqualsComparison,
+    I2cSelection,
+    MappingItem,
+    TimeZoneName,
+)
+from leverframe.interface.table.params.texts import (
+    NOTHING_SEEN,
+    Base64Text,
+    OneWireId,
+    Param,
+    Phone,
+    Seen,
+    Text,
+    decode_text,
+    encode_text,
+)
+
+__all__ = [
+    "TIME_ZONE",
+    "Base64Text",
+    "Bits",
+    "Changed",
+    "Depends",
+    "EqualsComparison",
+    "Flag",
+    "I2cSelection",
+    "INT32",
+    "Int",
+    "ListOf",
+    "MAPPED_READING",
+    "MAPPED_SLOT",
+    "MappingItem",
+    "NOTHING_SEEN",
+    "OneWireId",
+    "Param",
+    "Phone",
+    "Position",
+    "Record",
+    "Scaled",
+    "Seconds10",
+    "Seen",
+    "Text",
+    "TimeZoneName",
+    "Trailing",
+    "Word",
+    "decode_text",
+    "encode_text",
+    "has_field",
+    "integer",
+    "item_of_version",
+    "optional_fields",
+    "parse_fields",
+    "split_fields",
+]

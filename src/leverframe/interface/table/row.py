@@ -1,0 +1,212 @@
+"""One row of the command table: a printed form and everything there is to know about it.
+
+A row either names the settings its fields go to (`sets`) or points to a function that runs on the
+stage (`run`). At most that: a special wish of a few commands is code in their `run` function, not
+a new kind of row. Everything else that is known of a form stands here, too: what its settings may
+be, what replaces it and what reads well as an example.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from sys import intern
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from leverframe.core.engine.secret_servers import SERVER_SETTINGS
+from leverframe.core.profile import ALWAYS, Profile, Spans, is_offered, spans_in_words
+from leverframe.core.tree import is_secret
+from leverframe.interface.table.params import (
+    Bits,
+    Changed,
+    Depends,
+    EqualsComparison,
+    Flag,
+    Int,
+    ListOf,
+    MappingItem,
+    Param,
+    Position,
+    Record,
+    Scaled,
+    Seconds10,
+    Trailing,
+    Word,
+    optional_fields,
+    parse_fields,
+    split_fields,
+)
+from leverframe.interface.table.refusals import Refusal
+from leverframe.interface.table.shape import Form, Item
+from leverframe.interface.table.stage import Stage
+
+ADMIN = "admin"
+#: Outputs, PWM outputs and event variables: also for the user account and control users.
+CONTROL = "control"
+#: The own password: for all who have signed in.
+ACCOUNT = "account"
+#: Signing in: for all clients.
+ANYBODY = "anybody"
+
+#: Types in which no asterisk can be a part of the value.
+_NUMBERS = (Bits, EqualsComparison, Flag, Int, MappingItem, Position, Scaled, Seconds10, Word)
+
+Values = Mapping[str, Any]
+Run = Callable[..., None]
+
+
+class Body(Protocol):
+    """The reader of a POST command's body: `values` for the row's `run`, or a refusal."""
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> Any: ...
+
+    def describe(self, profile: Profile) -> dict[str, Any]: ...
+
+    @property
+    def max_bytes(self) -> int: ...
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    form: Form
+    params: Mapping[str, Param]
+    #: Setting path per field letter, or one path for the last field; `{A}` is filled in.
+    sets: Mapping[str, tuple[str, ...]]
+    run: Run | None
+    #: Types of the settings that `run` sets, by path; `{A}` is a field, `*` any place.
+    limits: Mapping[str, Param]
+    when: Spans
+    role: str
+    body: Body | None
+    doc: str
+    #: Its fields hold a secret: refusals do not repeat what was sent.
+    secret: bool
+    #: It sets where a stored secret is sent to.
+    names_server: bool
+    #: The line of the form that does the same and more, and the versions that prefer it.
+    replaced_by: str | None
+    replaced_when: Spans
+    #: Texts of fields that read better than what their types alone give; the tests send them.
+    example: Mapping[str, str]
+    #: What the keys of the status files say that show its settings by its name; "" for no key.
+    shown: str
+    #: Their scale, where the types of the fields do not say it.
+    shown_in: str
+    _lists: frozenset[str] = frozenset()
+    _optional: frozenset[str] = frozenset()
+    #: An encoded asterisk can only be a separator: clients encode whole values.
+    _only_numbers: bool = False
+
+    def __post_init__(self) -> None:
+        lists = frozenset(
+            letter for letter, param in self.params.items() if isinstance(param, ListOf | Record)
+        )
+        force_setattr(self, "_lists", lists)
+        force_setattr(self, "_optional", optional_fields(self.params))
+        force_setattr(self, "_only_numbers", all(map(_is_numeric, self.params.values())))
+
+    @property
+    def line(self) -> str:
+        return self.form.line
+
+    def is_offered(self, profile: Profile) -> bool:
+        return is_offered(self.when, profile)
+
+    def fields(self, items: Sequence[str], profile: Profile) -> dict[str, Any] | None:
+        """Return the values of a query's first items; None if one is another command."""
+        forms = self.form.items
+        if len(items) < len(forms):
+            return None
+        if len(forms) > 1 and not all(map(Item.is_named_in, forms, items)):
+            # Before anything is refused: with other names it is another command.
+            return None
+        seen: dict[str, Any] = {}
+        for item, text in zip(forms, items, strict=False):
+            name, _, value = text.partition("=")
+            texts = item.match_name(name)
+            if texts is None:
+                return None
+            if "%2" in value and self._only_numbers:
+                value = value.replace("%2A", "*").replace("%2a", "*")
+            try:
+                texts |= split_fields(
+                    item, value, self.params, profile, self._optional, self._lists
+                )
+                parse_fields(item.holes, self.params, texts, profile, seen)
+            except Refusal as refusal:
+                raise refusal.of(text if len(text) <= 120 else text[:117] + "...") from None
+        return seen
+
+    def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
+        """Carry the command out on the stage."""
+        for letter, paths in self.sets.items():
+            if letter in values:
+                for path in paths:
+                    # One text for the entries of a journal about the same setting: 15 KB less for
+                    # each controller in use.
+                    stage.set(intern(path.format_map(values)), values[letter])
+        if self.run is not None:
+            if self.body is not None:
+                self.run(stage, body)
+            else:
+                self.run(stage, **values)
+
+
+def _is_numeric(param: Param) -> bool:
+    match param:
+        case ListOf(item=part) | Trailing(param=part):
+            return _is_numeric(part)
+        case Depends(cases=parts) | Changed(versions=parts) | Record(fields=parts):
+            return all(_is_numeric(part) for _, part in parts)
+    return isinstance(param, _NUMBERS)
+
+
+def row(
+    line: str,
+    *,
+    sets: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]] | None = None,
+    run: Run | None = None,
+    limits: Mapping[str, Param] | None = None,
+    when: Spans = ALWAYS,
+    role: str = ADMIN,
+    body: Body | None = None,
+    doc: str,
+    secret: bool = False,
+    replaced_by: str | None = None,
+    replaced_when: Spans = ALWAYS,
+    example: Mapping[str, str] | None = None,
+    shown: str = "",
+    shown_in: str = "",
+    **params: Param,
+) -> Row:
+    """Make a row from how it is written in the table; `sets` alone means the last field."""
+    form = Form(line)
+    if sets is None:
+        sets = {}
+    elif not isinstance(sets, Mapping):
+        sets = {form.holes[-1]: sets}
+    paths = {
+        letter: (path,) if isinstance(path, str) else tuple(path) for letter, path in sets.items()
+    }
+    settings = {path for group in paths.values() for path in group} | set(limits or ())
+    secret = secret or any(is_secret(path) for group in paths.values() for path in group)
+    if replaced_by:
+        versions = "" if replaced_when == ALWAYS else f" in {spans_in_words(replaced_when)}"
+        doc = f"{doc} Replaced by `{replaced_by.partition('?')[2]}`{versions}."
+    return Row(
+        form=form,
+        params=params,
+        sets=paths,
+        run=run,
+        limits=limits or {},
+        when=when,
+        role=role,
+        body=body,
+        doc=doc,
+        secret=secret,
+        names_server=not SERVER_SETTINGS.isdisjoint(settings),
+        replaced_by=replaced_by,
+        replaced_when=replaced_when,
+        example=example or {},
+        shown=shown,
+        shown_in=shown_in,
+    )

@@ -1,0 +1,16 @@
+"""Files that people send to a controller: checked, taken apart and made.
+
+Bytes go in, bytes come out, and nothing else happens. Whatever is wrong with a file is a
+`BadUpload`.
+"""
+
+
+# The names of the files of a web site.
+
+FRONT_PAGE = "index.html"
+
+
+def ending_of(name: str) -> str:
+    """Return what stands behind the last dot of a file's name, in small letters, if it has one."""
+    before, dot, ending = name.rpartition(".")
+    return ending.lower() if dot and before and "/" not in ending else ""

@@ -1,0 +1,223 @@
+"""Uploaded web sites and pictures: recognised by their content, checked, and unpacked."""
+
+import codecs
+import re
+import stat
+import struct
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from io import BytesIO
+from typing import TYPE_CHECKING
+from warnings import catch_warnings, simplefilter
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zlib import error as ZlibError
+
+from leverframe.core.errors import BadUpload
+from leverframe.interface.uploads import FRONT_PAGE
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+# A web site as one file: magic, format version, checksum, and a ZIP archive of the pages.
+#
+# `leverframe site build` makes it, `/post.cgi?wwwfileupload` and firmware images bring it. The
+# checksum detects a cut or damaged file; everything behind it is checked as if it was made by
+# hand: names that lead out of the site, links, and archives that are small only as long as they
+# are packed.
+
+# The library loads it with the first archive, when there may be no file left to open.
+codecs.lookup("cp437")
+
+MAGIC = b"LEVERFRAME SITE\x00"
+FORMAT = 1
+MAX_FILES = 1000
+MAX_SITE_BYTES = 16 << 20
+_HEAD = len(MAGIC) + 1 + sha256().digest_size
+_ENCRYPTED = 0x1
+#: Folders and file names; none begins with a dot, so none is `..` or hidden.
+_NAME = re.compile(r"(?=.{1,200}\Z)[\w~-][\w.~-]*(/[\w~-][\w.~-]*)*", re.ASCII)
+_MAKE_ONE = "create one with `leverframe site build FOLDER`"
+#: The last bytes of an archive, which say how large its directory is. We write no comment behind
+#: them, and nothing in front of them that says the same with larger numbers.
+_END = struct.Struct("<4s4H2LH")
+_END_MARK, _LARGE_END_MARK, _LARGE_END_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
+#: An entry of the directory: what it says about a file, its name, and a little that others add.
+_MAX_ENTRY_BYTES = 46 + 200 + 64
+
+
+def pack_site(pages: Mapping[str, bytes]) -> bytes:
+    """Pack pages by name into an archive, the same bytes each time; raise `BadUpload`."""
+    _check_names(pages)
+    _check_sizes([len(page) for page in pages.values()])
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        for name in sorted(pages):
+            archive.writestr(ZipInfo(name), pages[name], ZIP_DEFLATED)
+    content = packed.getvalue()
+    return MAGIC + bytes([FORMAT]) + sha256(content).digest() + content
+
+
+def unpack_site(file: bytes) -> dict[str, bytes]:
+    """Return the pages of an archive by name; raise `BadUpload`."""
+    content = _content(file)
+    _check_directory(content)
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            infos = archive.infolist()
+            _check_names([info.filename for info in infos])
+            for info in infos:
+                _check_kind(info)
+            _check_sizes([info.file_size for info in infos])
+            return {info.filename: _read(archive, info) for info in infos}
+    except (BadZipFile, ZlibError, NotImplementedError, ValueError, EOFError, OSError) as error:
+        raise BadUpload(f"The site archive cannot be unpacked; {_MAKE_ONE}.") from error
+
+
+def _content(file: bytes) -> bytes:
+    if not file.startswith(MAGIC):
+        raise BadUpload(f"This is not a site archive; {_MAKE_ONE}.")
+    if file[len(MAGIC) : len(MAGIC) + 1] != bytes([FORMAT]):
+        raise BadUpload(f"The site archive has an unknown format; {_MAKE_ONE}.")
+    content = file[_HEAD:]
+    if sha256(content).digest() != file[len(MAGIC) + 1 : _HEAD]:
+        raise BadUpload("The site archive is damaged or cut off; send it again.")
+    return content
+
+
+def _check_directory(content: bytes) -> None:
+    """Refuse a directory of too many entries before it is read: each takes time and memory."""
+    end = len(content) - _END.size
+    if end < 0 or not content.startswith(_END_MARK, end):
+        raise BadUpload(f"The site archive cannot be unpacked; {_MAKE_ONE}.")
+    *_, files, size, _start, comment_bytes = _END.unpack_from(content, end)
+    if comment_bytes or content.startswith(_LARGE_END_MARK, end - _LARGE_END_BYTES):
+        raise BadUpload(f"The site archive has too many files or a comment; {_MAKE_ONE}.")
+    if files > MAX_FILES:
+        raise _too_many(files)
+    if size > MAX_FILES * _MAX_ENTRY_BYTES:
+        raise BadUpload(f"The directory of the site archive is too large; {_MAKE_ONE}.")
+
+
+def _read(archive: ZipFile, info: ZipInfo) -> bytes:
+    """Read one file; unpack no more of it than its header states."""
+    with archive.open(info) as packed:
+        data = packed.read(info.file_size + 1)
+    if len(data) != info.file_size:
+        raise BadUpload(f"{info.filename!r} is shorter than the archive says.")
+    return data
+
+
+def _check_kind(info: ZipInfo) -> None:
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG) or info.is_dir():
+        raise BadUpload(f"{info.filename[:80]!r} is not a regular file; a site has only files.")
+    if info.flag_bits & _ENCRYPTED or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        raise BadUpload(f"{info.filename[:80]!r} uses an unsupported compression method.")
+
+
+def _check_names(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise BadUpload(
+                f"{name[:80]!r} is not a safe name; use letters, digits, `.`, `-`, `_`, `~` and "
+                "`/` between folders, none of which starts with a dot."
+            )
+        if name in seen:
+            raise BadUpload(f"{name[:80]!r} is there twice.")
+        seen.add(name)
+    if FRONT_PAGE not in seen:
+        raise BadUpload(f"The site has no {FRONT_PAGE}; this file is its first page.")
+
+
+def _check_sizes(sizes: list[int]) -> None:
+    if len(sizes) > MAX_FILES:
+        raise _too_many(len(sizes))
+    if sum(sizes) > MAX_SITE_BYTES:
+        raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MAX_SITE_BYTES} are accepted.")
+
+
+def _too_many(files: int) -> BadUpload:
+    return BadUpload(f"The site has {files} files; at most {MAX_FILES} are accepted.")
+
+
+# The picture of the Status for user page: recognised by its content and drawn again.
+#
+# A picture is decoded and encoded again, so that neither what a camera wrote into it (place,
+# time, owner) nor anything hidden behind it is stored or served. Sizes are checked before
+# decoding: a small file can say that it is a picture of many gigabytes. Of moving pictures the
+# first one is kept.
+
+MAX_PICTURE_BYTES = 8 << 20
+MAX_DOTS = 8_000_000
+LONGEST_SIDE = 8192
+QUALITY = 90
+#: Formats that are taken, and what each becomes. GIF has nothing that PNG has not, but for motion.
+BECOMES = {"PNG": "PNG", "GIF": "PNG", "JPEG": "JPEG", "WEBP": "WEBP"}
+ALLOWED = "PNG, JPEG, GIF or WebP"
+_MARKS = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
+
+
+def check_picture(file: bytes) -> bytes:
+    """Return the picture and nothing else of the file; raise `BadUpload`."""
+    if len(file) > MAX_PICTURE_BYTES:
+        raise BadUpload(
+            f"The picture has {len(file)} bytes; at most {MAX_PICTURE_BYTES} are accepted. Make it smaller."
+        )
+    try:
+        return _redraw(file)
+    except (BadUpload, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            # Not the picture but this machine is in trouble.
+            raise
+        # The decoders raise all sorts of errors for files that were tampered with.
+        raise BadUpload(f"The picture cannot be read: it is damaged or not {ALLOWED}.") from error
+
+
+def load() -> None:
+    """Load the decoders, in a thread, before a picture is uploaded."""
+    from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401
+
+    Image.preinit()
+
+
+def content_type(picture: bytes) -> str | None:
+    """Return the content type of a picture that was checked; None for anything else."""
+    return next((kind for mark, kind in _MARKS if picture.startswith(mark)), None)
+
+
+def _redraw(file: bytes) -> bytes:
+    # Imported here: a controller without a picture needs no decoders.
+    from PIL import Image, ImageOps
+
+    try:
+        with catch_warnings():
+            # The decoders only warn of a picture that is large and not yet huge.
+            simplefilter("error", Image.DecompressionBombWarning)
+            opened = Image.open(BytesIO(file), formats=list(BECOMES))
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise _too_large() from None
+    with opened as picture:
+        kind = BECOMES[picture.format or ""]
+        if picture.width * picture.height > MAX_DOTS or max(picture.size) > LONGEST_SIDE:
+            raise _too_large()
+        return _encode(ImageOps.exif_transpose(picture), kind)
+
+
+def _encode(picture: "Image", kind: str) -> bytes:
+    has_holes = kind != "JPEG" and picture.has_transparency_data
+    plain = picture.convert("RGBA" if has_holes else "RGB")
+    plain.info.clear()
+    file = BytesIO()
+    plain.save(file, kind, quality=QUALITY)
+    return file.getvalue()
+
+
+def _too_large() -> BadUpload:
+    return BadUpload(
+        f"The picture has too many pixels; at most {MAX_DOTS} in total and {LONGEST_SIDE} on a "
+        "side are accepted. Make it smaller."
+    )

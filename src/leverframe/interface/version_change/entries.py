@@ -1,0 +1,371 @@
+"""Rules, schedule entries, texts and readings of one version converted to those of another."""
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from msgspec.structs import replace
+
+from leverframe.core.engine.energy import factors
+from leverframe.core.engine.live_rule import COMBINE, SWITCHED, digital_level
+from leverframe.core.engine.rules import rules_without
+from leverframe.core.engine.texts import (
+    codes_in,
+    has_codes_in_messages,
+    number_digits,
+    with_digits_of,
+)
+from leverframe.core.labels import (
+    ANALOG_INPUTS,
+    DIFFERENTIALS,
+    DIGITAL,
+    DIGITAL_INPUTS,
+    ENERGIES,
+    MAPPED,
+    POWERS,
+)
+from leverframe.core.profile import Profile
+from leverframe.core.settings import (
+    ModbusMapping,
+    ModbusReading,
+    Pid,
+    Power,
+    Rule,
+    RulePlaces,
+    ScheduleEntry,
+    Settings,
+    module_mapping,
+    number_rules,
+    rule_label,
+)
+from leverframe.core.tree import value_at, with_value
+from leverframe.interface.table.refusals import NotCarriedOver, report_lost
+from leverframe.interface.version_change.limits import (
+    is_allowed,
+    missing_of_action,
+    missing_of_rule,
+    missing_of_schedule,
+)
+
+# Reading codes in texts on another version: numbers of labels have two digits or three.
+#
+# A text is rewritten with the digits of the version, so that it shows the same readings. One that
+# would show others all the same, or that becomes too long, is left out. Messages of versions
+# without codes are sent as they stand, and so they come over.
+
+_DISPLAY = "!"
+_MESSAGE = "%"
+
+
+def carry_texts(
+    settings: Settings, source: Profile, target: Profile, lost: list[NotCarriedOver]
+) -> Settings:
+    if number_digits(source) == number_digits(target):
+        return settings
+    for path, marker in _places(settings, source, target):
+        value = value_at(settings, path)
+        texts = value if isinstance(value, tuple) else (value,)
+        carried = tuple(_carry_text(text, path, marker, source, target, lost) for text in texts)
+        whole: Any = carried if isinstance(value, tuple) else carried[0]
+        settings = with_value(settings, path, whole)
+    return settings
+
+
+def _places(settings: Settings, source: Profile, target: Profile) -> Iterator[tuple[str, str]]:
+    """Yield the paths of texts with codes, each with the marker of its codes."""
+    for number in range(len(settings.oled.screens)):
+        yield f"oled.screens.{number}.lines", _DISPLAY
+    for number in range(len(settings.http)):
+        marker = _MESSAGE * 2 if settings.http_double_percent else _MESSAGE
+        yield f"http.{number}.url", marker
+        yield f"http.{number}.body", marker
+    if has_codes_in_messages(source) and has_codes_in_messages(target):
+        yield "email.on_texts", _MESSAGE
+        yield "email.off_texts", _MESSAGE
+        for number in range(len(settings.gsm.sms)):
+            yield f"gsm.sms.{number}.on_text", _MESSAGE
+            yield f"gsm.sms.{number}.off_text", _MESSAGE
+
+
+def _carry_text(
+    text: str,
+    path: str,
+    marker: str,
+    source: Profile,
+    target: Profile,
+    lost: list[NotCarriedOver],
+) -> str:
+    width_digits = int(marker == _DISPLAY)
+    carried = with_digits_of(text, source, target, marker, width_digits)
+    shows_the_same = codes_in(text, source, marker, width_digits) == codes_in(
+        carried, target, marker, width_digits
+    )
+    if shows_the_same and _fits(path, carried, target):
+        return carried
+    reason = f"{target} would show other readings in it, or cannot hold it; the text is left out."
+    lost.append(report_lost(path, text, reason))
+    return ""
+
+
+def _fits(path: str, text: str, target: Profile) -> bool:
+    """Return whether the path can hold the text; lists of texts have one length in all versions."""
+    count = 4 if path.endswith(("texts", "lines")) else 0
+    whole: Any = (text, *("",) * (count - 1)) if count else text
+    return is_allowed(path, whole, None, target)
+
+
+# Readings on another version: which of them are something else there, and what acted on them.
+#
+# A differential of which the version does not know an operand, a power in another unit, a
+# module's reading at another place: the label is there, but what was decided about its value is
+# no longer true. Rules and the regulator that act on such a label come over switched off. A
+# custom Modbus reading that would be read otherwise is not read. A reading that is merely absent
+# switches nothing and needs no care.
+
+#: Reported as a whole where a version has none.
+MAPPING = "modbus_mapping."
+_INACTIVE = 0
+
+
+def other_readings(before: Settings, after: Settings) -> frozenset[str]:
+    """List the labels that stand for another number than before, without absent ones."""
+    others = set(_other_module_readings(before, after))
+    others |= set(_other_meters(before, after, others))
+    # One pass for each link of the longest chain.
+    for _ in DIFFERENTIALS:
+        others |= set(_other_differentials(before, after, others))
+    return frozenset(others)
+
+
+def _other_module_readings(before: Settings, after: Settings) -> Iterator[str]:
+    for label, old, new in zip(MAPPED, module_mapping(before), module_mapping(after), strict=True):
+        if new.slot != _INACTIVE and new != old:
+            yield label
+
+
+def _other_meters(before: Settings, after: Settings, others: AbstractSet[str]) -> Iterator[str]:
+    for power, energy, old, new in zip(POWERS, ENERGIES, before.power, after.power, strict=False):
+        is_other = _power_sources(old) != _power_sources(new) or not others.isdisjoint(
+            _power_sources(new)
+        )
+        shown, counted = (one != two for one, two in zip(factors(old), factors(new), strict=True))
+        if is_other or shown:
+            yield power
+        if is_other or counted:
+            yield energy
+
+
+def _power_sources(setting: Power) -> tuple[Any, ...]:
+    """Return what a power is computed from; the rest of its setting changes nothing."""
+    if setting.current in ANALOG_INPUTS:
+        return setting.current, setting.voltage
+    if setting.current in DIGITAL_INPUTS:
+        return setting.current, setting.pulses
+    return (setting.current,)
+
+
+def _other_differentials(
+    before: Settings, after: Settings, others: AbstractSet[str]
+) -> Iterator[str]:
+    for label, old, new in zip(
+        DIFFERENTIALS, before.differentials, after.differentials, strict=False
+    ):
+        if replace(new, name=old.name) != old or not others.isdisjoint((new.first, new.second)):
+            yield label
+
+
+def pid_source_changed(before: Pid, after: Pid, others: AbstractSet[str]) -> bool:
+    return after.source != before.source or after.source in others
+
+
+def regulator_off(pid: Pid, target: Profile, lost: list[NotCarriedOver]) -> Pid:
+    if pid.enabled:
+        reason = f"Its input is not the same on {target}; the regulator is switched off."
+        lost.append(report_lost("pid.enabled", True, reason))
+    return replace(pid, enabled=False)
+
+
+def disable_if_source_changed(
+    rule: Rule, path: str, others: AbstractSet[str], target: Profile, lost: list[NotCarriedOver]
+) -> Rule:
+    """Switch the rule off if it acts on one of these readings."""
+    used = {rule.source, rule.action}
+    if rule.operator != Rule().operator:
+        used.add(rule.source2)
+    if not rule.enabled or used.isdisjoint(others):
+        return rule
+    names = " and ".join(sorted(used & others))
+    reason = f"{names} is not the same on {target}; the entry is switched off."
+    lost.append(report_lost(f"{path}.enabled", True, reason))
+    return replace(rule, enabled=False)
+
+
+def with_readable_modules(
+    before: Settings, after: Settings, target: Profile, lost: list[NotCarriedOver]
+) -> Settings:
+    """Drop custom readings that would be read otherwise; adapt what m1-m30 stand for."""
+    for place, (old, new) in enumerate(
+        zip(before.modbus_devices, after.modbus_devices, strict=False)
+    ):
+        for number, (was, now) in enumerate(zip(old.readings, new.readings, strict=True)):
+            if was != now:
+                after = _without_reading(after, place, number, target, lost)
+    return _with_mapping(before, after, target, lost)
+
+
+def _with_mapping(
+    before: Settings, after: Settings, target: Profile, lost: list[NotCarriedOver]
+) -> Settings:
+    """Adapt the mapping: versions without one show the readings of slot 1 in order."""
+    shows_slot_1 = after.modbus_slots[0].module != "OFF"
+    if after.modbus_mapping and not before.modbus_mapping and shows_slot_1:
+        return replace(after, modbus_mapping=module_mapping(before))
+    if before.modbus_mapping and not after.modbus_mapping:
+        is_set = any(item != ModbusMapping() for item in before.modbus_mapping)
+        if before.modbus_mapping != module_mapping(after) and (is_set or shows_slot_1):
+            reason = f"{target} has no mapping; m1-m30 are the readings of slot 1 in order."
+            lost.append(report_lost("modbus_mapping", None, reason))
+    return after
+
+
+def _without_reading(
+    settings: Settings, place: int, number: int, target: Profile, lost: list[NotCarriedOver]
+) -> Settings:
+    path = f"modbus_devices.{place}.readings.{number}"
+    reason = f"{target} cannot read it in the same way; the reading is left out."
+    lost.append(report_lost(path, value_at(settings, path).name, reason))
+    settings = with_value(settings, path, ModbusReading())
+    modules = dict(enumerate((slot.module for slot in settings.modbus_slots), start=1))
+    for index, item in enumerate(settings.modbus_mapping):
+        if (modules.get(item.slot), item.reading) == (f"custom{place + 1}", number):
+            slot_path = f"{MAPPING}{index}.slot"
+            reason = f"The reading is left out; {MAPPED[index]} is inactive."
+            lost.append(report_lost(slot_path, item.slot, reason))
+            settings = with_value(settings, slot_path, _INACTIVE)
+    return settings
+
+
+# Rules and schedule entries of one version made into those of another.
+#
+# An entry whose source or action the version does not know is left out. One that loses a lesser
+# part of what it says comes over switched off: it would not do what was meant. A part that has no
+# effect in it, such as the second condition of an entry with one, may go without that. A rule on
+# a reading that is another one there is switched off, too.
+
+#: HW 3.0 has one e-mail, the others call it the first of four.
+_SAME_ACTION = {"eMail": "eMail 1", "eMail 1": "eMail"}
+_SECOND_CONDITION = frozenset({"source2", "compare2", "reference2", "hysteresis2"})
+#: Without these an entry means nothing.
+_ESSENTIAL = frozenset({"source", "source2", "action"})
+
+
+def carry_rules(
+    rules: tuple[Rule | None, ...],
+    target: Profile,
+    lost: list[NotCarriedOver],
+    others: AbstractSet[str],
+) -> tuple[Rule | None, ...]:
+    """Convert rules; `others` are the readings that are not the same there."""
+    dropped = []
+    carried: list[Rule | None] = []
+    for place, rule in enumerate(rules):
+        if rule is None:
+            carried.append(None)
+            continue
+        rule = _without_idle_parts(_with_known_action(rule, target), f"rules.{place}", target, lost)
+        missing = missing_of_rule(rule, target)
+        if _ESSENTIAL.intersection(missing):
+            dropped.append(place)
+            what = ", ".join(missing)
+            reason = f"{target} does not have its {what}; the entry is left out."
+            lost.append(report_lost(f"rules.{place}", _rule_text(rule), reason))
+        elif missing:
+            rule = _switch_off(rule, f"rules.{place}", missing, Rule(), target, lost)
+        else:
+            rule = disable_if_source_changed(rule, f"rules.{place}", others, target, lost)
+        carried.append(rule)
+    # No dependence breaks by this: versions with dependences know all sources and actions.
+    left = tuple(carried)
+    for place in reversed(dropped):
+        left = rules_without(left, place)
+    return left
+
+
+def find_reversed_conditions(rules: RulePlaces) -> list[NotCarriedOver]:
+    """List the conditions that earlier programs took to mean the opposite, with their rule."""
+    found = []
+    for number, rule in number_rules(rules):
+        conditions = [(rule.source, rule.compare, rule.reference)]
+        if rule.operator in COMBINE:
+            conditions.append((rule.source2, rule.compare2, rule.reference2))
+        for source, compare, reference in conditions:
+            if source in DIGITAL and digital_level(compare, reference) != reference:
+                who = rule_label(rules, number)
+                reason = (
+                    f"Rule {who}: {source} < 1 is met at 0, as the interface document says. "
+                    "Earlier programs treated it as 1. Check that the entry does what you "
+                    "intend."
+                )
+                found.append(NotCarriedOver(f"rules.{number - 1}", f"{source} < 1", reason))
+    return found
+
+
+def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
+    """Remove from the rule what the version cannot hold and what changes nothing in it."""
+    idle = idle_parts(rule).intersection(missing_of_rule(rule, target))
+    reason = f"{target} does not have it; it has no effect in this entry."
+    lost += (report_lost(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
+    return replace(rule, **{name: getattr(Rule(), name) for name in idle})
+
+
+def idle_parts(rule: Rule) -> set[str]:
+    """Return the settings of a rule that have no effect in it."""
+    idle: set[str] = set()
+    if rule.operator == Rule().operator:
+        idle |= _SECOND_CONDITION
+    if rule.action not in SWITCHED:
+        idle |= {"on_delay", "off_delay", "value"}
+    return idle
+
+
+def _with_known_action(rule: Rule, target: Profile) -> Rule:
+    same = _SAME_ACTION.get(rule.action)
+    if same is None or "action" not in missing_of_action(rule, target):
+        return rule
+    return replace(rule, action=same)
+
+
+def carry_schedule(
+    schedule: tuple[ScheduleEntry | None, ...], target: Profile, lost: list[NotCarriedOver]
+) -> tuple[ScheduleEntry | None, ...]:
+    carried: list[ScheduleEntry | None] = []
+    for place, entry in enumerate(schedule):
+        path = f"schedule.{place}"
+        missing = [] if entry is None else missing_of_schedule(entry, target)
+        if entry is not None and "action" in missing:
+            reason = f"{target} does not have its action; the entry is left out."
+            lost.append(report_lost(path, entry.action, reason))
+            entry = None
+        elif entry is not None and missing:
+            entry = _switch_off(entry, path, missing, ScheduleEntry(), target, lost)
+        carried.append(entry)
+    return tuple(carried)
+
+
+def _switch_off(
+    entry: Any,
+    path: str,
+    missing: list[str],
+    standard: Any,
+    target: Profile,
+    lost: list[NotCarriedOver],
+) -> Any:
+    """Remove from the entry what the version cannot hold, and switch it off."""
+    reason = f"{target} does not have it; the entry is switched off."
+    lost += (report_lost(f"{path}.{name}", getattr(entry, name), reason) for name in missing)
+    switch = "enabled" if isinstance(entry, Rule) else "active"
+    return replace(entry, **{name: getattr(standard, name) for name in missing}, **{switch: False})
+
+
+def _rule_text(rule: Rule) -> str:
+    return f"{rule.source} {rule.compare} {rule.reference:g}: {rule.action}"

@@ -1,0 +1,274 @@
+"""The limits of a version: whether it can hold a setting, a rule or a schedule entry.
+
+Commands check what they are sent; a backup brings settings without commands. The limits are those
+of the command table: a row says of what type each setting is that it sets. A value is allowed if
+its command could be sent: it is written as the command would have it, and reading that back must
+give the same value. The default is always allowed.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from leverframe.core.profile import Profile, Spans, is_offered
+from leverframe.core.settings import MAX_RULES, Rule, ScheduleEntry, Settings, number_rules
+from leverframe.core.tree import (
+    MISSING,
+    UnfitSettings,
+    defaults,
+    difference,
+    is_confidential,
+    settings_from_leaves,
+)
+from leverframe.interface.table import rules as rule_rows
+from leverframe.interface.table import schedule as schedule_rows
+from leverframe.interface.table.accounts import check_names
+from leverframe.interface.table.codes import RULE_ACTIONS
+from leverframe.interface.table.lookup import TABLE
+from leverframe.interface.table.params import NOTHING_SEEN, Depends, Param, Seen, Trailing
+from leverframe.interface.table.refusals import BadValue, NotCarriedOver, Refusal
+from leverframe.interface.table.row import Row
+from leverframe.interface.table.versions import all_profiles
+
+
+class Limit(Struct, frozen=True):
+    """The type that a row gives the settings at some places."""
+
+    row: Row
+    #: The path's parts: names, places, `*` for any place, `{A}` for one that a field allows.
+    steps: tuple[str, ...]
+    param: Param
+
+    def takes(self, steps: list[str], value: Any, profile: Profile) -> bool:
+        seen = self.place(steps, profile)
+        return seen is not None and is_sendable(self.param, value, profile, seen)
+
+    def place(self, steps: list[str], profile: Profile) -> Seen | None:
+        """Return the fields that say the place, None if the version has no such place here."""
+        if not self.row.is_offered(profile):
+            return None
+        seen: dict[str, Any] = {}
+        for own, step in zip(self.steps, steps, strict=True):
+            if own in ("*", step):
+                continue
+            if not own.startswith("{"):
+                return None
+            letter, place = own[1], int(step)
+            if not is_sendable(self.row.params[letter], place, profile, seen):
+                return None
+            seen[letter] = place
+        return seen
+
+
+@lru_cache(maxsize=1)
+def _limits() -> dict[str, list[Limit]]:
+    """Read the limits from the table, by path with `*` for every place."""
+    limits: dict[str, list[Limit]] = {}
+    for row in TABLE:
+        fields = ((path, row.params[x]) for x, paths in row.sets.items() for path in paths)
+        for path, param in (*fields, *row.limits.items()):
+            steps = tuple(path.split("."))
+            limits.setdefault(_key(steps), []).append(Limit(row, steps, param))
+    return limits
+
+
+def _key(steps: tuple[str, ...] | list[str]) -> str:
+    return ".".join("*" if step.isdigit() or step.startswith("{") else step for step in steps)
+
+
+def is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING_SEEN) -> bool:
+    """Return whether a command could have set this value: written and read back it is the same."""
+    if isinstance(param, Trailing) and not is_offered(param.when, profile):
+        return bool(value == param.default)
+    try:
+        return bool(param.parse(param.format(value, profile, seen), profile, seen) == value)
+    except (Refusal, ValueError, OverflowError, TypeError, StopIteration):
+        return False
+
+
+def is_allowed(path: str, value: Any, default: Any, profile: Profile) -> bool:
+    """Return whether a version allows this value for the setting at this path."""
+    if value == default:
+        return True
+    steps = path.split(".")
+    if any(limit.takes(steps, value, profile) for limit in _limits().get(_key(steps), ())):
+        return True
+    # A list of which commands set one item at a time.
+    is_list = isinstance(value, tuple) and isinstance(default, tuple)
+    return (
+        is_list
+        and len(value) == len(default)
+        and all(
+            is_allowed(f"{path}.{place}", item, standard, profile)
+            for place, (item, standard) in enumerate(zip(value, default, strict=True))
+        )
+    )
+
+
+def types_at(path: str, profile: Profile) -> list[Param]:
+    """Return the types that a version gives the setting at a path; none if it has no such one."""
+    steps, found = path.split("."), list[Param]()
+    for limit in _limits().get(_key(steps), ()):
+        param, seen = limit.param, limit.place(steps, profile)
+        if seen is not None and not (
+            isinstance(param, Trailing) and not is_offered(param.when, profile)
+        ):
+            found.append(param.case(seen) if isinstance(param, Depends) else param)
+    return found
+
+
+def versions_with(path: str) -> Spans:
+    """Return the versions in which some command sets the setting at a path."""
+    limits = _limits().get(_key(path.split(".")), ())
+    return tuple(dict.fromkeys(span for limit in limits for span in limit.row.when))
+
+
+def has_setting(path: str, profile: Profile) -> bool:
+    """Return whether a version has a command for a setting; without one it keeps its default."""
+    # Of some lists commands set one item at a time.
+    return bool(types_at(path, profile) or types_at(f"{path}.0", profile))
+
+
+def missing_of_rule(rule: Rule, profile: Profile) -> list[str]:
+    """List the settings of a rule that a version cannot hold."""
+    params, seen = rule_rows.EVENT_ROW.params, {"B": rule.source, "H": rule.source2}
+    missing = [
+        name
+        for letter, name in rule_rows.SETTINGS.items()
+        if name not in ("action", "value")
+        and not is_sendable(params[letter], getattr(rule, name), profile, seen)
+    ]
+    if not is_sendable(rule_rows.NAME, rule.name, profile):
+        missing.append("name")
+    return missing + missing_of_action(rule, profile)
+
+
+def missing_of_action(rule: Rule, profile: Profile) -> list[str]:
+    """Judge action and value together: older versions write 0 or 1 into the action."""
+    words = {code.word for code in RULE_ACTIONS.of(profile)}
+    if rule.action in words:
+        value = rule_rows.EVENT_ROW.params["M"]
+        return [] if is_sendable(value, rule.value, profile) else ["value"]
+    if f"{rule.action}={rule.value}" in words:
+        return []
+    return ["value"] if f"{rule.action}=0" in words else ["action"]
+
+
+def missing_of_schedule(entry: ScheduleEntry, profile: Profile) -> list[str]:
+    """List the settings of a schedule entry that a version cannot hold.
+
+    Name, days, date and period are either all as the command can say them, or `time` is missing.
+    """
+    try:
+        fields = schedule_rows.fields_of_entry(entry)
+        is_sound = schedule_rows.entry_from_fields(fields) == entry
+    except (Refusal, ValueError, OverflowError):
+        fields, is_sound = {"C": entry.action, "D": entry.value}, False
+    unfit = {
+        letter
+        for letter, value in fields.items()
+        if not is_sendable(schedule_rows.FIELDS[letter], value, profile)
+    }
+    missing = [name for letter, name in (("C", "action"), ("D", "value")) if letter in unfit]
+    return missing if is_sound and not unfit - {"C", "D"} else [*missing, "time"]
+
+
+# The content of a backup, and the check that some version could have made it.
+#
+# A value that no version allows refuses the whole file, before anything is carried over.
+
+#: Counts changes in what stored settings mean. 2: `< 1` of a digital source is met at 0, not at 1.
+EDITION = 2
+#: Checked entry by entry, or as a whole.
+ENTRIES = ("rules.", "schedule.")
+_PROFILE = "profile."
+
+
+class Content(Struct, frozen=True):
+    """The settings that were read from a backup."""
+
+    profile: Profile
+    #: Values by path; of secrets only those that came along.
+    settings: Mapping[str, Any]
+    #: Secrets that were set and are not in the file.
+    left_out: tuple[str, ...] = ()
+    #: The file's secrets came along, so its accounts can be taken over.
+    with_secrets: bool = False
+    #: What its program took settings to mean.
+    edition: int = EDITION
+
+
+def check_content(content: Content, lost: list[NotCarriedOver]) -> Settings:
+    """Check a backup; return the tree as its controller had it."""
+    stored = {
+        path: value for path, value in content.settings.items() if not path.startswith(_PROFILE)
+    }
+    _check_rule_places(stored)
+    try:
+        tree, unknown = settings_from_leaves(content.profile, stored)
+    except UnfitSettings as error:
+        raise BadValue(f"The backup contains a value of the wrong type: {error}") from None
+    lost += (
+        NotCarriedOver(path, None, "This program does not have the setting.") for path in unknown
+    )
+    _check_plain(tree, content.profile)
+    _check_entries(tree, content.profile)
+    if content.with_secrets:
+        _check_accounts(tree)
+    return tree
+
+
+def _check_rule_places(stored: Mapping[str, Any]) -> None:
+    places = {path.split(".")[1] for path in stored if path.startswith("rules.")}
+    if not places <= {str(place) for place in range(MAX_RULES)}:
+        raise BadValue("The backup has an event entry outside 0 to 19.")
+
+
+def _check_plain(tree: Settings, profile: Profile) -> None:
+    for path, value, default in plain_leaves(tree, profile):
+        if is_allowed(path, value, default, profile):
+            continue
+        if not any(is_allowed(path, value, default, version) for version in all_profiles()):
+            shown = None if is_confidential(path) else str(value)[:80]
+            raise BadValue(
+                f"The backup contains a value for {path} that no version allows.",
+                field=path,
+                value=shown,
+            )
+
+
+def plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (path, value, default) of every leaf that is not at its default."""
+    for path, default, value in difference(defaults(profile), tree):
+        if not path.startswith((*ENTRIES, _PROFILE)):
+            yield path, value, None if default is MISSING else default
+
+
+def _check_entries(tree: Settings, profile: Profile) -> None:
+    for number, rule in number_rules(tree.rules):
+        place = number - 1
+        if not any(not missing_of_rule(rule, version) for version in (profile, *all_profiles())):
+            raise BadValue(
+                f"Event entry {place} of the backup has values that no version allows.",
+                field=f"rules.{place}",
+            )
+    for place, entry in enumerate(tree.schedule):
+        if entry is not None and not any(
+            not missing_of_schedule(entry, version) for version in (profile, *all_profiles())
+        ):
+            raise BadValue(
+                f"Schedule entry {place} of the backup has values that no version allows.",
+                field=f"schedule.{place}",
+            )
+
+
+def _check_accounts(tree: Settings) -> None:
+    users = [user.name for user in tree.access.users if user is not None]
+    check_names(tree.access.admin.name, tree.access.user.name, *users)
+    if tree.access.required and not tree.access.admin.password:
+        raise BadValue(
+            "The backup requires sign-in, but its administrator has no password.",
+            field="access.required",
+        )

@@ -1,1 +1,0 @@
-"""Connections that a controller opens because its settings say so: where to, and how known."""

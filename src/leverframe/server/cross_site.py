@@ -1,0 +1,192 @@
+"""How requests that pages of other sites cause in a visitor's browser are recognised.
+
+Commands change things by GET, so any page in the world could switch an output through the browser
+of a user who can reach the controller. Browsers say where a request comes from: by `Origin`,
+`Referer` and `Sec-Fetch-Site`. Programs send none of these, and need not.
+
+A page can make a browser send none of them, too: to a plain HTTP address in the network there is no
+`Sec-Fetch-Site`, a GET has no `Origin`, and the page decides about the `Referer`. The cookie of a
+session goes along even so where the page stands at another port of the same host. So a request that
+changes something with the rights of a session has to name the page it comes from.
+
+Origins that are named in the configuration count as our own pages, exactly as they are written.
+
+A page can also give its own name the address of the controller (DNS rebinding); then the `Host` is
+a name that is none of ours. An address in `Host` cannot be made up that way.
+"""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+from leverframe.server.http.messages import Request
+from leverframe.server.problems import ForeignPage
+
+#: Headers by which browsers name the page that a request comes from.
+_NAMES_OF_PAGES = frozenset(("origin", "referer", "sec-fetch-site"))
+#: What a browser states about requests that no other page caused.
+_NOT_FOREIGN = (None, "same-origin", "none")
+
+
+#: Headers that proxies add.
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-real-ip")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a server that listens on that address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class OwnNames:
+    """The names under which a controller accepts requests."""
+
+    def __init__(
+        self,
+        listening_on: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        machine: Iterable[str] = (),
+        *,
+        secure: bool = False,
+        has_proxies: bool = False,
+    ) -> None:
+        """Set the names of the configuration and those of the machine."""
+        #: Requests come by TLS.
+        self.secure = secure
+        self._begin = "https://" if secure else "http://"
+        configured = {name.lower() for name in names}
+        self._names = {"localhost", listening_on.lower(), *map(str.lower, machine), *configured}
+        #: The configuration has a name for strangers: a proxy at this machine may speak for them.
+        self._for_others = frozenset(name for name in configured if not is_loopback(name))
+        #: What comes from this machine may come from others, by a proxy.
+        self._has_proxies = has_proxies or bool(self._for_others)
+        #: Reachable by any address the machine has now or gets later.
+        self._any_address = _is_any_address(listening_on)
+        #: Other sites whose pages may use the controller.
+        self.origins = frozenset(origins)
+        #: Host headers found to be ours, as they were sent.
+        self._known: set[str] = set()
+
+    def check_host(self, request: Request) -> None:
+        host = request.headers.get("host")
+        if host is None or host in self._known:
+            return
+        if not self._is_own(without_port(host)):
+            raise ForeignPage(
+                "The Host header names another machine. Use the controller's address, or add the "
+                "name to `hosts` in its configuration."
+            )
+        if len(self._known) < 64:
+            self._known.add(host)
+
+    def check_page(self, request: Request, needs_source: bool) -> None:
+        """Refuse what a foreign page has made a browser send; `needs_source` for a session's."""
+        headers = request.headers
+        if _NAMES_OF_PAGES.isdisjoint(headers):
+            # A program, as nearly always.
+            if needs_source:
+                raise _without_source()
+            return
+        if self.origins and not needs_source and headers.get("origin") in self.origins:
+            return
+        source = headers.get("origin") or headers.get("referer")
+        if source is None:
+            if needs_source:
+                raise _without_source()
+        elif not self._is_own_page(source, headers):
+            raise _foreign()
+        if headers.get("sec-fetch-site") not in _NOT_FOREIGN:
+            raise _foreign()
+
+    def is_at_this_machine(self, request: Request) -> bool:
+        """Return whether the client itself is on this machine, not only a proxy for one elsewhere.
+
+        Proxies need not say what they are. So everything has to speak for a browser here: both ends
+        are loopback, the configuration names no proxy and no name for others, and HTTP/1.1, which
+        the proxies that ask in their own name by default do not speak. A proxy that passes on the
+        client's `Host` and nothing else looks like a browser: clients may send any `Host`.
+        The guides say so.
+        """
+        headers = request.headers
+        host = without_port(headers.get("host", "")).lower().rstrip(".")
+        return (
+            not self._has_proxies
+            and is_loopback(request.peer)
+            and is_loopback(host)
+            and not request.is_http10
+            and not any(name in headers for name in FORWARDED)
+        )
+
+    def _is_own(self, name: str) -> bool:
+        name = name.lower().rstrip(".")
+        if name in self._names:
+            return True
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or self._any_address
+
+    def _is_own_page(self, source: str, headers: dict[str, str]) -> bool:
+        if source == self._begin + headers.get("host", "") and "x-forwarded-proto" not in headers:
+            # As our own pages send it nearly always: 1 us less than taken apart.
+            return True
+        scheme, mark, rest = source.lower().partition("://")
+        authority = rest.partition("/")[0]
+        if "origin" not in headers:
+            # Libraries send the address as they were given it, with user and password.
+            authority = authority.rpartition("@")[2]
+        if not mark or scheme not in ("http", "https"):
+            return False
+        if "host" not in headers:
+            return self._is_own(without_port(authority))
+        host = headers["host"].lower()
+        return _with_port(authority, scheme) == _with_port(host, self._scheme(headers, scheme))
+
+    def _scheme(self, headers: dict[str, str], of_page: str) -> str:
+        """Return the scheme by which the browser asked; without a port it stands for one."""
+        if self.secure:
+            return "https"
+        if forwarded := headers.get("x-forwarded-proto"):
+            return forwarded.lower()
+        # A proxy that passes on a name for others may speak TLS without saying so.
+        return of_page if without_port(headers["host"]).lower() in self._for_others else "http"
+
+
+def _is_any_address(host: str) -> bool:
+    try:
+        return not host or ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def without_port(authority: str) -> str:
+    if authority.startswith("["):
+        address, _, rest = authority[1:].partition("]")
+        return authority if rest and not rest.startswith(":") else address
+    return authority.partition(":")[0]
+
+
+def _with_port(authority: str, scheme: str) -> str:
+    if authority.rpartition("]")[2].count(":"):
+        return authority
+    return f"{authority}:{443 if scheme == 'https' else 80}"
+
+
+def _foreign() -> ForeignPage:
+    return ForeignPage(
+        "A page of another site sent this request. Open the controller's own page, or send "
+        "the request without a browser."
+    )
+
+
+def _without_source() -> ForeignPage:
+    return ForeignPage(
+        "The request has a session cookie but no Origin or Referer header. Use the controller's "
+        "own page, or sign in by HTTP Basic. A program that keeps the cookie has to send an "
+        "Origin header with the controller's address."
+    )

@@ -1,0 +1,193 @@
+"""UDP discovery: a client broadcasts a question, every controller in the network answers.
+
+The answer has four lines: name, MAC address with dashes, software and hardware version, as units of
+HW 3.5+ SW 1.26 and later give it. It comes from the address that was asked, which is how clients
+learn it; there is no line for the port, so one that clients would not try follows the name.
+
+All controllers of a machine share the port, and each answers for itself. The three bytes that make
+a real unit start its bootloader are obeyed only if the configuration permits it, and at limited
+intervals: any host in the network could send them, and the bootloader switches the outputs off.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.core.engine.journal import Cause
+from leverframe.core.profile import HW35, Profile
+from leverframe.devices.readings import Troubles
+from leverframe.host.controller import Controller
+from leverframe.interface.table.lookup import UNRESTRICTED, Call, find
+from leverframe.interface.table.refusals import Refusal
+from leverframe.server.shared_ports import Asked, SharedPort
+
+log = logging.getLogger(__name__)
+
+PORT = 30403
+QUESTION = b"Discovery: Who is out there?"
+START_BOOTLOADER = b"\x12\xf4\x81"
+#: Between two starts of the bootloader by these bytes.
+START_PAUSE_S = 600.0
+#: Seconds until an occupied port is tried again.
+RETRY_S = 15.0
+#: The default ports of HTTP and HTTPS.
+USUAL_PORTS = (80, 443)
+PART = "discovery"
+
+
+def answers_discovery(profile: Profile) -> bool:
+    return profile.since("1.26", HW35)
+
+
+def is_known(data: bytes) -> bool:
+    return data == START_BOOTLOADER or data.strip() == QUESTION
+
+
+def discovery_answer(controller: Controller, name: str, mac: str, http_port: int) -> bytes:
+    """Return the four lines that describe a controller."""
+    profile = controller.profile
+    after_name = "" if http_port in USUAL_PORTS else f":{http_port}"
+    return "\r\n".join(
+        (controller.name_or(name) + after_name, mac.replace(":", "-"), profile.sw, profile.hw)
+    ).encode()
+
+
+class OwnAddress(Struct, frozen=True):
+    """The one address that a controller listens on, and the interface that has it."""
+
+    address: str
+    interface: int
+
+    def is_meant_by(self, datagram: Asked) -> bool:
+        """Return whether a datagram asks this address, or the whole network that it is in."""
+        if datagram.by_broadcast:
+            return datagram.interface == self.interface
+        return datagram.address == self.address
+
+
+def find_own_address(host: str) -> OwnAddress | None:
+    """Look for the address among the machine's; it may take a moment, and None is none of IPv4."""
+    import ifaddr
+
+    try:
+        address = socket.gethostbyname(host)
+    except OSError:
+        return None
+    for adapter in ifaddr.get_adapters():
+        if adapter.index is not None and any(ip.ip == address for ip in adapter.ips):
+            return OwnAddress(address, adapter.index)
+    return None
+
+
+class DiscoveryServer:
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        name: str,
+        mac: str,
+        http_port: int = USUAL_PORTS[0],
+        bootloader: bool = False,
+    ) -> None:
+        self._controller = controller
+        self._name = name
+        self._mac = mac
+        self._http_port = http_port
+        self._bootloader = bootloader
+        self._next_start = 0.0
+        self._troubles = Troubles(controller.troubles)
+        #: Where the controller listens, if that is not everywhere.
+        self._only: OwnAddress | None = None
+        self._port: SharedPort | None = None
+        self._open: Callable[[], None] = lambda: None
+        self._retry: asyncio.TimerHandle | None = None
+
+    @property
+    def port(self) -> int | None:
+        """Where discovery is answered at present: older versions do not answer it."""
+        if self._port is None or not answers_discovery(self._controller.profile):
+            return None
+        return self._port.number
+
+    def start(
+        self, only: OwnAddress | None = None, port: int = PORT, retry_s: float = RETRY_S
+    ) -> None:
+        """Listen as far as the version does, also after firmware has changed it."""
+        self._only = only
+        self._open = partial(self._listen, port, retry_s)
+        self._controller.profile_watchers.append(self._follow_version)
+        self._follow_version()
+
+    def _follow_version(self) -> None:
+        if not (self._bootloader or answers_discovery(self._controller.profile)):
+            self._shut()
+            self._troubles.note(PART, None)
+        elif self._port is None:
+            self._open()
+
+    def _listen(self, port: int, retry_s: float) -> None:
+        """Listen; while that fails, the controller works without discovery."""
+        self._shut()
+        loop = asyncio.get_running_loop()
+        try:
+            self._port = SharedPort(port, is_known, self._take)
+        except OSError as error:
+            self._troubles.note(
+                PART,
+                f"UDP port {port} cannot be used ({error.strerror or error}), so discovery does "
+                "not find the controller. Free the port, or run with --no-discovery.",
+            )
+            self._retry = loop.call_later(retry_s, self._listen, port, retry_s)
+        else:
+            self._troubles.note(PART, None)
+            loop.add_reader(self._port, self._port.read)
+
+    def _take(self, data: bytes, datagram: Asked) -> None:
+        if not self._controller.has_power:
+            return
+        if self._only is not None:
+            if not self._only.is_meant_by(datagram):
+                return
+            datagram = msgspec.structs.replace(datagram, address=self._only.address)
+        if data == START_BOOTLOADER:
+            if self._bootloader:
+                self._start_bootloader(datagram.client[0])
+        # Firmware may have changed the version.
+        elif self._port is not None and answers_discovery(self._controller.profile):
+            self._port.answer(self._answer(), datagram)
+
+    def _answer(self) -> bytes:
+        return discovery_answer(self._controller, self._name, self._mac, self._http_port)
+
+    def _start_bootloader(self, peer: str) -> None:
+        """Run the same command as over HTTP, so that the same conditions refuse it."""
+        now = self._controller.clock.read().now
+        if self._controller.bootloader_until is not None or now < self._next_start:
+            return
+        self._next_start = now + START_PAUSE_S
+        found = find("GET", "/stm.cgi", ["upgrade=devstart3"], self._controller.profile)
+        try:
+            commands = [(call, None) for call in found if isinstance(call, Call)]
+            cause = Cause("command", f"UDP {peer}", source=peer)
+            self._controller.submit(commands, cause, account=UNRESTRICTED)
+        except Refusal as refusal:
+            log.warning("bootloader not started: %s", refusal.detail)
+
+    def _shut(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+        if self._port is not None:
+            asyncio.get_running_loop().remove_reader(self._port)
+            self._port.close()
+            self._port = None
+
+    async def close(self) -> None:
+        with suppress(ValueError):
+            self._controller.profile_watchers.remove(self._follow_version)
+        self._shut()

@@ -1,0 +1,174 @@
+"""Fair shares: what clients may hold at most, and the file descriptors of the process."""
+
+import errno
+import logging
+import os
+import sys
+from collections import Counter
+from ipaddress import IPv6Address, ip_address
+
+from leverframe.core.runtime.log_lines import LogThrottle
+
+# A supply that no holder can exhaust.
+#
+# A fixed share would be too small for a single holder, or too large for many. So a holder may
+# have a given multiple of what is still free: one alone gets most of the supply, and every
+# further one makes the shares smaller. The last eighth is for those who have next to nothing yet,
+# so that it takes many greedy holders, not a few, to leave nothing for one more.
+
+#: The last part of the supply, and what each may have of it.
+LAST_PART = 8
+LITTLE_PART = 128
+
+
+class FairShares:
+    def __init__(self, limit: int, per_free: float) -> None:
+        self.limit = limit
+        self.used = 0
+        self._per_free = per_free
+        self._last = limit // LAST_PART
+        self._little = max(1, limit // LITTLE_PART)
+        self._held: Counter[str] = Counter()
+
+    def count_of(self, holder: str) -> int:
+        return self._held[holder]
+
+    def has_room(self, holder: str, amount: int = 1) -> bool:
+        # As if it came in single pieces: the last one still has to be within the share.
+        before, free = self._held[holder] + amount - 1, self.limit - self.used - amount + 1
+        share = self._per_free * free
+        if free <= self._last:
+            share = min(share, self._little)
+        return free > 0 and before < share
+
+    def take(self, holder: str, amount: int = 1) -> bool:
+        """Take from the supply; False, and nothing is taken, where that is more than the share."""
+        if not self.has_room(holder, amount):
+            return False
+        self.used += amount
+        self._held[holder] += amount
+        return True
+
+    def give_back(self, holder: str, amount: int = 1) -> None:
+        self.used -= amount
+        self._held[holder] -= amount
+        if not self._held[holder]:
+            del self._held[holder]
+
+
+def source_of(peer: str) -> str:
+    """Return the address, or the /64 of an IPv6 address: its owner has at least that network."""
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer
+    if isinstance(address, IPv6Address):
+        return address.exploded[:19] if address.ipv4_mapped is None else str(address.ipv4_mapped)
+    return peer
+
+
+# The file descriptors of the process: how many of them clients may hold, all servers together.
+#
+# Each connection holds one, also while it is idle or before its TLS handshake. A process without
+# free descriptors can neither write its store nor send a message, so some are reserved. A
+# client's descriptor close to the limit is returned regardless of the count: the system assigns
+# the lowest free number, so the number reflects all open files and connections.
+
+#: Connections of all clients, if the system permits that number.
+MAX_CLIENTS = 2048
+#: One address alone gets three fifths of the connections, the next one three fifths of the rest.
+PER_FREE = 1.5
+#: For the store, the buses, listening sockets and messages on their way out.
+RESERVED = 512
+#: Where there are few descriptors, a part of them has to do: one in four.
+RESERVED_PART = 4
+
+#: Those of them that speak TLS, or are about to: each takes 0.3 MB, a plain one 5 KB.
+MAX_TLS = 512
+
+#: What the system answers when nothing more can be opened, by this process or by any.
+_NONE_LEFT = frozenset((errno.EMFILE, errno.ENFILE))
+
+#: Why a connection is refused, as `/metrics` reports it.
+SHARE, FULL = "share", "full"
+#: As `/metrics` and the log call what is refused when a handshake would begin.
+TLS = "tls"
+
+
+def lacks_descriptors(error: BaseException | None) -> bool:
+    """Return whether something failed because no file could be opened, be it deep inside."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _NONE_LEFT:
+            return True
+        # The linker reports it in words only.
+        if isinstance(error, ImportError) and os.strerror(errno.EMFILE) in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+class Lease:
+    """The right of one connection to its descriptor; it ends once, however often it is ended."""
+
+    __slots__ = ("_budget", "_is_tls", "_source")
+
+    def __init__(self, budget: "DescriptorBudget", source: str) -> None:
+        self._budget: DescriptorBudget | None = budget
+        self._source = source
+        self._is_tls = False
+
+    def begin_tls(self) -> bool:
+        """Admit the connection to TLS; False if it has to be closed."""
+        assert self._budget is not None
+        self._is_tls = self._budget.admits_tls(self._source)
+        return self._is_tls
+
+    def end(self) -> None:
+        budget, self._budget = self._budget, None
+        if budget is not None:
+            budget.clients.give_back(self._source)
+            if self._is_tls:
+                budget.tls.give_back(self._source)
+
+
+class DescriptorBudget:
+    """The count of what clients hold; one for a process."""
+
+    def __init__(self, descriptors: int = MAX_CLIENTS + RESERVED) -> None:
+        reserved = min(RESERVED, descriptors // RESERVED_PART)
+        self.clients = FairShares(min(MAX_CLIENTS, descriptors - reserved), PER_FREE)
+        self.tls = FairShares(min(MAX_TLS, self.clients.limit), PER_FREE)
+        #: By server and reason.
+        self.refused: Counter[tuple[str, str]] = Counter()
+        self._end_for_clients = descriptors - reserved // 2
+        self._warn = LogThrottle(logging.getLogger(__name__)).warning
+
+    def lease(self, server: str, peer: str, descriptor: int) -> Lease | None:
+        """Admit the connection of a client to a server; None if it has to be closed."""
+        source = source_of(peer)
+        # The numbers of Windows are no count.
+        if descriptor >= self._end_for_clients and sys.platform != "win32":
+            self._refuse(server, source, FULL, f"{descriptor} files and connections are open")
+            return None
+        return Lease(self, source) if self._takes(self.clients, server, source) else None
+
+    def admits_tls(self, source: str) -> bool:
+        return self._takes(self.tls, TLS, source)
+
+    def _takes(self, shares: FairShares, server: str, source: str) -> bool:
+        if shares.take(source):
+            return True
+        if shares.used >= shares.limit:
+            self._refuse(server, source, FULL, f"all {shares.limit} client connections are in use")
+        else:
+            held = shares.count_of(source)
+            why = f"it holds {held} of {shares.limit} connections, more than its share"
+            self._refuse(server, source, SHARE, why)
+        return False
+
+    def _refuse(self, server: str, source: str, reason: str, why: str) -> None:
+        self.refused[server, reason] += 1
+        self._warn(
+            source, f"{server} {reason}", "%s: refused a connection from %s: %s",
+            server, source, why,
+        )  # fmt: skip

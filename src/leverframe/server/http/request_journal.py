@@ -1,0 +1,186 @@
+"""The journal of requests: what clients requested and how they were answered, the newest ones.
+
+It stands before the handler of a server, so it costs those servers nothing that have none; twins
+have one. What may be a secret is masked before it is kept. Number and size of what is kept are
+bounded.
+"""
+
+from collections import deque
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.server.fair_shares import lacks_descriptors
+from leverframe.server.http.messages import (
+    PROBLEM_TYPE,
+    Answer,
+    AnyReply,
+    Handler,
+    Reply,
+    Request,
+    SentReply,
+)
+
+KEPT_REQUESTS = 2000
+#: Characters of all requests that are kept; the oldest are dropped first.
+KEPT_CHARACTERS = 4 << 20
+#: A longer body is not kept.
+KEPT_BODY = 16 << 10
+#: With this header a request is one of the test itself, as through a bench beside the network, or
+#: has already been recorded.
+BENCH_HEADER = "x-test-bench"
+
+
+class OpenRequest(Struct, frozen=True):
+    """What may be kept of a request: secrets are masked."""
+
+    path: str
+    query: str | None
+    headers: dict[str, str]
+    body: str | None
+    #: Why the body is not kept.
+    body_left_out: str = ""
+
+
+class JournalRequest(Struct):
+    """One request, and how it was answered."""
+
+    number: Annotated[int, Meta(description="Number of the request, counted from the start.")]
+    time: Annotated[float, Meta(description="Seconds since 1970, by the controller's clock.")]
+    method: Annotated[str, Meta(description="Empty if the bytes were not a request.")]
+    path: str
+    query: str | None
+    source: Annotated[str, Meta(description="The address of the client.")]
+    status: Annotated[
+        int | None, Meta(description="Null until the response is sent, and if there was none.")
+    ] = None
+    problem: Annotated[
+        str | None, Meta(description="The reason of a refusal, as sent to the client.")
+    ] = None
+    headers: Annotated[
+        dict[str, str], Meta(description="By lower-case name; possible secrets read `***`.")
+    ] = {}
+    body: Annotated[
+        str | None, Meta(description="As text, with secrets masked; null without a body.")
+    ] = None
+    body_left_out: Annotated[
+        str, Meta(description="Why the body is not kept: `secret`, `file` or `large`.")
+    ] = ""
+    duration: Annotated[
+        float | None, Meta(description="Seconds of real time from the request to its response.")
+    ] = None
+    fault: Annotated[
+        str | None,
+        Meta(description="The faults that affected it, as `/sim.cgi?fault=` writes them."),
+    ] = None
+
+    @property
+    def size(self) -> int:
+        """How many characters are kept of it."""
+        fields = sum(len(name) + len(value) for name, value in self.headers.items())
+        return len(self.path) + len(self.query or "") + len(self.body or "") + fields
+
+
+class RequestJournal:
+    def __init__(
+        self, wall: Callable[[], float], without_secrets: Callable[[Request], OpenRequest]
+    ) -> None:
+        self._wall = wall
+        self._without_secrets = without_secrets
+        self._kept: deque[JournalRequest] = deque()
+        self._size = 0
+        #: Requests since the start, kept or not.
+        self.count = 0
+
+    def before(self, handler: Handler) -> Handler:
+        """Return a handler that records each request and its reply."""
+
+        def handle(request: Request) -> Answer:
+            if BENCH_HEADER in request.headers:
+                return handler(request)
+            entry, began = self.note(request), perf_counter()
+            try:
+                answer = handler(request)
+            except Exception as error:
+                entry.status = _status_of(error)
+                raise
+            if isinstance(answer, Coroutine):
+                return self._await_reply(entry, answer, began)
+            note_answer(entry, answer, began)
+            return answer
+
+        return handle
+
+    def before_refusals(self, problem: Callable[[int, str], Reply]) -> Callable[[int, str], Reply]:
+        """Return a maker of refusals that records bytes that are not an accepted request."""
+
+        def refuse(status: int, detail: str) -> Reply:
+            # A fault of the handler is recorded with its request.
+            if status != 500:
+                self.count += 1
+                self._keep(
+                    JournalRequest(self.count, self._wall(), "", "", None, "", status, detail)
+                )
+            return problem(status, detail)
+
+        return refuse
+
+    def note(self, request: Request) -> JournalRequest:
+        shown = self._without_secrets(request)
+        before = self._kept[-1].headers if self._kept else {}
+        self.count += 1
+        entry = JournalRequest(
+            self.count,
+            self._wall(),
+            request.method,
+            shown.path,
+            shown.query,
+            request.peer,
+            # A client repeats its headers: they are kept once.
+            headers=before if before == shown.headers else shown.headers,
+            body=shown.body,
+            body_left_out=shown.body_left_out,
+        )
+        self._keep(entry)
+        return entry
+
+    def _keep(self, entry: JournalRequest) -> None:
+        self._kept.append(entry)
+        self._size += entry.size
+        while len(self._kept) > KEPT_REQUESTS or self._size > KEPT_CHARACTERS:
+            self._size -= self._kept.popleft().size
+
+    async def _await_reply(
+        self, entry: JournalRequest, answer: Coroutine[Any, Any, AnyReply], began: float
+    ) -> AnyReply:
+        try:
+            reply = await answer
+        except Exception as error:
+            entry.status = _status_of(error)
+            raise
+        note_answer(entry, reply, began)
+        return reply
+
+    def entries(self) -> list[JournalRequest]:
+        """List what is kept, oldest first."""
+        return list(self._kept)
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._size = 0
+
+
+def _status_of(error: Exception) -> int:
+    """Return what the connection answers for a handler that failed."""
+    return 503 if lacks_descriptors(error) else 500
+
+
+def note_answer(entry: JournalRequest, reply: SentReply, began: float) -> None:
+    """Record the reply to a request, the reason of a refusal, and the duration."""
+    entry.status = reply.status
+    entry.duration = perf_counter() - began
+    if isinstance(reply, Reply) and reply.content_type == PROBLEM_TYPE:
+        entry.problem = msgspec.json.decode(reply.body).get("detail")

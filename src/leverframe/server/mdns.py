@@ -1,0 +1,324 @@
+"""mDNS: the controller announces itself as `_http._tcp` and `_leverframe._tcp` in its network.
+
+Announcing takes seconds, because a name is first asked for, so it runs beside everything else. If
+the name is already in use, the library appends a number. Nothing depends on it: a network that does
+not allow multicast is a line in the log. Controllers of one process share the library's sockets.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from leverframe.core.profile import Profile
+from leverframe.devices.readings import Troubles
+from leverframe.host.controller import Controller
+from leverframe.server.discovery import DiscoveryServer, find_own_address
+from leverframe.server.shared_ports import ANY_ADDRESS
+
+if TYPE_CHECKING:
+    from zeroconf import ServiceInfo
+    from zeroconf.asyncio import AsyncZeroconf
+
+
+TYPES = ("_http._tcp.local.", "_leverframe._tcp.local.")
+PART = "mDNS"
+#: A label has 63, and the library appends a number to a name that is in use.
+MAX_LABEL_BYTES = 58
+#: Names that are asked for at the same time.
+AT_A_TIME = 10
+
+
+class MdnsResponder:
+    """The library's sockets and memory for all that announce themselves from this process."""
+
+    def __init__(self, interfaces: Sequence[str] = ()) -> None:
+        """Use these addresses of the machine; none means all."""
+        self._interfaces = interfaces
+        self._opened: AsyncZeroconf | None = None
+        self._users = 0
+        self._opening = asyncio.Lock()
+        self._goodbyes: set[asyncio.Future[None]] = set()
+        #: A name is asked for several times before it is taken, which thousands do in turn.
+        self.turns = asyncio.Semaphore(AT_A_TIME)
+
+    async def take(self) -> "AsyncZeroconf":
+        """Return what announces, and keep it open until given back as often as taken."""
+        async with self._opening:
+            if self._opened is None:
+                # Imported when it is used: it takes time and memory.
+                from zeroconf import IPVersion
+                from zeroconf.asyncio import AsyncZeroconf
+
+                shown = list(await self.addresses())
+                self._opened = AsyncZeroconf(interfaces=shown, ip_version=IPVersion.V4Only)
+            self._users += 1
+            return self._opened
+
+    async def addresses(self) -> Sequence[str]:
+        return self._interfaces or await asyncio.to_thread(_own_addresses)
+
+    def withdraw(self, services: "Sequence[ServiceInfo]", *, silently: bool) -> None:
+        """Stop answering for services; announce their end unless `silently`."""
+        assert self._opened is not None
+        if silently:
+            self._opened.zeroconf.registry.async_remove(list(services))
+            return
+        for service in services:
+            saying = asyncio.ensure_future(self._send_goodbye(service))
+            self._goodbyes.add(saying)
+            saying.add_done_callback(self._goodbyes.discard)
+
+    async def _send_goodbye(self, service: "ServiceInfo") -> None:
+        assert self._opened is not None
+        await (await self._opened.async_unregister_service(service))
+
+    async def give_back(self) -> None:
+        """Close the sockets after the good-byes, if they are unused."""
+        async with self._opening:
+            self._users -= 1
+            if self._users == 0 and self._opened is not None:
+                if self._goodbyes:
+                    await asyncio.wait(self._goodbyes)
+                opened, self._opened = self._opened, None
+                await opened.async_close()
+
+
+class MdnsAnnouncer:
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        name: str,
+        host_label: str,
+        mac: str,
+        port: int,
+        responder: MdnsResponder,
+    ) -> None:
+        self._name = name
+        self._host_label = host_label
+        self._port = port
+        self._properties = {"hw": profile.hw, "sw": profile.sw, "mac": mac, "path": "/"}
+        self._responder = responder
+        self._troubles = Troubles({})
+        self._addresses: Sequence[str] = ()
+        self._services: list[ServiceInfo] = []
+        self._announcing: asyncio.Task[None] | None = None
+        self._zeroconf: AsyncZeroconf | None = None
+
+    def start(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
+        """Announce these addresses; an empty list means those of the responder."""
+        self._troubles = Troubles(troubles)
+        self._addresses = addresses
+        self._announcing = asyncio.create_task(self._see_through(self._announce))
+
+    def set_version(self, profile: Profile) -> None:
+        """Announce the version that the controller has become."""
+        self._properties |= {"hw": profile.hw, "sw": profile.sw}
+        if self._announcing is not None:
+            renamed = partial(self._rename_services, self._announcing)
+            self._announcing = asyncio.create_task(self._see_through(renamed))
+
+    def rename(self, name: str) -> None:
+        """Announce another name instead, if it is another one."""
+        if name == self._name:
+            return
+        self._name = name
+        self._replace_what_is_announced()
+
+    def move(self, addresses: Sequence[str], port: int) -> None:
+        """Announce another place instead."""
+        self._addresses, self._port = addresses, port
+        self._replace_what_is_announced()
+
+    def _replace_what_is_announced(self) -> None:
+        if self._announcing is not None:
+            renamed = partial(self._announce_again, self._announcing)
+            self._announcing = asyncio.create_task(self._see_through(renamed))
+
+    def set_power(self, on: bool) -> None:
+        """Disappear silently when the power fails; announce again when it returns."""
+        if self._announcing is None:
+            return
+        before = self._announcing
+        if not on:
+            before.cancel()
+            self._withdraw(silently=True)
+        then = self._announce if on else self._vanish
+        renamed = partial(self._after, before, then)
+        self._announcing = asyncio.create_task(self._see_through(renamed))
+
+    async def _after(self, before: asyncio.Task[None], then: Callable[[], Awaitable[None]]) -> None:
+        await asyncio.wait([before])
+        await then()
+
+    def _withdraw(self, *, silently: bool) -> list[str]:
+        """Answer no more for what is announced; return the types of it."""
+        services, self._services = self._services, []
+        if services:
+            self._responder.withdraw(services, silently=silently)
+        return [service.type for service in services]
+
+    async def _vanish(self) -> None:
+        self._withdraw(silently=True)
+        if self._zeroconf is not None:
+            self._zeroconf = None
+            await self._responder.give_back()
+
+    async def _announce_again(self, before: asyncio.Task[None]) -> None:
+        await before
+        for kind in self._withdraw(silently=False):
+            await self._register(kind)
+
+    async def _rename_services(self, before: asyncio.Task[None]) -> None:
+        await before
+        for number, old in enumerate(self._services):
+            # By its final name, to which the library may have appended a number.
+            new = self._service(old.type, old.name)
+            assert self._zeroconf is not None
+            await self._zeroconf.async_update_service(new)
+            self._services[number] = new
+
+    async def _see_through(self, announce: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await announce()
+        except Exception as error:
+            # Errors of the library may come without a text.
+            why = str(error) or type(error).__name__
+            self._troubles.note(PART, f"mDNS does not announce the controller: {why}.")
+
+    async def _announce(self) -> None:
+        self._zeroconf = await self._responder.take()
+        self._addresses = self._addresses or await self._responder.addresses()
+        for kind in TYPES:
+            await self._register(kind)
+
+    async def _register(self, kind: str) -> None:
+        assert self._zeroconf is not None
+        service = self._service(kind, f"{_instance_label(self._name)}.{kind}")
+        async with self._responder.turns:
+            await self._zeroconf.async_register_service(service, allow_name_change=True)
+        self._services.append(service)
+
+    def _service(self, kind: str, name: str) -> "ServiceInfo":
+        from zeroconf import ServiceInfo
+
+        return ServiceInfo(
+            kind,
+            name,
+            port=self._port,
+            properties=self._properties,
+            server=f"{self._host_label}.local.",
+            addresses=[socket.inet_aton(address) for address in self._addresses],
+        )
+
+    async def close(self) -> None:
+        # Announcements from now on reach no network.
+        announcing, self._announcing = self._announcing, None
+        if announcing is not None:
+            announcing.cancel()
+            await asyncio.gather(announcing, return_exceptions=True)
+        self._withdraw(silently=False)
+        if self._zeroconf is not None:
+            self._zeroconf = None
+            await self._responder.give_back()
+
+
+def follow(
+    controller: Controller,
+    responder: MdnsResponder,
+    addresses: Sequence[str],
+    *,
+    name: Callable[[], str],
+    host_label: str,
+    mac: str,
+    port: int,
+) -> MdnsAnnouncer:
+    """Announce a controller by the name, version and power that it has at each time."""
+
+    def present_name() -> str:
+        return controller.engine.settings.name or name()
+
+    announcer = MdnsAnnouncer(
+        controller.profile,
+        name=present_name(),
+        host_label=host_label,
+        mac=mac,
+        port=port,
+        responder=responder,
+    )
+    announcer.start(addresses, controller.troubles)
+    controller.profile_watchers.append(lambda: announcer.set_version(controller.profile))
+    controller.settings_watchers.append(lambda *_: announcer.rename(present_name()))
+    controller.power_watchers.append(announcer.set_power)
+    return announcer
+
+
+def _instance_label(name: str) -> str:
+    """Make one label of a name: without dots, which the library takes for the end of one."""
+    return name.replace(".", " ").encode()[:MAX_LABEL_BYTES].decode(errors="ignore")
+
+
+def _own_addresses() -> list[str]:
+    """Return the IPv4 addresses of this machine that others can reach."""
+    import ifaddr
+
+    return [
+        str(address.ip)
+        for adapter in ifaddr.get_adapters()
+        for address in adapter.ips
+        if address.is_IPv4 and not str(address.ip).startswith("127.")
+    ]
+
+
+# Discovery in the network: UDP discovery and mDNS together.
+
+
+class Announcing(Struct, frozen=True):
+    """The kinds of announcement that the configuration allows."""
+
+    discovery: bool
+    bootloader: bool
+    mdns: bool
+
+
+async def announce(
+    controller: Controller,
+    wanted: Announcing,
+    *,
+    name: str,
+    host_label: str,
+    mac: str,
+    host: str,
+    port: int,
+) -> list[DiscoveryServer | MdnsAnnouncer]:
+    """Start the enabled announcements; the caller has to close the result.
+
+    `name` is used until the user names the controller.
+    """
+    started: list[DiscoveryServer | MdnsAnnouncer] = []
+    if wanted.discovery:
+        server = DiscoveryServer(
+            controller, name=name, mac=mac, http_port=port, bootloader=wanted.bootloader
+        )
+        only = None if host == ANY_ADDRESS else await asyncio.to_thread(find_own_address, host)
+        server.start(only)
+        controller.ports["discovery"] = lambda: server.port
+        started.append(server)
+    if wanted.mdns:
+        responder = MdnsResponder(() if host == ANY_ADDRESS else (host,))
+        started.append(
+            follow(
+                controller,
+                responder,
+                (),
+                name=lambda: name,
+                host_label=host_label,
+                mac=mac,
+                port=port,
+            )
+        )
+    return started

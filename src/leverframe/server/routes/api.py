@@ -1,0 +1,225 @@
+"""Our own read side: typed JSON in real units.
+
+Settings, names, the command table, the log and the health of one controller. Nothing here changes
+anything. Secrets are masked: set is `***`, not set is null.
+"""
+
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from leverframe.core.engine.journal import EntryReport, report_of
+from leverframe.core.engine.texts import labels_by_digits
+from leverframe.core.settings import Settings
+from leverframe.core.tree import mask_secret, secret_paths, value_at, with_value
+from leverframe.devices.modem_line import ModemReport
+from leverframe.devices.wire.modbus_modules import MODULES
+from leverframe.host.controller.findings import FindingReport
+from leverframe.interface.descriptions.listing import CommandDescription, command_table
+from leverframe.interface.descriptions.schemas import JSON
+from leverframe.interface.names import name_of, unit_of
+from leverframe.interface.table.lookup import is_read_only
+from leverframe.interface.table.row import ADMIN
+from leverframe.interface.table.system import RESTORE_REPORT
+from leverframe.notify.outbox import OutboxReport
+from leverframe.server.http.certificate import CertificateReport
+from leverframe.server.http.messages import Reply
+from leverframe.server.routes.context import Context
+from leverframe.server.routes.headers import compress_reply
+from leverframe.server.routes.state import State, state
+from leverframe.storage.audit import AuditEntry
+
+#: A status file in JSON: keys in the words that its clients know.
+JsonStatus = dict[str, str | list[Any]]
+
+
+class NameAndUnit(Struct, frozen=True):
+    """The configured name of a value, and its unit; both may be empty."""
+
+    name: str
+    unit: str
+
+
+class AccountReport(Struct, frozen=True):
+    name: str
+    role: Literal["admin", "control"]
+    read_only: bool
+    names_only: bool
+    language: str
+    refresh: int
+    trusted: Annotated[
+        list[str] | UnsetType,
+        Meta(description="Networks whose programs need no sign-in; shown to administrators."),
+    ] = UNSET
+    trusted_role: Literal["user", "administrator"] | UnsetType = UNSET
+
+
+class Start(Struct, frozen=True):
+    board: str
+    account: AccountReport
+    status: JsonStatus
+    labels: dict[str, NameAndUnit]
+    state: State
+    settings: Settings | None
+
+
+class Health(Struct, frozen=True):
+    status: Literal["ok", "degraded"]
+    board: str
+    troubles: Annotated[
+        list[str] | UnsetType,
+        Meta(description="The parts with a problem, if any."),
+    ] = UNSET
+    findings: Annotated[int | UnsetType, Meta(description="The number of findings, if any.")] = (
+        UNSET
+    )
+    ports: Annotated[
+        dict[str, int] | UnsetType,
+        Meta(description="The open ports, by protocol."),
+    ] = UNSET
+    without_effect: Annotated[
+        dict[str, str] | UnsetType,
+        Meta(description="Configuration keys that have no effect here, each with the reason."),
+    ] = UNSET
+
+
+class NotRestored(Struct, frozen=True):
+    """A setting that the last restore left out."""
+
+    path: str
+    value: Annotated[Any, Meta(description="The value in the backup; null for a secret.")]
+    reason: str
+
+
+class FirmwareReport(Struct, frozen=True):
+    """The installed version and the answer of the check for firmware."""
+
+    on: bool
+    installed: str
+    checked: float | None
+    newest: str | None
+    is_newer: bool
+    notes: str | None
+    trouble: str | None
+
+
+def settings(context: Context) -> Settings:
+    return mask_settings(context.controller.engine.settings)
+
+
+def mask_settings(settings: Settings) -> Settings:
+    """Replace the secrets of a settings tree by whether they are set."""
+    for path in secret_paths(settings):
+        settings = with_value(settings, path, mask_secret(value_at(settings, path)))
+    return settings
+
+
+def account(context: Context) -> AccountReport:
+    ui = context.controller.engine.settings.ui
+    asking, trusted = context.account, context.handlers.admission.trusted
+    shown = asking.role == ADMIN and trusted.networks
+    return AccountReport(
+        asking.name,
+        "admin" if asking.role == ADMIN else "control",
+        is_read_only(asking, context.controller.pending),
+        ui.names_only,
+        ui.language,
+        ui.refresh,
+        [str(network) for network in trusted.networks] if shown else UNSET,
+        ("administrator" if trusted.account.role == ADMIN else "user") if shown else UNSET,
+    )
+
+
+def start(context: Context) -> Reply:
+    """Join what a page needs before it can show anything: one request instead of six."""
+    status = msgspec.Raw(context.handlers.status_files.reply("/json/status.json").body)
+    start = Start(
+        context.controller.board.kind,
+        account(context),
+        cast("JsonStatus", status),
+        labels(context),
+        state(context),
+        settings(context) if context.account.role == ADMIN else None,
+    )
+    return compress_reply(context.request, JSON, msgspec.json.encode(start))
+
+
+def labels(context: Context) -> dict[str, NameAndUnit]:
+    settings = context.controller.engine.settings
+    return {
+        label: NameAndUnit(name_of(label, settings), unit_of(label, settings))
+        for label in context.controller.engine.values
+    }
+
+
+def module_readings(_context: Context) -> dict[str, list[NameAndUnit]]:
+    return {
+        label: [NameAndUnit(reading.name, reading.unit) for reading in module.readings]
+        for label, module in MODULES.items()
+    }
+
+
+def command_descriptions(context: Context) -> list[CommandDescription]:
+    return command_table(context.controller.profile)
+
+
+def reading_codes(context: Context) -> dict[str, str]:
+    return labels_by_digits(context.controller.profile)
+
+
+def log_entries(context: Context) -> list[EntryReport]:
+    return [report_of(entry) for entry in context.controller.engine.machine.journal.entries()]
+
+
+async def audit_entries(context: Context) -> list[AuditEntry]:
+    """Join both trails, oldest first; entries are stored as JSON and sent as they are stored."""
+    entries = await context.controller.audit_entries()
+    return cast("list[AuditEntry]", [entries[number] for number in sorted(entries)])
+
+
+async def restore_report(context: Context) -> list[NotRestored]:
+    """List what the last restore or change of version could not carry over."""
+    stored = await context.controller.store.blob(RESTORE_REPORT)
+    entries = [] if stored is None else msgspec.json.decode(stored)
+    return [NotRestored(path, value, reason) for path, value, reason in entries]
+
+
+def outbox(context: Context) -> OutboxReport:
+    report: OutboxReport = context.controller.outbox_report()
+    return report
+
+
+def firmware(context: Context) -> FirmwareReport:
+    report: FirmwareReport = context.controller.firmware_report()
+    return report
+
+
+def certificate(context: Context) -> CertificateReport:
+    return context.controller.certificate_report() or CertificateReport()
+
+
+def modem(context: Context) -> ModemReport:
+    report: ModemReport = context.controller.modem_report()
+    return report
+
+
+def findings(context: Context) -> list[FindingReport]:
+    return context.controller.findings.report()
+
+
+def health(context: Context) -> Health:
+    """Report what a supervisor needs, and nothing confidential."""
+    controller = context.controller
+    troubles = sorted(controller.troubles)
+    status: Literal["ok", "degraded"] = "degraded" if troubles else "ok"
+    ports = controller.open_ports()
+    found = len(controller.findings.report())
+    return Health(
+        status,
+        controller.board.kind,
+        troubles or UNSET,
+        found or UNSET,
+        ports or UNSET,
+        controller.without_effect or UNSET,
+    )

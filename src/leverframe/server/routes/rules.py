@@ -1,0 +1,190 @@
+"""`/api/rules` and `/api/what-if`: rules as they are, trials of rules, and what commands would
+change.
+"""
+
+import asyncio
+from functools import lru_cache
+from typing import Annotated
+
+from msgspec import Meta
+
+from leverframe.core.durations import DAY_S, BadDuration, seconds_from_text
+from leverframe.core.engine.machine import export_state
+from leverframe.core.engine.rule_advice import Advice, Offer, advise
+from leverframe.core.engine.rule_report import RuleReport, encode_rule_trial, find_sources, report
+from leverframe.core.engine.what_if import TriedChange, encode_what_if, labels_needed
+from leverframe.core.profile import Profile
+from leverframe.core.settings import Settings, number_rules
+from leverframe.host.controller import Controller
+from leverframe.interface.descriptions.openapi import QueryParameter
+from leverframe.interface.descriptions.schemas import JSON
+from leverframe.interface.names import unit_of
+from leverframe.interface.table import schedule
+from leverframe.interface.table.command_text import parse_commands, perform_written
+from leverframe.interface.table.lookup import find, items_of
+from leverframe.interface.table.params import decode_text
+from leverframe.interface.table.refusals import BadValue, Malformed, Refusal
+from leverframe.interface.table.rules import EVENT_ROW, actions_of, event_query, sources_of
+from leverframe.interface.table.stage import NO_HASHES, Stage
+from leverframe.server.http.messages import NOT_KEPT, Reply
+from leverframe.server.routes.context import Context
+from leverframe.server.routes.history import read_pieces
+from leverframe.storage.history.queries import TimeSpan
+
+# `/api/what-if`: what commands would change in the coming hours; nothing is done.
+#
+# The controller as it is at this moment is copied twice, and one copy gets the commands. Both
+# replay the recorded readings of the same number of hours, and simulate the plants of a simulated
+# board. That happens in a process of its own, with a budget.
+
+MAX_S = 7 * DAY_S
+PARAMETERS = (
+    QueryParameter(
+        "for",
+        Annotated[str, Meta(description="A duration, such as 24h.")],
+        "How far to look ahead: 1s to 7d; default: 24h.",
+    ),
+)
+
+
+#: What to do where it is too much.
+INSTEAD = "a shorter time in `for`, or rules that switch less often"
+
+
+async def try_commands(context: Context) -> Reply:
+    controller = context.controller
+    for_s = duration_in(context.request.query or "")
+    commands = parse_commands(context.request.body.decode(errors="replace"))
+    stage = Stage(
+        controller.profile, controller.pending, controller.engine.inputs.i2c_found, NO_HASHES
+    )
+    perform_written(commands, stage)
+    change = TriedChange(stage.settings, tuple(stage.actions))
+    bench = controller.board.bench
+    plants = None if bench is None else export_state(bench.plants)
+    fed = set() if bench is None else bench.plants.fed
+    followed = set() if bench is None else bench.plants.followed
+    state, at = export_state(controller.engine), controller.clock.read()
+    labels = (await asyncio.to_thread(labels_needed, state, change) | followed) - fed
+    span = TimeSpan(tuple(sorted(labels)), at.wall - for_s, at.wall, 1, at.wall)
+    body = await context.handlers.work.run(
+        encode_what_if,
+        *(state, at, for_s, change, plants),
+        fed=read_pieces(controller, span),
+        instead=INSTEAD,
+    )
+    return Reply(200, JSON, body, (NOT_KEPT,))
+
+
+def duration_in(query: str) -> float:
+    if not query:
+        return DAY_S
+    name, _, text = query.partition("=")
+    if name != "for":
+        raise BadValue(f"There is no {name[:40]!r}.", field=name[:40], allowed="for=TIME")
+    try:
+        seconds = seconds_from_text(decode_text(text))
+    except BadDuration as error:
+        raise BadValue(str(error), field="for", allowed="1s to 7d") from None
+    if not 1.0 <= seconds <= MAX_S:
+        raise BadValue("This is not possible.", field="for", allowed="1s to 7d")
+    return seconds
+
+
+# `/api/rules` and `/api/rules/try`: rules as they are, and one that is tried.
+#
+# A rule is shown with its state, why it acts or not, when it did, and advice. One is tried on
+# recorded values of the last hours, in a process of its own.
+
+TRIAL_PARAMETERS = (
+    QueryParameter(
+        "for",
+        Annotated[str, Meta(description="A duration, such as 24h.")],
+        "How far to look back: 1s to 7d; default: 24h.",
+    ),
+)
+#: What may stand beside the rule: a time window that it would have.
+_BESIDE = schedule.ENTRY_ROWS
+
+
+async def rule_reports(context: Context) -> list[RuleReport]:
+    controller = context.controller
+    advice = await _advice_on(controller)
+    engine, profile = controller.engine, controller.profile
+    settings, now = engine.settings, controller.clock.read().now
+    return [
+        report(
+            rule,
+            explanation,
+            firings,
+            advice,
+            lambda label: unit_of(label, settings),
+            event_query(number - 1, rule, profile),
+        )
+        for (number, rule), explanation, firings in zip(
+            number_rules(settings.rules),
+            engine.rules.explain(now),
+            engine.rules.firings(),
+            strict=True,
+        )
+    ]
+
+
+async def _advice_on(controller: Controller) -> list[Advice]:
+    """Work the advice out beside the loop, which other controllers of the process may need."""
+    while True:
+        engine, profile = controller.engine, controller.profile
+        values, settings = engine.values, engine.settings
+        measured = frozenset(one for one in sources_of(profile) if values.get(one) is not None)
+        advice = await asyncio.to_thread(_advice, settings, profile, measured)
+        if controller.engine.settings is settings:
+            return advice
+
+
+@lru_cache(maxsize=16)
+def _advice(settings: Settings, profile: Profile, measured: frozenset[str]) -> list[Advice]:
+    """Return cached advice: loop trials can take a tenth of a second and a page asks often."""
+    return advise(settings, Offer(profile, sources_of(profile), actions_of(profile)), measured)
+
+
+async def rule_trial(context: Context) -> Reply:
+    controller = context.controller
+    for_s = duration_in(context.request.query or "")
+    settings, index = _settings_with(controller, context.request.body.decode(errors="replace"))
+    now = controller.clock.read().wall
+    sources = tuple(sorted(find_sources(settings, index)))
+    span = TimeSpan(sources, now - for_s, now, 1, now)
+    zone = controller.engine.machine.timezone
+    body = await context.handlers.work.run(
+        encode_rule_trial,
+        *(settings, index, controller.profile, zone, (span.first, span.last)),
+        fed=read_pieces(controller, span),
+        instead=INSTEAD,
+    )
+    return Reply(200, JSON, body, (NOT_KEPT,))
+
+
+def _settings_with(controller: Controller, body: str) -> tuple[Settings, int]:
+    """Return the settings as the commands would leave them, and the place of the rule they set."""
+    items = items_of(body.strip())
+    stage = Stage(controller.profile, controller.pending, None, NO_HASHES)
+    places: list[int] = []
+    for call in find("GET", EVENT_ROW.form.path, items, controller.profile):
+        if isinstance(call, Refusal):
+            raise call
+        if call.row is EVENT_ROW:
+            places.append(call.values["A"])
+        elif call.row not in _BESIDE:
+            raise _no_rule(body)
+        call.perform(stage, None)
+    if len(places) != 1:
+        raise _no_rule(body)
+    return stage.settings, places[0]
+
+
+def _no_rule(body: str) -> Malformed:
+    return Malformed(
+        f"{body[:80]!r} does not set a rule.",
+        allowed="one command of the form event=A*B*C..., followed by & and schedset=... or "
+        "scheddel=... if its time window changes",
+    )

@@ -1,1 +1,0 @@
-"""The identity of a client and its proof: passwords, sessions, guessing, foreign pages."""

@@ -1,1 +1,0 @@
-"""Discovery in the network: UDP discovery and mDNS."""

@@ -1,1 +1,0 @@
-"""The Modbus TCP server."""

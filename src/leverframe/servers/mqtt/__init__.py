@@ -1,1 +1,0 @@
-"""MQTT beside a controller: states out, commands in."""

@@ -1,1 +1,0 @@
-"""`leverframe simulate`: run a scenario file on virtual time, without servers."""

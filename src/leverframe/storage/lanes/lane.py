@@ -1,0 +1,245 @@
+"""Storage for many controllers: the interface of a lane, one in memory, and lanes that commit in
+groups.
+"""
+
+import asyncio
+import time
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from leverframe.storage.encryption import KeyFile, Sealer
+from leverframe.storage.sqlite import not_saved
+from leverframe.storage.store import MemoryStore, Rows, Store, Stored, StoreUnavailable
+from leverframe.storage.writer import Faults, GroupCommit
+
+# The interface of storage for many controllers, and the one in memory.
+#
+# A lane writes for all controllers of a node; each sees its own part of it as a `Store`. What a
+# controller writes is written in its order, and what one cannot write is no matter of the others.
+
+#: The number of the node's own part.
+OF_NODE = 0
+
+
+class Lane(Protocol):
+    def store(self, controller: int) -> Store:
+        """Return the part of one controller, empty for a new one; closing it closes nothing."""
+
+    async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        """Read what many controllers need to resume, in one query."""
+
+    async def forget(self, controllers: Iterable[int]) -> None:
+        """Remove all that is stored of controllers."""
+
+    async def close(self) -> None:
+        """Write what waits, then release all resources."""
+
+
+class MemoryLane(Lane):
+    """A lane that lasts as long as the process."""
+
+    def __init__(self) -> None:
+        self._stores: dict[int, MemoryStore] = {}
+
+    def store(self, controller: int) -> MemoryStore:
+        return self._stores.setdefault(controller, MemoryStore())
+
+    async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        return {controller: self.store(controller).load() for controller in controllers}
+
+    async def forget(self, controllers: Iterable[int]) -> None:
+        for controller in controllers:
+            self._stores.pop(controller, None)
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to release."""
+
+
+# What a lane has written since startup, for `/metrics` and the report of a node.
+
+#: Batches are counted by how many changes they hold, up to each of these.
+SIZES = {1: "1", 8: "2-8", 64: "9-64"}
+LARGEST = "65 and more"
+
+
+class LaneFigures(Struct):
+    """Changes by reported outcome, and batches by size class."""
+
+    durable: int = 0
+    refused: int = 0
+    in_doubt: int = 0
+    #: Wall time at which it was last not known whether something is stored.
+    last_doubt: float | None = None
+    batches: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys((*SIZES.values(), LARGEST), 0)
+    )
+
+    def count(self, changes: int, faults: Collection[BaseException]) -> None:
+        """Count a batch of changes, some of which met with a fault."""
+        size = next((word for most, word in SIZES.items() if changes <= most), LARGEST)
+        self.batches[size] += 1
+        in_doubt = sum(getattr(fault, "is_in_doubt", False) for fault in faults)
+        self.durable += changes - len(faults)
+        self.refused += len(faults) - in_doubt
+        self.in_doubt += in_doubt
+        if in_doubt:
+            self.last_doubt = time.time()
+
+
+# Lanes that are written by one thread: whatever waits goes to the disk together.
+#
+# What waits, of whichever controllers, goes into the next transaction. One that fails is tried
+# again with the part of each controller alone, so that only those fail whose part cannot be
+# written; their `Writer` takes along what they have built on it.
+
+#: Parts of a transaction at most; what waits longer shares the next one.
+BATCH_SIZE = 512
+
+
+class GroupCommitLane(Lane):
+    """What lanes have in common that write in a thread of their own."""
+
+    def __init__(self, key_path: Path) -> None:
+        self._key_file = KeyFile(key_path)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lane")
+        self.queue = GroupCommit(self._write_batch, BATCH_SIZE, self._thread)
+        self.figures = LaneFigures()
+
+    def store(self, controller: int) -> "LaneStore":
+        return LaneStore(self, controller, self.sealer(controller))
+
+    def sealer(self, controller: int) -> Sealer:
+        """Return what seals and opens for one controller."""
+        return Sealer(self._key_file, controller)
+
+    # --- what each does in its own way ------------------------------------------------------------
+
+    @abstractmethod
+    def write_parts(self, parts: Mapping[int, Rows]) -> None:
+        """Write the rows of each controller in one transaction, in the lane's thread."""
+
+    @abstractmethod
+    def erase(self, controllers: Sequence[int]) -> None:
+        """Remove all rows of controllers, in the lane's thread."""
+
+    @abstractmethod
+    def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        """Read settings and remembered state, sealed as they are."""
+
+    @abstractmethod
+    def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
+        """Read the rows of the audit trail whose names begin like this."""
+
+    @abstractmethod
+    def read_messages(self, controller: int) -> dict[int, Any]:
+        """Read the messages of the outbox by number, sealed as they are."""
+
+    @abstractmethod
+    def read_blob(self, controller: int, name: str) -> bytes | None:
+        """Read one upload; None when there is none of that name."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Close what is open, when nothing is written any more."""
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def _write_batch(self, parts: Mapping[int, Rows]) -> Faults:
+        """Write parts in the lane's thread; return what went wrong by controller."""
+        faults = self.write(parts)
+        self.figures.count(len(parts), faults.values())
+        return faults
+
+    def write(self, parts: Mapping[int, Rows]) -> Faults:
+        """Write parts in one transaction, or else each in its own; return the faults."""
+        try:
+            self.write_parts({one: self.sealer(one).seal(rows) for one, rows in parts.items()})
+        except BaseException as error:
+            if len(parts) == 1 or isinstance(error, LaneUnavailable):
+                return dict.fromkeys(parts, _refusal(error))
+            faults: Faults = {}
+            for controller, rows in parts.items():
+                faults |= self.write({controller: rows})
+            return faults
+        return {}
+
+    async def forget(self, controllers: Iterable[int]) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._thread, self.erase, list(controllers))
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            raise not_saved(error) from error
+
+    async def close(self) -> None:
+        if self.queue.is_closed:
+            return
+        await self.queue.flush()
+        self.queue.is_closed = True
+        await asyncio.to_thread(self._finish)
+
+    def _finish(self) -> None:
+        self._thread.shutdown()
+        self.release()
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    async def fetch(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        return await asyncio.to_thread(self._fetch_opened, controllers)
+
+    def _fetch_opened(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        stored = self.read(controllers)
+        return {one: self.store(one).open_secrets(stored[one]) for one in controllers}
+
+
+class LaneUnavailable(StoreUnavailable):
+    """What cannot be written cannot be written for any controller: one sentence."""
+
+
+class LaneStore(Store):
+    """One controller's part of a lane. What is written is sealed in the lane's thread."""
+
+    def __init__(self, lane: GroupCommitLane, controller: int, sealer: Sealer) -> None:
+        self._lane = lane
+        self._sealer = sealer
+        self.shared_queue = lane.queue
+        self.number = controller
+
+    def load(self) -> Stored:
+        return self.open_secrets(self._lane.read([self.number])[self.number])
+
+    def open_secrets(self, stored: Stored) -> Stored:
+        """Open the secrets in what the lane holds."""
+        return self._sealer.open_secrets(stored)
+
+    async def audit(self, prefix: str = "") -> dict[str, str]:
+        return await asyncio.to_thread(self._lane.read_audit, self.number, prefix)
+
+    async def blob(self, name: str) -> bytes | None:
+        return await asyncio.to_thread(self._open_blob, name)
+
+    def _open_blob(self, name: str) -> bytes | None:
+        return self._sealer.open_blob(name, self._lane.read_blob(self.number, name))
+
+    def messages(self) -> dict[int, Any]:
+        return self._sealer.open_messages(self._lane.read_messages(self.number))
+
+    async def write(self, rows: Rows) -> None:
+        await self._lane.queue.write_one(self.number, rows)
+
+    async def close(self) -> None:
+        """Leave the lane open, which others use, too."""
+
+
+def _refusal(error: BaseException) -> BaseException:
+    if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
+        return error
+    refusal = not_saved(error)
+    refusal.__cause__ = error
+    return refusal

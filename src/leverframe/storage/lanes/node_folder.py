@@ -1,0 +1,165 @@
+"""The folder of a node: opening its lane, and moving controllers into it and out of it."""
+
+import sqlite3
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from leverframe.core.errors import ErrorForPeople
+from leverframe.storage.datafolder import (
+    NODE_KEY_NAME,
+    NODE_STORE_NAME,
+    DataFolder,
+    refuse_controller,
+)
+from leverframe.storage.encryption import EncryptingStore, KeyFile, Sealer
+from leverframe.storage.history.chunks import ChunkStore
+from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.shared_chunks import SharedChunks
+from leverframe.storage.lanes.sqlite_lane import SqliteLane
+from leverframe.storage.sqlite import SqliteStore, prepare, rows_in
+from leverframe.storage.sqlite_file import reason
+from leverframe.storage.store import Changes, Rows, Stored, messages_from_texts, values_from_texts
+
+# The folder of a node, and the opening of its lane in whatever state the files are.
+#
+# The folder is held, and a damaged file replaced by its last good snapshot, as for a single
+# controller. But a node whose file cannot be written does not start: it has nothing to offer.
+
+
+class FleetFolder(DataFolder):
+    """The folder that belongs to one running node."""
+
+    def refuse_what_is_of_others(self) -> None:
+        refuse_controller(self.path)
+
+    @property
+    def store_path(self) -> Path:
+        return self.path / NODE_STORE_NAME
+
+    @property
+    def key_path(self) -> Path:
+        return self.path / NODE_KEY_NAME
+
+
+class OpenedLane(Struct, frozen=True):
+    lane: SqliteLane
+    #: What people should know, by the part that it is about.
+    troubles: dict[str, str] = field(default_factory=dict)
+
+
+def open_lane(folder: FleetFolder) -> OpenedLane:
+    """Open the lane of a folder; replace a damaged file by a snapshot.
+
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
+    """
+    trouble = prepare(
+        folder.store_path,
+        was_closed=folder.was_given_back,
+        killed_history=folder.killed_history,
+    )
+    lane = SqliteLane(folder.store_path, folder.key_path)
+    return OpenedLane(lane, {"recovery": trouble} if trouble else {})
+
+
+# Controllers moved between folders of their own and the file of a node, with all they have.
+#
+# A move copies everything in one transaction, secrets sealed with the key of where they go, and
+# leaves the place that it came from as it is; the caller decides what becomes of that.
+
+_BYTES = Bounds().max_bytes
+#: The setting of its name, and the name that it has without.
+_NAME, _OWN_NAME = "name", "identity.name"
+
+
+class CannotMove(ErrorForPeople):
+    """A controller stays where it is: a sentence that says why."""
+
+
+class FolderContent:
+    """What a controller that is stopped has in its folder; the folder is only read."""
+
+    def __init__(self, folder: DataFolder) -> None:
+        self.folder = folder
+        #: What is lost of it, in sentences.
+        self.damage: list[str] = []
+        rows = rows_in(folder.store_path, self.damage)
+        if rows is None:
+            raise CannotMove(f"The store {folder.store_path} is empty; nothing was moved.")
+        self._changes = _changes(rows, Sealer(KeyFile(folder.key_path)))
+        self.settings = self._changes.settings
+        self.kept = self._changes.kept
+
+    def changes(self) -> Changes:
+        return self._changes
+
+
+async def move_in(content: FolderContent, lane: SqliteLane, node: FleetFolder, number: int) -> str:
+    """Write a folder's content to a node's files; return what could not be, in a sentence."""
+    await lane.store(number).commit(content.changes())
+    lost = " ".join(content.damage)
+    source = content.folder.history_path
+    if not source.exists():
+        return lost
+    try:
+        shared = SharedChunks(node.history_path, _BYTES)
+        try:
+            shared.take_in(number, source)
+        finally:
+            shared.close()
+    except (ErrorForPeople, sqlite3.Error, OSError) as error:
+        return f"{lost} {_without_history(error)}".strip()
+    return lost
+
+
+async def move_out(
+    lane: SqliteLane, node: FleetFolder, number: int, name: str, folder: DataFolder
+) -> str:
+    """Write a controller of a node to an empty folder; return what could not be, in a sentence.
+
+    A controller without a name of its own gets the name that it had in the node.
+    """
+    changes = _changes(lane.rows_of(number), lane.sealer(number))
+    if not changes.settings.get(_NAME):
+        changes.kept[_OWN_NAME] = name
+    store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+    try:
+        await store.commit(changes)
+    finally:
+        await store.close()
+    if not node.history_path.exists():
+        return ""
+    try:
+        ChunkStore(folder.history_path, _BYTES).close()
+        shared = SharedChunks(node.history_path, _BYTES)
+        try:
+            shared.give_out(number, folder.history_path)
+        finally:
+            shared.close()
+    except (ErrorForPeople, sqlite3.Error, OSError) as error:
+        return _without_history(error)
+    return ""
+
+
+def empty_folder(path: Path) -> DataFolder:
+    """Return a folder that is new or empty, for a controller that moves there."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise CannotMove(f"{path} is not empty; name a new folder.")
+    return DataFolder(path)
+
+
+def _changes(rows: Rows, sealer: Sealer) -> Changes:
+    """Return all that is stored of a controller, opened."""
+    blobs = {name: sealer.open_blob(name, data) for name, data in rows.blobs.items()}
+    return Changes(
+        settings=sealer.open_secrets(Stored(values_from_texts(rows.settings), {})).settings,
+        kept=values_from_texts(rows.kept),
+        blobs={name: data for name, data in blobs.items() if data is not None},
+        replace_settings=True,
+        messages=sealer.open_messages(messages_from_texts(rows.messages)),
+    )
+
+
+def _without_history(error: Exception) -> str:
+    why = str(error) if isinstance(error, ErrorForPeople) else f"{reason(error)}."
+    return f"The history was not moved: {why}"

@@ -1,0 +1,227 @@
+"""The durable lane in a file: one SQLite database for all controllers of a node.
+
+A batch is written as it came (`recent_batches.py`) and goes into the tables with others, after the
+waiting callers got their result. Erasures and uploads go there immediately, after all earlier
+batches.
+"""
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from leverframe.storage.lanes.lane import GroupCommitLane
+from leverframe.storage.sqlite import IS_AUDIT
+from leverframe.storage.sqlite_file import roll_back
+from leverframe.storage.statements import (
+    ENOUGH,
+    FORGETTING,
+    RecentBatches,
+    Statement,
+    all_recent_rows,
+    fleet_statements,
+    forgetting,
+    recent_rows,
+    removes,
+)
+from leverframe.storage.store import (
+    AUDIT_PREFIXES,
+    Rows,
+    Stored,
+    messages_from_texts,
+    values_from_texts,
+)
+from leverframe.storage.watched_file import WatchedFile
+
+log = logging.getLogger(__name__)
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+_Texts = dict[str, str | None]
+_CHOSEN = "controller IN (SELECT value FROM json_each(?))"
+
+
+class SqliteLane(GroupCommitLane):
+    """The lane in a file. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
+
+    def __init__(self, path: Path, key_path: Path) -> None:
+        self._file = WatchedFile(path, MIGRATIONS)
+        try:
+            with self._file.reading() as connection:
+                self._recent = RecentBatches(connection)
+        except BaseException:
+            self._file.close()
+            raise
+        super().__init__(key_path)
+
+    @property
+    def transactions(self) -> int:
+        """Return the number of transactions written since opening."""
+        return self._file.transactions
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def write_parts(self, parts: Mapping[int, Rows]) -> None:
+        erases = any(map(removes, parts.values()))
+        if erases or any(rows.blobs for rows in parts.values()):
+            scattered = sum(map(_tables_touched, parts.values()))
+            self._write_to_tables(fleet_statements(parts), erases=erases, scattered=scattered)
+        elif any(map(_tables_touched, parts.values())):
+            statement = self._recent.adding(parts)
+            self._file.write([statement], erases=False)
+            self._recent.add(parts, statement)
+            if self._recent.size >= ENOUGH:
+                # After this batch: no caller waits for it.
+                self._thread.submit(self.fill_tables)
+
+    def erase(self, controllers: Sequence[int]) -> None:
+        self._write_to_tables(forgetting(controllers), erases=True)
+
+    def fill_tables(self) -> None:
+        """Put all batches into the tables, in the lane's thread; where that fails, they stay."""
+        try:
+            self._write_to_tables([])
+        except Exception as error:
+            log.warning("the latest batches could not be moved into the tables: %s", error)
+
+    def _write_to_tables(
+        self, statements: Sequence[Statement], *, erases: bool = False, scattered: int = 0
+    ) -> None:
+        """Execute statements behind what was written last, in the same transaction."""
+        if self._recent.size:
+            with self._file.reading() as connection:
+                recent = all_recent_rows(connection)
+            statements = [*fleet_statements(recent), FORGETTING, *statements]
+            scattered += sum(map(_tables_touched, recent.values()))
+        if statements:
+            # No value may outlive its row in the pages of batches, which are free now.
+            moves = self._recent.size > 0
+            self._file.write(statements, erases=erases, moves=moves, scattered=scattered)
+            self._recent.forgotten()
+
+    def settle(self) -> None:
+        """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
+        self._file.settle()
+
+    def release(self) -> None:
+        # Else the next start would read it twice.
+        self.fill_tables()
+        self._file.close()
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Lend the reading connection for a transaction, so that nothing is moved during it."""
+        with self._file.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                roll_back(connection)
+
+    def read(self, controllers: Sequence[int]) -> dict[int, Stored]:
+        chosen, batches = str(list(controllers)), self._recent.of(controllers)
+        audit: dict[int, list[str]] = {}
+        with self._read_transaction() as connection:
+            settings = _by_controller(connection, "setting", "path", "", chosen)
+            kept = _by_controller(connection, "kept", "name", f" AND NOT {IS_AUDIT}", chosen)
+            query = f"SELECT controller, name FROM kept WHERE {_CHOSEN} AND {IS_AUDIT}"  # noqa: S608
+            for one, name in connection.execute(query, (chosen,)):
+                audit.setdefault(one, []).append(name)
+            recent = recent_rows(connection, batches, frozenset(controllers))
+            return {
+                one: _rows_of(
+                    settings.get(one, {}), kept.get(one, {}), audit.get(one, []), recent[one]
+                )
+                for one in controllers
+            }
+
+    def rows_of(self, controller: int) -> Rows:
+        """Read everything that is stored of a controller; secrets are sealed."""
+        query = "SELECT name, data FROM blob WHERE controller = ?"
+        batches = self._recent.of([controller])
+        with self._read_transaction() as connection:
+            stored = Rows(
+                settings=_texts(connection, "setting", "path", controller),
+                kept=_texts(connection, "kept", "name", controller),
+                blobs=dict(connection.execute(query, (controller,))),
+                messages=_texts(connection, "message", "number", controller),
+            )
+            stored.add(recent_rows(connection, batches, [controller])[controller])
+        return stored
+
+    def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
+        where = f" AND {IS_AUDIT} AND name GLOB ?"
+        batches = self._recent.of([controller])
+        with self._read_transaction() as connection:
+            texts = _texts(connection, "kept", "name", controller, where, f"{prefix}*")
+            recent = recent_rows(connection, batches, [controller])[controller]
+            of_trail = {
+                name: text
+                for name, text in recent.kept.items()
+                if name.startswith(AUDIT_PREFIXES) and name.startswith(prefix)
+            }
+            return values_from_texts(texts | of_trail)
+
+    def read_messages(self, controller: int) -> dict[int, Any]:
+        batches = self._recent.of([controller])
+        with self._read_transaction() as connection:
+            texts = _texts(connection, "message", "number", controller)
+            recent = recent_rows(connection, batches, [controller])[controller]
+            return messages_from_texts(texts | recent.messages)
+
+    def read_blob(self, controller: int, name: str) -> bytes | None:
+        query = "SELECT data FROM blob WHERE controller = ? AND name = ?"
+        with self._file.reading() as connection:
+            rows: list[tuple[bytes]] = connection.execute(query, (controller, name)).fetchall()
+        return rows[0][0] if rows else None
+
+
+def _tables_touched(rows: Rows) -> int:
+    """Count the tables of small rows: those of each controller lie together."""
+    return sum(map(bool, (rows.settings, rows.kept, rows.messages)))
+
+
+def _rows_of(settings: _Texts, values: _Texts, audit: Iterable[str], recent: Rows) -> Stored:
+    """Return what the tables hold of a controller, with what was written last."""
+    trail: _Texts = dict.fromkeys(audit, "")
+    for name, text in recent.kept.items():
+        (trail if name.startswith(AUDIT_PREFIXES) else values)[name] = text
+    return Stored(
+        values_from_texts(settings | recent.settings),
+        values_from_texts(values),
+        [name for name, text in trail.items() if text is not None],
+    )
+
+
+def _texts(
+    connection: sqlite3.Connection,
+    table: str,
+    key: str,
+    controller: int,
+    where: str = "",
+    *values: str,
+) -> _Texts:
+    return _by_controller(connection, table, key, where, f"[{controller}]", *values).get(
+        controller, {}
+    )
+
+
+def _by_controller(
+    connection: sqlite3.Connection, table: str, key: str, where: str, chosen: str, *values: str
+) -> dict[int, _Texts]:
+    """Read values by controller and name."""
+    # As bytes: in an error, sqlite3 would repeat a text that it cannot decode, perhaps a password.
+    query = (
+        f"SELECT controller, CAST({key} AS BLOB), CAST(value AS BLOB) FROM {table} "  # noqa: S608
+        f"WHERE {_CHOSEN}{where} ORDER BY controller"
+    )
+    found = connection.execute(query, (chosen, *values))
+    return {
+        controller: {name.decode(): text.decode() for _, name, text in rows}
+        for controller, rows in groupby(found, itemgetter(0))
+    }

@@ -1,0 +1,323 @@
+"""What makes the same twin again: its seed, and the call with its parameters.
+
+Twins that name no seed get theirs by chance, or within a test from the test's name.
+
+So the same test makes the same twins in every run, in whatever order tests run, and however it
+makes them. Importing this loads nothing else of the kit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import tzinfo
+from itertools import count
+from pathlib import Path
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+from zlib import crc32
+
+from msgspec import Struct
+
+from leverframe.core.durations import wall_of
+from leverframe.core.profile import Profile
+from leverframe.core.runtime.clock import VirtualClock
+from leverframe.core.tree import defaults, difference
+from leverframe.host.configuration import Config
+from leverframe.host.configuration.toml import read_toml
+from leverframe.host.controller.snapshot import BadSnapshot, SavedSnapshot, decode_snapshot
+from leverframe.host.maintenance.configuration import (
+    RECORDING,
+    BadSettings,
+    GivenSettings,
+    leaves_for,
+    version_for,
+)
+from leverframe.host.ports import check_port
+from leverframe.interface.version_change.limits import Content
+from leverframe.server.passwords import Passwords
+from leverframe.testing.misuse import BadCall, check_parameters
+from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinSnapshot
+from leverframe.testing.twin_client import LOOP_THREAD
+
+if TYPE_CHECKING:
+    from leverframe.units.pulled_unit import PulledUnit
+
+
+#: Parameters in which passwords stand.
+SECRET = ("accounts", "mqtt")
+#: A longer value is left out: it is in the test.
+MAX_LETTERS = 80
+LEFT_OUT = "..."
+#: The names that seeds are made from, with the count of those made; the last one counts.
+_sources: list[tuple[str, Iterator[int]]] = []
+
+
+def new_seed() -> int:
+    """Return a seed for a twin that names none."""
+    if not _sources:
+        return SystemRandom().getrandbits(32)
+    name, numbers = _sources[-1]
+    return crc32(f"{name} {next(numbers)}".encode())
+
+
+def is_within_test() -> bool:
+    """Return whether a test runs that names its seeds, or one of its fixtures begins."""
+    return bool(_sources)
+
+
+@contextmanager
+def seeds_from(name: str) -> Iterator[None]:
+    """Make the seeds of twins that are made within this from a name."""
+    source = name, count()
+    _sources.append(source)
+    try:
+        yield
+    finally:
+        _sources.remove(source)
+
+
+def write_call(call: str, parameters: Mapping[str, Any]) -> str:
+    """Write a call with the parameters that are not what they are without being given."""
+    written = (
+        f"{name}={_write_parameter(name, value)}"
+        for name, value in parameters.items()
+        if value is not None and value is not False and (name, value) != ("timezone", "UTC")
+    )
+    return f"{call}({', '.join(written)})"
+
+
+def _write_parameter(name: str, value: Any) -> str:
+    text = repr(value)
+    return LEFT_OUT if name in SECRET or len(text) > MAX_LETTERS else text
+
+
+# What a twin begins with: the parameters of a test, or a saved snapshot.
+#
+# Settings are given by path, or are those of a backup, a unit file, a recording, or of a unit,
+# which is read as `leverframe unit pull` reads it: politely, and never written to.
+
+#: Keys that backups have at their top, and unit files never.
+BACKUP_KEYS = {"hw", "sw", "settings"}
+SCHEMES = ("http://", "https://")
+#: What a snapshot says itself, so it cannot be given to a twin that is loaded from one.
+OF_SNAPSHOT = ("hw", "sw", "mac", "name", "start", "timezone", "settings")
+
+
+class Beginning(Struct, frozen=True):
+    """The parameters of a twin, read and checked."""
+
+    given: Mapping[str, Any]
+    profile: Profile
+    zone: tzinfo
+    #: Its first moment.
+    wall: float
+    #: What differs from the factory settings, by path.
+    leaves: dict[str, Any]
+    #: The administrator first.
+    accounts: Sequence[tuple[str, str]]
+    #: The recording whose answers it gives where it has none.
+    recorded: str | Path | None
+    #: What was read from a unit or a recording of one.
+    pulled: "PulledUnit | None"
+
+    def config(self) -> Config:
+        """Return the configuration of a controller that begins like this."""
+        names = ("timezone", "name", "mac", "tls", "lenient")
+        config = Config(
+            port=self.given["port"] or 0,
+            hw=self.profile.hw,
+            sw=self.profile.sw,
+            modbus_port=0,
+            snmp_port=0,
+            virtual_time=True,
+            **{name: self.given[name] for name in names},
+        )
+        config.check_name()
+        return config
+
+
+def read_beginning(arguments: Mapping[str, Any]) -> Beginning:
+    """Read the parameters of a twin; refuse what none can begin with."""
+    check_parameters(arguments)
+    hw, sw, start = arguments["hw"], arguments["sw"], arguments["start"]
+    unit = read_settings(arguments["settings"], hw, sw)
+    check_port(arguments["port"] or 0)
+    profile, zone = (
+        version_for(hw, sw, unit.settings),
+        Config(timezone=arguments["timezone"]).zone(),
+    )
+    return Beginning(
+        arguments,
+        profile,
+        zone,
+        VirtualClock.START if start is None else wall_of(start, zone),
+        leaves_for(unit.settings, profile),
+        list((arguments["accounts"] or {}).items()),
+        arguments["recorded"] or unit.recording,
+        unit.pulled,
+    )
+
+
+def settings_of_servers(beginning: Beginning) -> dict[str, Any]:
+    """Return the settings that switch on the servers that were asked for."""
+    given, wanted = beginning.given, dict[str, Any]()
+    if given["modbus"]:
+        wanted["modbus_tcp.enabled"] = True
+    if given["snmp"]:
+        wanted["snmp.enabled"] = True
+        wanted["snmp.read_community"] = READ_COMMUNITY
+        wanted["snmp.write_community"] = WRITE_COMMUNITY
+    if given["mqtt"] is not None:
+        wanted |= _mqtt_leaves(given["mqtt"])
+    return leaves_for(wanted or None, beginning.profile)
+
+
+async def account_leaves(accounts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the settings that ask for these accounts."""
+    if not accounts:
+        return {}
+    if len(accounts) > 2:
+        raise BadSettings("accounts: give the administrator, and perhaps a user.")
+    passwords, leaves = Passwords(), dict[str, Any]({"access.required": True})
+    for role, (name, password) in zip(("admin", "user"), accounts, strict=False):
+        leaves[f"access.{role}.name"] = name
+        leaves[f"access.{role}.password"] = await passwords.hash(password)
+    return leaves
+
+
+def _mqtt_leaves(broker: str) -> dict[str, Any]:
+    parts = urlsplit(broker if "://" in broker else f"mqtt://{broker}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if not parts.hostname or port is None or parts.scheme not in ("mqtt", "mqtts"):
+        # Without what was given: a password may be in it.
+        raise BadSettings(
+            "mqtt: this is no broker; write it like 127.0.0.1:1883, or with an account like"
+            " mqtt://NAME:PASSWORD@127.0.0.1:1883."
+        )
+    return {
+        "mqtt.enabled": True,
+        "mqtt.host": parts.hostname,
+        "mqtt.port": port,
+        "mqtt.username": unquote(parts.username or ""),
+        "mqtt.password": unquote(parts.password or ""),
+        "mqtt.tls": parts.scheme == "mqtts",
+    }
+
+
+class GivenUnit(NamedTuple):
+    settings: GivenSettings | None
+    #: Whose answers the twin gives where it has none itself.
+    recording: str | Path | None = None
+    #: What was read from a unit or a recording of one.
+    pulled: "PulledUnit | None" = None
+
+
+def read_settings(
+    source: "GivenSettings | PulledUnit | None", hw: str | None, sw: str | None
+) -> GivenUnit:
+    """Read what is given as settings; `hw` and `sw` are for a unit file that names no version."""
+    if isinstance(source, str) and source.startswith(SCHEMES):
+        return _from_pulled(_read_unit(source))
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if path.suffix == RECORDING:
+            from leverframe.units.unit_reader import read_recorded_unit
+
+            return _from_pulled(read_recorded_unit(path), path)
+        if path.suffix == ".toml" and not BACKUP_KEYS & read_toml(path, BadSettings)[1].keys():
+            return GivenUnit(_read_unit_file(path, hw, sw))
+        return GivenUnit(path)
+    if source is None or isinstance(source, Content | Mapping):
+        return GivenUnit(source)
+    from leverframe.units.pulled_unit import PulledUnit
+
+    if not isinstance(source, PulledUnit):
+        raise BadSettings(
+            f"A twin cannot begin with {type(source).__name__!r}. Allowed: values by path, a backup"
+            f" (.toml, .json, .bin), a unit file (.toml), a recording ({RECORDING}), a pulled unit,"
+            " or the URL of a unit."
+        )
+    return _from_pulled(source)
+
+
+def _from_pulled(unit: "PulledUnit", recording: Path | None = None) -> GivenUnit:
+    from leverframe.units.unit_reader import content_of_unit
+
+    return GivenUnit(content_of_unit(unit), recording, unit)
+
+
+def _read_unit(url: str) -> "PulledUnit":
+    """Read the unit at a URL, which may have a login: `http://NAME:PASSWORD@HOST`."""
+    from leverframe.units.client import address_and_login, open_paced_client
+    from leverframe.units.unit_reader import pull_unit
+
+    address, login = address_and_login(url)
+
+    async def pull() -> "PulledUnit":
+        async with open_paced_client(address, login) as client:
+            return await pull_unit(client)
+
+    return LOOP_THREAD.run(pull())
+
+
+def _read_unit_file(path: Path, hw: str | None, sw: str | None) -> Content:
+    from leverframe.units.file_loader import load_unit_file
+    from leverframe.units.take_over import hash_passwords
+
+    wanted = None if hw is None and sw is None else version_for(hw, sw, None)
+    file = load_unit_file(path, profile=wanted, need_secrets=False)
+    has_passwords = any(
+        one.startswith("access.") and one.endswith(".password") for one in file.settings_named
+    )
+    settings = file.settings
+    if has_passwords:
+        settings = LOOP_THREAD.run(hash_passwords(settings))
+    changed = difference(defaults(file.profile), settings)
+    return Content(
+        file.profile, {path: value for path, _, value in changed}, with_secrets=has_passwords
+    )
+
+
+def read_snapshot(path: str | Path) -> tuple[bytes, SavedSnapshot]:
+    """Read a saved snapshot; raise `BadSnapshot` where there is none that this version reads."""
+    try:
+        data = Path(path).read_bytes()
+        return data, decode_snapshot(data)
+    except OSError as error:
+        raise BadSnapshot(f"{path} cannot be read: {error.strerror}.") from None
+    except BadSnapshot as error:
+        raise BadSnapshot(f"{path}: {error}") from None
+
+
+def parameters_of(saved: SavedSnapshot, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a twin that is loaded from a snapshot."""
+    if refused := [name for name in OF_SNAPSHOT if name in arguments]:
+        raise BadSnapshot(
+            f"{', '.join(refused)}: the snapshot says this itself. Allowed beside it: accounts,"
+            " tls, mqtt, lenient, recorded, seed, port."
+        )
+    return {
+        "hw": saved.profile.hw,
+        "sw": saved.profile.sw,
+        "mac": saved.identity.get("identity.mac"),
+        "timezone": saved.timezone,
+        **arguments,
+    }
+
+
+def state_of(snapshot: object, keeper: str) -> Any:
+    """Return what a twin restores; refuse what is no snapshot of the keeper."""
+    if not isinstance(snapshot, TwinSnapshot):
+        raise BadCall(
+            "restore takes a TwinSnapshot, which the snapshot() of a twin returns, not a"
+            f" {type(snapshot).__name__}."
+        )
+    if snapshot.keeper != keeper:
+        raise BadCall(
+            f"This snapshot is kept by {snapshot.keeper}, and this twin restores those of {keeper};"
+            " save it with save(path), and start another twin with load(path)."
+        )
+    return snapshot.state

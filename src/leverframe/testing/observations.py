@@ -1,0 +1,347 @@
+"""What tests look at in a twin: why a value is what it is, its messages, its requests."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote_plus
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.core.durations import text_from_seconds
+from leverframe.core.errors import ErrorForPeople
+from leverframe.core.labels import EVENT_VARIABLES, LABELS, OUTPUTS, PWMS
+from leverframe.server.http.request_journal import JournalRequest
+from leverframe.testing.misuse import BadCall, is_below
+
+# Why a value of a twin is what it is, in sentences.
+
+MAX_ENTRIES = 5
+SWITCHED = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
+
+
+class UnknownLabel(ErrorForPeople, ValueError):
+    """There is no such value: one sentence with those that are there."""
+
+
+def explain(
+    label: str,
+    state: Mapping[str, Any],
+    rules: Sequence[Mapping[str, Any]],
+    journal: Sequence[Mapping[str, Any]],
+    zone: tzinfo,
+) -> str:
+    """Return what a value is, who set it, and what each rule about it waits for."""
+    if label not in LABELS:
+        raise UnknownLabel(f"There is no {label!r}; there are {', '.join(LABELS)}.")
+    return "\n".join(_sentences(label, state, rules, journal, zone))
+
+
+def _sentences(
+    label: str,
+    state: Mapping[str, Any],
+    rules: Sequence[Mapping[str, Any]],
+    journal: Sequence[Mapping[str, Any]],
+    zone: tzinfo,
+) -> Iterator[str]:
+    value, since = state[label], state["absent_since"].get(label)
+    if value is None:
+        yield f"{label} is absent" + (f" since {_time(since, zone)}." if since else ".")
+    else:
+        yield f"{label} is {value:g}."
+    if (returns := state["returns_in"].get(label)) is not None:
+        yield f"It returns in {text_from_seconds(returns)}."
+    about = [entry for entry in journal if label in entry["text"].replace(":", " ").split()]
+    for entry in about[-MAX_ENTRIES:]:
+        yield f"{_time(entry['time'], zone)}, {_cause(entry)}: {entry['text']}"
+    if not about and label in SWITCHED:
+        yield "Nothing has switched it since the start."
+    for rule in rules:
+        settings = rule["settings"]
+        # Of `PULSE OUT0`, `AutoSwitch OUT0` or `RESET ENERGY1`, too.
+        acts_on = settings["action"].split()
+        if label in (*acts_on, settings["source"], settings["source2"]):
+            yield _rule(rule)
+
+
+def _rule(rule: Mapping[str, Any]) -> str:
+    settings = rule["settings"]
+    words = f" {settings['operator']} ".join(
+        f"{one['label']} {one['compare']} {one['reference']:g}"
+        for one in rule["explanation"]["conditions"]
+    )
+    effect = rule["when_met"] or rule["when_ceasing"]
+    does = effect["text"] if rule["when_met"] else f"{effect['text']} as soon as this ceases"
+    name = settings["name"] or rule["number"]
+    return f"Rule {name}, {words}, then {does}: {rule['why']['text']}"
+
+
+def _cause(entry: Mapping[str, Any]) -> str:
+    return f"{entry['cause']} {entry.get('detail', '')}".rstrip()
+
+
+def _time(wall: float, zone: tzinfo) -> str:
+    return f"{datetime.fromtimestamp(wall, zone):%Y-%m-%d %H:%M:%S}"
+
+
+# The messages that a twin would have sent, whole, as tests look at them.
+
+_Sent = TypeVar("_Sent")
+
+
+class SentEmail(Struct, frozen=True):
+    """A mail to one recipient."""
+
+    time: float
+    subject: str
+    sender: str
+    to: str
+    text: str
+    headers: Mapping[str, str]
+    server: str
+    #: Who asked for it, like `rule 3`.
+    reason: str
+    #: Why it could not have been sent, if so.
+    problem: str | None = None
+
+
+class SentSms(Struct, frozen=True):
+    """An SMS to one number."""
+
+    time: float
+    to: str
+    text: str
+    reason: str
+    problem: str | None = None
+
+
+class SentHttp(Struct, frozen=True):
+    """A request of HTTP1 to HTTP4."""
+
+    time: float
+    slot: int
+    method: str
+    url: str
+    body: str
+    headers: Mapping[str, str]
+    reason: str
+    problem: str | None = None
+
+
+class SentMqtt(Struct, frozen=True):
+    """A message of the action MQTT."""
+
+    time: float
+    topic: str
+    text: str
+    qos: int
+    retain: bool
+    reason: str
+    problem: str | None = None
+
+
+class SentTrap(Struct, frozen=True):
+    """An SNMP trap to one receiver."""
+
+    time: float
+    to: str
+    #: Its kind as an OID.
+    trap: str
+    #: Values by OID.
+    variables: Mapping[str, str]
+    text: str
+    reason: str
+    problem: str | None = None
+
+
+class TwinOutbox:
+    """What the twin would have sent since its start or the last `clear`, oldest first."""
+
+    def __init__(self, report: Callable[[], dict[str, Any]], clear: Callable[[], object]) -> None:
+        self._report = report
+        self._clear = clear
+
+    @property
+    def emails(self) -> list[SentEmail]:
+        """Every mail: `subject`, `sender`, `to`, `text`, `headers`."""
+        return self._of("email", SentEmail)
+
+    @property
+    def sms(self) -> list[SentSms]:
+        """Every SMS: `to`, `text`."""
+        return self._of("sms", SentSms)
+
+    @property
+    def http(self) -> list[SentHttp]:
+        """Every request of HTTP1 to HTTP4: `slot`, `method`, `url`, `body`, `headers`."""
+        return self._of("http", SentHttp)
+
+    @property
+    def mqtt(self) -> list[SentMqtt]:
+        """Every message of the action MQTT: `topic`, `text`."""
+        return self._of("mqtt", SentMqtt)
+
+    @property
+    def traps(self) -> list[SentTrap]:
+        """Every SNMP trap: `to`, `trap`, `variables`, `text`."""
+        return self._of("snmp", SentTrap)
+
+    @property
+    def problems(self) -> list[str]:
+        """Why messages could not even be written: a missing server, recipient or address."""
+        return [one["problem"] for one in self._report()["failed"]]
+
+    def clear(self) -> None:
+        """Forget what was sent so far."""
+        self._clear()
+
+    def _of(self, channel: str, kind: type[_Sent]) -> list[_Sent]:
+        captured: Sequence[dict[str, Any]] = self._report()["captured"]
+        return [
+            msgspec.convert(_fields(one), kind)
+            for one in captured
+            if one["channel"].rstrip("1234") == channel
+        ]
+
+
+def _fields(message: dict[str, Any]) -> dict[str, Any]:
+    """Return what a message says under all the names that the channels have for it."""
+    content, target = message["content"], message["target"]
+    return {
+        **dict.fromkeys(("subject", "sender", "server", "method", "body"), ""),
+        "headers": {},
+        "url": f"{target}{content.get('path', '')}",
+        **content,
+        "text": content.get("body", content.get("text", "")),
+        "to": target,
+        "topic": target,
+        "time": message["created"],
+        **{key: message[key] for key in ("slot", "reason", "problem")},
+    }
+
+
+# The requests that clients made to a twin, as tests look at them.
+
+Query = str | Mapping[str, object] | None
+#: How many requests a failure lists.
+LISTED = 20
+
+
+class NotRequested(ErrorForPeople, AssertionError):
+    """Clients did not request what was asserted: the failure lists what they did request."""
+
+
+class TwinRequest(Struct, frozen=True):
+    """A request that the twin got from a client, and how it answered."""
+
+    #: By the twin's clock.
+    time: datetime
+    method: str
+    path: str
+    #: As it came, percent-encoded; without the values of what may hold a secret.
+    query: str | None
+    #: None as long as there is no answer, or where a fault kept it back.
+    status: int | None
+    #: Why it was refused, as the client saw it.
+    problem: str | None
+    #: The address of the client.
+    source: str
+    #: By lower-case names; what may be a secret reads `***`.
+    headers: Mapping[str, str] = {}
+    #: As text, secrets masked; None where there was none, or it was left out.
+    body: str | None = None
+    #: Why a body was left out: `secret`, `file` (no text) or `large` (more than 16 KiB).
+    body_left_out: str = ""
+    #: Seconds of real time until the answer was there; None as long as there is none.
+    duration: float | None = None
+    #: The faults that acted on it, as `/sim.cgi?fault=` has them; None without one.
+    fault: str | None = None
+
+    def json(self) -> Any:
+        """Return the body as the value that its JSON text stands for."""
+        if self.body is None:
+            why = f", it was left out: {self.body_left_out}" if self.body_left_out else ""
+            raise BadCall(f"{self.target} has no body{why}.")
+        try:
+            return msgspec.json.decode(self.body)
+        except msgspec.DecodeError as error:
+            raise BadCall(f"The body of {self.target} is no JSON: {error}.") from None
+
+    @property
+    def target(self) -> str:
+        """Method, path and query, as people write them."""
+        return f"{self.method} {self.path}" + ("" if self.query is None else f"?{self.query}")
+
+    def __str__(self) -> str:
+        detail = f": {self.problem}" if self.problem else ""
+        fault = f" (fault {self.fault})" if self.fault else ""
+        return f"{self.time:%Y-%m-%d %H:%M:%S} {self.target} {self.status}{detail}{fault}"
+
+
+def requests_from(noted: bytes, zone: tzinfo) -> list[TwinRequest]:
+    """Return noted requests as tests look at them: with times of day, without the number."""
+    found = []
+    for one in msgspec.json.decode(noted, type=list[JournalRequest]):
+        fields = msgspec.structs.asdict(one)
+        del fields["number"]
+        fields |= {"time": datetime.fromtimestamp(one.time, zone), "status": one.status or None}
+        found.append(TwinRequest(**fields))
+    return found
+
+
+def matching(
+    requests: Iterable[TwinRequest], path: str | None, method: str | None, query: Query
+) -> list[TwinRequest]:
+    """Return those to a path, by a method, with a query; None stands for any."""
+    return [
+        one
+        for one in requests
+        if (path is None or is_below(one.path, path))
+        and method in (None, one.method)
+        and _has_query(one.query, query)
+    ]
+
+
+def _has_query(query: str | None, wanted: Query) -> bool:
+    if wanted is None:
+        return True
+    if isinstance(wanted, str):
+        return query is not None and unquote_plus(query) == unquote_plus(wanted.lstrip("?"))
+    items = parse_qsl(query or "", keep_blank_values=True)
+    return all((str(name), str(value)) in items for name, value in wanted.items())
+
+
+def unmet(
+    requests: Sequence[TwinRequest],
+    found: Sequence[TwinRequest],
+    path: str,
+    method: str | None,
+    query: Query,
+    times: int | None,
+) -> str:
+    """Explain why an assertion about requests fails, with what was requested, nearest first."""
+    wanted = path if query is None else f"{path} with the query {query!r}"
+    expected = "at least once" if times is None else _times(times)
+    lines = [f"{method or 'Any method'} {wanted}: expected {expected}, was {_times(len(found))}."]
+    if not requests:
+        return f"{lines[0]} No client has requested anything."
+    lines.append("What clients requested, the nearest first:")
+    ranked = sorted(requests, key=lambda one: _distance(one, path, method))
+    lines += [f"  {one}" for one in ranked[:LISTED]]
+    if len(ranked) > LISTED:
+        lines.append(f"  and {len(ranked) - LISTED} more; twin.requests() lists all.")
+    if any("***" in (one.query or "") for one in ranked) and query is not None:
+        lines.append("Values that may be secrets are kept as ***.")
+    return "\n".join(lines)
+
+
+def _distance(request: TwinRequest, path: str, method: str | None) -> float:
+    # Imported here: assertions that hold compare nothing.
+    from difflib import SequenceMatcher
+
+    likeness = SequenceMatcher(None, path, request.path).ratio()
+    return -likeness - (0.1 if method in (None, request.method) else 0.0)
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

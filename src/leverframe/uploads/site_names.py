@@ -1,9 +1,0 @@
-"""The names of the files of a web site."""
-
-FRONT_PAGE = "index.html"
-
-
-def ending_of(name: str) -> str:
-    """Return what stands behind the last dot of a file's name, in small letters, if it has one."""
-    before, dot, ending = name.rpartition(".")
-    return ending.lower() if dot and before and "/" not in ending else ""

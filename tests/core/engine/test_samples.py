@@ -1,0 +1,42 @@
+"""What the engine hands to the history: causes that repeat are recorded once in a batch."""
+
+from leverframe.core.engine.journal import Cause
+from leverframe.core.engine.machine import Samples
+
+BY_HAND = Cause("command", "admin")
+BY_RULE = Cause("rule", "1", number=1)
+
+
+def test_a_cause_that_repeats_is_recorded_once_for_each_output() -> None:
+    samples = Samples()
+    for wall in (1.0, 2.0):
+        samples.add_cause(wall, "OUT1", BY_HAND)
+        samples.add_cause(wall, "OUT2", BY_HAND)
+    assert samples == [(1.0, "OUT1.cause", BY_HAND), (1.0, "OUT2.cause", BY_HAND)]
+
+
+def test_a_cause_that_returns_after_another_is_recorded_again() -> None:
+    samples = Samples()
+    for wall, cause in ((1.0, BY_HAND), (2.0, BY_RULE), (3.0, BY_HAND)):
+        samples.add_cause(wall, "OUT1", cause)
+    assert [cause for _, _, cause in samples] == [BY_HAND, BY_RULE, BY_HAND]
+
+
+def test_each_batch_has_all_its_causes_so_that_a_lost_batch_does_no_harm() -> None:
+    samples = Samples()
+    samples.add_cause(1.0, "OUT1", BY_HAND)
+    samples.clear()
+    samples.add_cause(2.0, "OUT1", BY_HAND)
+    assert samples == [(2.0, "OUT1.cause", BY_HAND)]
+
+
+def test_each_cause_after_a_full_report_is_recorded() -> None:
+    samples = Samples()
+    samples.add_cause(1.0, "OUT1", BY_HAND)
+    samples.add_all_causes(2.0, lambda label: BY_RULE)
+    samples.add_cause(3.0, "OUT1", BY_HAND)
+    assert [told for told in samples if told[1] == "OUT1.cause"] == [
+        (1.0, "OUT1.cause", BY_HAND),
+        (2.0, "OUT1.cause", BY_RULE),
+        (3.0, "OUT1.cause", BY_HAND),
+    ]
