@@ -1,7 +1,7 @@
 """The layers of the program: who may import whom, and where no input or output may happen.
 
-Nothing is imported here; the syntax tree of every source file is read. A part is a folder or a
-module directly under the package (`engine`, `profile`). A new part has to be placed in MAY_IMPORT,
+Nothing is imported here; the syntax tree of every source file is read. A part is a room (`core`),
+or a folder of one that has rules of its own (`core/engine`). A new part must be placed in MAY_IMPORT,
 on purpose: that is the moment to think about where it belongs.
 """
 
@@ -20,116 +20,70 @@ from tests.cases import for_each
 PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "src" / "leverframe"
 
-CORE = {"profile", "errors", "plain_text"}
-ENGINE = CORE | {"engine"}
-INTERFACE = ENGINE | {"uploads", "commands", "wire"}
-EDGES = {"notify", "hardware", "storage"}
-JOINED = (
-    INTERFACE
-    | EDGES
-    | {"status_files", "foreign_documents", "naming", "clock", "controller"}
-    | {"log_throttle", "loop_shares", "bounded_work", "outgoing"}
-)
-SERVED = JOINED | {
-    *("servers", "config", "wiring", "durations", "moments", "shutdown", "exit_codes", "exchanges"),
-    "log_context",
+ENGINE = {"core", "core/engine"}
+TABLE = ENGINE | {"interface/table"}
+INTERFACE = TABLE | {
+    *("interface", "interface/descriptions", "interface/plan", "interface/status_files"),
+    *("interface/uploads", "interface/version_change"),
 }
-#: What the commands of the program are made of; these do not know each other.
-WORK = {"simulation", "maintenance", "recording", "reference"}
+DEVICES = {"devices", "devices/linux", "devices/simulated", "devices/wire"}
+STORAGE = {"storage", "storage/history", "storage/lanes"}
+#: What a controller is made of.
+PARTS = INTERFACE | DEVICES | STORAGE | {"core/runtime", "notify"}
+CONTROLLER = PARTS | {"host/controller"}
+SERVER = CONTROLLER | {"server", "server/http", "server/routes"}
+HOST = SERVER | {"host", "host/configuration", "host/maintenance"}
+FLEET = {"fleet", "fleet/cluster", "fleet/jobs", "fleet/operations"}
 
-#: Part -> the other parts it may import. The edges do not know each other: the controller joins
-#: them, and the servers speak to the controller.
+#: Part -> the other parts it may import. The edges (devices, notify, storage) do not know each
+#: other: the controller joins them, and the servers speak to the controller.
 MAY_IMPORT = {
-    "errors": set[str](),
-    "plain_text": set[str](),
-    "foreign_documents": set[str](),
-    "profile": {"errors"},
-    "web": set[str](),
-    "engine": CORE,
-    "uploads": CORE,
-    "commands": ENGINE | {"uploads"},
-    "wire": ENGINE,
-    "naming": ENGINE | {"wire"},
-    "exchanges": ENGINE | {"commands", "foreign_documents"},
-    "status_files": INTERFACE | {"foreign_documents"},
-    "clock": ENGINE,
-    "shutdown": set[str](),
-    "log_throttle": set[str](),
-    "log_context": set[str](),
-    "loop_shares": set[str](),
-    # It runs what others hand it, and knows nothing of them.
-    "bounded_work": {"errors"},
-    "outgoing": {"errors"},
-    "durations": {"errors"},
-    "moments": {"errors", "durations"},
-    "wiring": ENGINE,
-    "config": ENGINE | {"wiring", "uploads"},
-    **{
-        edge: INTERFACE
-        | {"clock", "durations", "wiring", "shutdown", "log_throttle", "loop_shares", "outgoing"}
-        for edge in EDGES
-    },
-    "storage": INTERFACE | {"clock", "shutdown", "log_throttle", "exchanges"},
-    "controller": INTERFACE | EDGES | {"clock", "log_throttle", "loop_shares", "naming"},
-    "servers": JOINED | {"durations"},
-    "process": SERVED,
-    **{work: SERVED | {"process"} for work in WORK},
-    "reference": SERVED | {"process", "command_line", "fleet", "units"},
-    "fleet": SERVED | {"process", "maintenance", "simulation"},
-    "testing": SERVED | {"process", "maintenance", "fleet", "units"},
-    "units": SERVED | {"process", *WORK - {"reference"}},
-    "exit_codes": set[str](),
+    "core": set[str](),
+    "core/engine": {"core"},
+    "core/runtime": ENGINE,
+    "interface": TABLE | {"devices/wire"},
+    "interface/uploads": {"core"},
+    "interface/table": ENGINE | {"interface/uploads"},
+    "interface/version_change": TABLE,
+    "interface/descriptions": TABLE,
+    "interface/plan": TABLE | {"interface/version_change"},
+    "interface/status_files": TABLE | {"interface/uploads", "interface/version_change"},
+    "devices/wire": ENGINE,
+    "devices": TABLE | {"core/runtime", "devices/simulated", "devices/wire"},
+    "devices/simulated": ENGINE | {"devices"},
+    "devices/linux": ENGINE | {"core/runtime", "devices", "devices/wire"},
+    "notify": ENGINE | {"core/runtime", "devices/wire"},
+    "storage": TABLE | {"core/runtime", "interface/version_change", "storage/history"},
+    "storage/history": ENGINE | {"core/runtime", "storage"},
+    "storage/lanes": ENGINE | {"storage", "storage/history"},
+    "host/controller": PARTS - {"devices/linux", "storage/lanes", "notify"},
+    "server/http": ENGINE | {"core/runtime", "server", "storage"},
+    "server": CONTROLLER | {"server/http"},
+    "server/routes": CONTROLLER | {"server", "server/http"},
+    "host/configuration": ENGINE | {"devices", "interface/uploads"},
     # It names the functions that do the work, and imports the one that was asked for.
-    "command_line": CORE | {"engine", "config", "durations", "exit_codes"},
+    "host/command_line": ENGINE | {"host/configuration", "interface/descriptions"},
+    "host": SERVER | {"host/configuration"},
+    "host/maintenance": SERVER | {"host", "host/configuration"},
+    "fleet": HOST | FLEET,
+    "fleet/operations": HOST | {"fleet", "fleet/jobs"},
+    "fleet/jobs": HOST | {"fleet"},
+    "fleet/cluster": HOST | {"fleet"},
+    "testing/recordings": HOST,
+    "units": HOST | {"testing/recordings"},
+    "testing": HOST | FLEET | {"units", "testing/recordings"},
+    "web": set[str](),
     # What the library exports, loaded when it is asked for.
-    "__init__": {"profile", "clock", "hardware", "storage", "controller"},
-    "__main__": {"command_line", "exit_codes"},
+    "__init__": {
+        *("core", "core/runtime", "devices", "devices/simulated"),
+        "host/controller",
+        "storage",
+    },
+    "__main__": {"core", "host/command_line"},
 }
-
-#: What clients may hold, and who counts as one of them.
-SHARING = {"descriptors", "fair_shares"}
-#: The same within the servers: part of them -> the others it may import.
-SERVERS_MAY_IMPORT = {
-    "fair_shares": set[str](),
-    "descriptors": {"fair_shares"},
-    "http": SHARING,
-    # What becomes of bytes on their way is the same for both kinds of connection.
-    "modbus": SHARING | {"tried_address", "byte_faults"},
-    "http_faults": {"http"},
-    "byte_faults": {"http"},
-    "problems": {"http"},
-    "accounts": {"http", "problems", "fair_shares"},
-    "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,
-    "discovery": {"accounts", "udp_socket"},
-    "snmp": {"udp_socket", "fair_shares"},
-    "bootloader": {"udp_socket"},
-}
-
-#: The same within the commands: what others build on the table, the table does not know.
-COMMANDS_MAY_IMPORT = {
-    "table": set[str](),
-    "version_change": {"table"},
-    "describe": {"table"},
-    "plan": {"table", "version_change"},
-}
-
-WITHIN = {"servers": SERVERS_MAY_IMPORT, "commands": COMMANDS_MAY_IMPORT}
 
 #: Parts in which values go in and values come out, and nothing else happens.
-PURE = {
-    *(
-        "errors",
-        "profile",
-        "durations",
-        "moments",
-        "engine",
-        "uploads",
-        "commands",
-        "wire",
-        "naming",
-    ),
-    *("status_files", "wiring", "exit_codes", "exchanges", "plain_text", "foreign_documents"),
-}
+PURE = {"core", "core/engine", "devices/wire"} | INTERFACE
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),
     *("time", "random", "os", "pathlib", "sqlite3"),
@@ -210,37 +164,33 @@ def clock_readings(source: str, package: str) -> Iterator[str]:
                 yield full
 
 
+def part_of(path: str) -> str:
+    """The folder with rules of its own that a file or module is in, or else its room."""
+    room, *inner = path.removesuffix(".py").split("/")
+    folder = "/".join([room, *inner[:1]])
+    return folder if folder in MAY_IMPORT else room
+
+
 def complaints(file: str, source: str) -> list[str]:
     """What is wrong with a source file; `file` is its path below the package folder."""
-    path = Path(file)
-    part = path.parts[0].removesuffix(".py")
-    package = ".".join(["leverframe", *path.parts[:-1]])
+    part = part_of(file)
+    package = ".".join(["leverframe", *Path(file).parts[:-1]])
     found = []
-    if part not in MAY_IMPORT and part != "__init__":
+    if part not in MAY_IMPORT:
         found.append(f"{file}: the part {part} has no place in MAY_IMPORT yet")
     for imported in imports(source, package):
         root, _, inner = imported.loaded.partition(".")
-        target = inner.partition(".")[0]
         if part in PURE and root in IMPURE_MODULES:
             found.append(f"{file}: {part} is pure and must not import {root}")
+        target = part_of(inner.replace(".", "/"))
         is_part = root == "leverframe" and target in MAY_IMPORT
         if is_part and target != part and target not in MAY_IMPORT.get(part, set()):
             found.append(f"{file}: {part} must not import {target}")
-        if part == target and part in WITHIN:
-            found += strangers_within(file, inner)
     if part in PURE:
         found += [
             f"{file}: {part} is pure and must not call {x}" for x in clock_readings(source, package)
         ]
     return found
-
-
-def strangers_within(file: str, imported: str) -> Iterator[str]:
-    """The complaint about an import of one part of a folder by another, if there is one."""
-    folder, inner = Path(file).parts[:2]
-    part, target = inner.removesuffix(".py"), imported.split(".")[1]
-    if target != part and target not in WITHIN[folder].get(part, set()):
-        yield f"{file}: {folder}/{part} must not import {folder}/{target}"
 
 
 def imports_of(sources: Mapping[str, str]) -> dict[str, set[str]]:
@@ -306,12 +256,12 @@ def test_module_names_say_what_is_inside() -> None:
         (
             "server/http/server.py",
             "from leverframe.server.routes.router import Web",
-            "servers/http must not import servers/routes",
+            "server/http must not import server/routes",
         ),
         (
             "interface/table/system.py",
             "from leverframe.interface.version_change.limits import is_allowed",
-            "commands/table must not import commands/version_change",
+            "interface/table must not import interface/version_change",
         ),
         ("core/engine/pid.py", "import os.path as p", "pure and must not import os"),
         (
@@ -321,7 +271,7 @@ def test_module_names_say_what_is_inside() -> None:
         ),
         ("interface/table/row.py", "from pathlib import Path", "pure and must not import pathlib"),
         ("devices/wire/tftp.py", "import socket", "pure and must not import socket"),
-        ("profile.py", "import random", "pure and must not import random"),
+        ("core/profile.py", "import random", "pure and must not import random"),
         (
             "core/engine/schedule.py",
             "from datetime import datetime\nx = datetime.now()",
@@ -340,26 +290,34 @@ def test_module_names_say_what_is_inside() -> None:
         (
             "core/engine/rules.py",
             "import leverframe.interface.table.row",
-            "engine must not import commands",
+            "core/engine must not import interface/table",
         ),
         (
             "core/engine/rules.py",
-            "from leverframe import commands",
-            "engine must not import commands",
+            "from leverframe import interface",
+            "core/engine must not import interface",
         ),
-        ("core/engine/rules.py", "from ..commands import row", "engine must not import commands"),
-        ("core/engine/rules.py", "from .. import clock", "engine must not import clock"),
-        ("profile.py", "from .engine import state", "profile must not import engine"),
+        (
+            "core/engine/rules.py",
+            "from ...storage import store",
+            "core/engine must not import storage",
+        ),
+        (
+            "core/engine/rules.py",
+            "from ..runtime import clock",
+            "core/engine must not import core/runtime",
+        ),
+        ("core/profile.py", "from .engine import state", "core must not import core/engine"),
         (
             "interface/table/row.py",
             "from leverframe.devices.wire import modbus",
-            "commands must not import wire",
+            "interface/table must not import devices/wire",
         ),
-        ("storage/x.py", "from leverframe.server import x", "storage must not import servers"),
+        ("storage/x.py", "from leverframe.server import x", "storage must not import server"),
         (
             "server/routes/router.py",
             "from leverframe.host.serve import serve",
-            "servers must not import process",
+            "server/routes must not import host",
         ),
         ("gadgets/lamp.py", "", "the part gadgets has no place in MAY_IMPORT yet"),
     ],
@@ -378,7 +336,7 @@ def test_a_breach_of_the_layers_is_found(file: str, source: str, complaint: str)
         ("interface/table/rules.py", "from leverframe.core.engine.rules import evaluate"),
         (
             "server/routes/router.py",
-            "import asyncio\nfrom leverframe import __version__, commands",
+            "import asyncio\nfrom leverframe import __version__, interface",
         ),
         (
             "host/assembly.py",

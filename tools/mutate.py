@@ -5,8 +5,8 @@ Each runs in a process of its own, in which the changed module is what an import
 the project, so that nothing is touched and work can continue. A mutant is killed if the
 tests of its part fail, or do not end in time.
 
-mutmut 3.8 was tried on `interface/table/shape.py` with the tests of that file: 240 mutants in 43.5 s
-of the processor, 0.2 s each, 208 noticed, 18 not, 14 without a test. This tool took 0.7 s for each
+mutmut 3.8 was tried on `interface/table/shape.py` and its tests: 240 mutants in 43.5 s of the
+processor, 0.2 s each, 208 noticed, 18 not, 14 without a test. This tool took 0.7 s for each
 of 40, 38 noticed. mutmut imports everything once and switches functions that are there already,
 which is faster and misses what runs on import: the constructors of rows and parameters, of which
 the parser is made, and the 59 of 1,428 mutants outside of functions. Here each mutant is imported.
@@ -65,7 +65,7 @@ class Part:
 PARTS = (
     Part(
         "rules",
-        ("engine/rule*.py", "core/engine/live_rule.py", "core/engine/live_rule.py"),
+        ("core/engine/rule*.py", "core/engine/live_rule.py"),
         (
             "tests/core/engine/test_rule*.py",
             "tests/core/engine/test_facts.py",
@@ -74,7 +74,7 @@ PARTS = (
     ),
     Part(
         "parser",
-        ("interface/table/lookup.py", "interface/table/shape.py", "commands/table/params/*.py"),
+        ("interface/table/lookup.py", "interface/table/shape.py", "interface/table/params/*.py"),
         (
             "tests/interface/commands/test_shape.py",
             "tests/interface/commands/test_param*.py",

@@ -36,8 +36,8 @@ VERSIONS = (
 VARIABLE_NAMED = "Zmienna 2 · Nazwa: “” → “Frost”"
 #: What a node says of its database, which nodes have as `database`, and what a page makes of it.
 AWAY = (
-    "The database cannot be reached. Controllers keep running with their present settings; nothing can"
-    " be changed until it is back."
+    "The database cannot be reached. Controllers keep running with their present settings; nothing"
+    " can be changed until it is back."
 )
 AWAY_TOLD = (
     "Baza danych jest nieosiągalna. Sterowniki działają dalej; do jej powrotu niczego nie"

@@ -64,7 +64,7 @@ from leverframe.interface.table.refusals import BadValue, Refusal
 #     node = "north"                                   # its name; the machine's if not given
 #     inner = "10.0.0.5:8070"                          # where the other nodes reach this one
 #     capacity = 2                                     # what it carries in proportion to the others
-#     live_state_every = 1                             # seconds; saves the live state of controllers
+#     live_state_every = 1                             # seconds between saves of live states
 #
 # The password of the database does not stand here, but in a place that PostgreSQL's programs
 # read, such as `~/.pgpass`.

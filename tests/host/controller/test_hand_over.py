@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import time
 import zlib
 from datetime import UTC
@@ -242,7 +243,11 @@ def structs_of(kind: Any, found: dict[str, list[str]]) -> dict[str, list[str]]:
         structs_of(part, found)
     if isinstance(kind, type) and issubclass(kind, Struct) and kind.__name__ not in found:
         hints = get_type_hints(kind)
-        found[kind.__name__] = [f"{name}: {hints[name]}" for name in kind.__struct_fields__]
+        # The module that a type is in may change.
+        found[kind.__name__] = [
+            f"{name}: {re.sub(r'leverframe[.a-z_]*[.]', '', str(hints[name]))}"
+            for name in kind.__struct_fields__
+        ]
         for name in kind.__struct_fields__:
             structs_of(hints[name], found)
     return found

@@ -1,8 +1,8 @@
 """The most read files of one busy controller, per profile, as texts that people can review.
 
 A line holds keys that differ by their number only. After a change that is meant, write the
-snapshots again with `SNAPSHOTS=write pytest tests/interface/status_files/test_snapshots.py` and read what
-changed.
+snapshots again with `SNAPSHOTS=write pytest tests/interface/status_files/test_snapshots.py` and
+read what changed.
 """
 
 import os

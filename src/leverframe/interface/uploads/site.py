@@ -163,7 +163,8 @@ def check_picture(file: bytes) -> bytes:
     """Return the picture and nothing else of the file; raise `BadUpload`."""
     if len(file) > MAX_PICTURE_BYTES:
         raise BadUpload(
-            f"The picture has {len(file)} bytes; at most {MAX_PICTURE_BYTES} are accepted. Make it smaller."
+            f"The picture has {len(file)} bytes; at most {MAX_PICTURE_BYTES} are accepted."
+            " Make it smaller."
         )
     try:
         return _redraw(file)
