@@ -1,8 +1,8 @@
 """The layers of the program: who may import whom, and where no input or output may happen.
 
 Nothing is imported here; the syntax tree of every source file is read. A part is a room (`core`),
-or a folder of one that has rules of its own (`core/engine`). A new part must be placed in MAY_IMPORT,
-on purpose: that is the moment to think about where it belongs.
+or a folder of one that has rules of its own (`core/engine`). A new part must be placed in
+MAY_IMPORT, on purpose: that is the moment to think about where it belongs.
 """
 
 import ast
