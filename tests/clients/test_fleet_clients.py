@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tinytoolslib.models import DeviceModel, get_version
 
-from leverframe.testing.twin_client import LOOP_THREAD
+from leverframe.testing.transport import LOOP_THREAD
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S
 from tests.ports import free_ports

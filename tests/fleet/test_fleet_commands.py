@@ -34,7 +34,7 @@ from leverframe.host.configuration.reader import Sources
 from leverframe.host.controller import Controller
 from leverframe.host.controller.snapshot import LiveSnapshot, take_snapshot
 from leverframe.testing import Twin
-from leverframe.testing.twin_client import LOOP_THREAD
+from leverframe.testing.transport import LOOP_THREAD
 from tests import effort
 from tests.cases import for_each
 from tests.fleet.failing import fail

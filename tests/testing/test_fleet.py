@@ -9,7 +9,8 @@ import pytest
 from leverframe.core.profile import UnknownProfile
 from leverframe.testing import Fleet, Twin
 from leverframe.testing.fleet import BadFleet
-from leverframe.testing.twin_client import LOOP_THREAD, fetch_text
+from leverframe.testing.transport import LOOP_THREAD
+from leverframe.testing.twin_client import fetch_text
 
 
 def test_a_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:

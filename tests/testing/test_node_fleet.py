@@ -24,7 +24,8 @@ from leverframe.testing import (
     faults,
 )
 from leverframe.testing.fleet import BadFleet
-from leverframe.testing.twin_client import LOOP_THREAD, fetch_text
+from leverframe.testing.transport import LOOP_THREAD
+from leverframe.testing.twin_client import fetch_text
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.ports import free_port
 

@@ -28,7 +28,7 @@ from leverframe.testing.transport import (
     TwinRefused,
     TwinSnapshot,
 )
-from leverframe.testing.twin_client import beside_loop
+from leverframe.testing.transport import beside_loop
 from leverframe.testing.twin_parts import FaultyTwin, RequestedTwin, TwinClock
 
 if TYPE_CHECKING:

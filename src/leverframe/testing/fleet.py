@@ -23,7 +23,7 @@ from leverframe.testing.misuse import BadCall, check_names
 from leverframe.testing.node_fleet import NodeFleet
 from leverframe.testing.transport import TwinSnapshot
 from leverframe.testing.twin import Twin
-from leverframe.testing.twin_client import LOOP_THREAD
+from leverframe.testing.transport import LOOP_THREAD
 
 
 class BadFleet(ErrorForPeople, ValueError):

@@ -43,7 +43,8 @@ from leverframe.server.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.storage.store import Changes, MemoryStore, Store
 from leverframe.testing.initial_state import Beginning, account_leaves, settings_of_servers
 from leverframe.testing.transport import THIS_PROCESS, Transport, TwinSnapshot
-from leverframe.testing.twin_client import LOOP_THREAD, check_reply, on_loop
+from leverframe.testing.transport import LOOP_THREAD, on_loop
+from leverframe.testing.twin_client import check_reply
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"

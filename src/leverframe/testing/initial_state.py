@@ -37,7 +37,7 @@ from leverframe.interface.version_change.limits import Content
 from leverframe.server.passwords import Passwords
 from leverframe.testing.misuse import BadCall, check_parameters
 from leverframe.testing.transport import READ_COMMUNITY, WRITE_COMMUNITY, TwinSnapshot
-from leverframe.testing.twin_client import LOOP_THREAD
+from leverframe.testing.transport import LOOP_THREAD
 
 if TYPE_CHECKING:
     from leverframe.units.pulled_unit import PulledUnit
