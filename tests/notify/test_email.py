@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from leverframe.core.runtime.outgoing import Targets
 from leverframe.core.settings import Email
 from leverframe.notify.channel import CannotSend, Message, Trust
+from leverframe.notify.channel import write_mail as compose_mail
 from leverframe.notify.email import TLS_PORT, Mail
-from leverframe.notify.message_content import write_mail as compose_mail
 from leverframe.notify.smtp import encode_mail
 
 from .conftest import Certificates

@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.core.runtime.outgoing import Targets
-from leverframe.notify.channel import Trust
+from leverframe.notify.channel import MailDeadlines, Trust
 from leverframe.notify.email import LIMITS, Mail
-from leverframe.notify.message_content import MailDeadlines
 from leverframe.storage.store import MemoryStore
 from tests.devices.waiting import until
 

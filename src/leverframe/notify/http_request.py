@@ -18,8 +18,7 @@ from httpcore._backends.anyio import AnyIOStream
 
 from leverframe.core.engine.secret_servers import url_host
 from leverframe.core.runtime.outgoing import connect_socket
-from leverframe.notify.channel import CannotSend, sentence
-from leverframe.notify.message_content import OutgoingRequest, RemoteServer
+from leverframe.notify.channel import CannotSend, OutgoingRequest, RemoteServer, sentence
 
 CONNECT_S = 5.0
 #: Connections that are kept for the next request, and for how long.

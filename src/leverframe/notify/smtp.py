@@ -28,12 +28,13 @@ import aiosmtplib
 from leverframe.core.durations import text_from_seconds
 from leverframe.core.runtime.outgoing import ForbiddenTarget, OutgoingChannel
 from leverframe.core.settings import Email
-from leverframe.notify.channel import CannotSend, sentence
-from leverframe.notify.message_content import (
+from leverframe.notify.channel import (
     TRANSFER_ENCODING,
+    CannotSend,
     MailDeadlines,
     WrittenMail,
     clean_text,
+    sentence,
 )
 
 #: Headers that hold an address.

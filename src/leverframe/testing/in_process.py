@@ -42,8 +42,7 @@ from leverframe.server.http.messages import Reply, Request, complete_answer
 from leverframe.server.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.storage.store import Changes, MemoryStore, Store
 from leverframe.testing.initial_state import Beginning, account_leaves, settings_of_servers
-from leverframe.testing.transport import THIS_PROCESS, Transport, TwinSnapshot
-from leverframe.testing.transport import LOOP_THREAD, on_loop
+from leverframe.testing.transport import LOOP_THREAD, THIS_PROCESS, Transport, TwinSnapshot, on_loop
 from leverframe.testing.twin_client import check_reply
 
 #: Who is the cause of what a test does to a twin.

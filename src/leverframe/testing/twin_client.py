@@ -2,16 +2,10 @@
 twins that are reached by HTTP alone, also for their snapshots and faults.
 """
 
-import asyncio
-import atexit
-import os
 import string
-import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec

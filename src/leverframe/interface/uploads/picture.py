@@ -6,19 +6,11 @@ decoding: a small file can say that it is a picture of many gigabytes. Of moving
 first one is kept.
 """
 
-import codecs
-import re
-import stat
-import struct
-from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
-from zlib import error as ZlibError
+
 from leverframe.core.errors import BadUpload
-from leverframe.interface.uploads import FRONT_PAGE
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,8 +29,7 @@ def check_picture(file: bytes) -> bytes:
     """Return the picture and nothing else of the file; raise `BadUpload`."""
     if len(file) > MAX_BYTES:
         raise BadUpload(
-            f"The picture has {len(file)} bytes; at most {MAX_BYTES} are accepted."
-            " Make it smaller."
+            f"The picture has {len(file)} bytes; at most {MAX_BYTES} are accepted. Make it smaller."
         )
     try:
         return _redraw(file)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING
-from warnings import catch_warnings, simplefilter
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from zlib import error as ZlibError
 
@@ -16,7 +15,7 @@ from leverframe.core.errors import BadUpload
 from leverframe.interface.uploads import FRONT_PAGE
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    pass
 
 
 # A web site as one file: magic, format version, checksum, and a ZIP archive of the pages.
