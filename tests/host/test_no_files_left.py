@@ -204,7 +204,7 @@ def test_controller_answers_every_request_without_a_fault_when_no_file_can_be_op
     tmp_path: Path,
 ) -> None:
     with running(tmp_path, "run", "--verbose") as process:
-        wait_for_line(process.log, "what requests need is loaded")
+        wait_for_line(process.log, "features for requests are loaded")
         with no_files_left(process.pid):
             for sent in (*requests_to_controller(), *commands_to_controller()):
                 process.lines.check(sent)
