@@ -144,7 +144,7 @@ def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFl
     attic.command("outs.cgi?out0=1")
     assert '"sname":"attic"' in attic.get(ALL)
     assert attic.state["OUT0"] == 1
-    with pytest.raises(NodeRefused, match="No place is named"):
+    with pytest.raises(NodeRefused, match="No address or port is set"):
         fleet.place("attic")
     with pytest.raises(NodeRefused, match="the node itself answers"):
         fleet.place("attic", address="127.0.0.1")
@@ -325,7 +325,7 @@ def test_a_node_that_asks_who_is_there(parts: AsyncExitStack) -> None:
 
 
 def test_missing_node_is_an_error() -> None:
-    with pytest.raises(NodeRefused, match="no address of a node"):
+    with pytest.raises(NodeRefused, match="is not the address of a node"):
         Fleet.connect("ftp://x")
     with (
         Fleet.connect("http://127.0.0.1:1") as fleet,
