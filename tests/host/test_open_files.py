@@ -75,7 +75,7 @@ def test_more_plain_connections_than_the_limit_of_files_stop_nobody_else(tmp_pat
         assert "leverframe_client_connections_max 768" in metrics
     log = process.log.read_text()
     assert log.count("refused a connection from 127.0.0.2") == 1
-    assert log.count("Only 1024 files can be open") == 1
+    assert log.count("The limit of open files is 1024") == 1
     assert "Traceback" not in log
 
 

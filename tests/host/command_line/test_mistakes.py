@@ -123,7 +123,8 @@ MISTAKES = [
         "software version of other hardware",
         "run --hw 3.0 --sw 1.75",
         2,
-        "leverframe: --hw: Software 1.75 does not exist for HW 3.0. The newest version for it is 1.58a.",
+        "leverframe: --hw: Software 1.75 does not exist for HW 3.0. The newest "
+        "version for it is 1.58a.",
     ),
     (
         "unknown time zone",
@@ -255,7 +256,8 @@ MISTAKES = [
         "bad tolerance",
         "replay session.jsonl --against http://127.0.0.1:9 --tolerance much",
         2,
-        "leverframe: 'much' is not a tolerance; write a number such as 0.5 or a percentage such as 2%.",
+        "leverframe: 'much' is not a tolerance; write a number such as 0.5 or a "
+        "percentage such as 2%.",
     ),
     (
         "unit that is off",
