@@ -266,7 +266,7 @@ async def test_answers_exceptions_and_nonsense_are_distinguished() -> None:
 async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(modbus_lines, "ANSWER_S", 0.05)
+    monkeypatch.setattr(modbus_lines, "TCP_ANSWER_S", 0.05)
     async with Server(answering(PDU)) as server:
         line = TcpLine(WAY_OUT, server.address)
         for _ in range(3):

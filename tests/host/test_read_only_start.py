@@ -46,7 +46,8 @@ async def test_another_version_is_refused_by_both_names() -> None:
     with pytest.raises(CannotBecome) as refused:
         await settle_version(store, Config(hw="3.9", sw="1.75").version, store.load())
     assert str(refused.value) == (
-        f"The controller is HW 3.0 SW 1.58a and cannot become HW 3.9 SW 1.75 now. {SENTENCE}"
+        "The controller has version HW 3.0 SW 1.58a and cannot change to HW 3.9 SW 1.75 now. "
+        f"{SENTENCE}"
     )
 
 
@@ -60,7 +61,7 @@ async def test_strangers_do_not_reach_a_controller_that_nobody_can_sign_in_to() 
 def test_a_certificate_that_cannot_be_made_is_told_with_a_way_out(tmp_path: Path) -> None:
     folder = tmp_path / "file"
     folder.touch()
-    with pytest.raises(CertificateUnusable, match=r"cannot be made: .+ --tls-certificate"):
+    with pytest.raises(CertificateUnusable, match=r"cannot be created: .+ --tls-certificate"):
         own_certificate(folder, "name", ())
 
 

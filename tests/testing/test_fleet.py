@@ -198,7 +198,7 @@ def test_twins_that_a_node_cannot_have_get_ports_of_their_own(
         assert len({urlsplit(twin.url).port for twin in fleet}) == 2
         with pytest.raises(BadFleet, match="ports of their own"):
             fleet.send("outs.cgi?out0=1")
-    monkeypatch.setattr("leverframe.fleet.door.bound_to_loopback", lambda *_: None)
+    monkeypatch.setattr("leverframe.fleet.door.bind_to_loopback", lambda *_: None)
     with Fleet(2) as fleet:
         assert len({urlsplit(twin.url).port for twin in fleet}) == 2
 

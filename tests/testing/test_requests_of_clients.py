@@ -208,7 +208,7 @@ def test_an_own_answer_that_cannot_be_is_refused(twin: Twin) -> None:
     for path in ("own", "/own?a=1", ""):
         with pytest.raises(BadFault, match="is no path. Allowed: a path such as"):
             twin.reply(path)
-    with pytest.raises(BadFault, match="/sim.cgi and /api/sim always answer themselves"):
+    with pytest.raises(BadFault, match="/sim.cgi and /api/sim always give their own answer"):
         twin.reply("/api/sim")
     with pytest.raises(BadFault, match="a body and json"):
         twin.reply("/x", "a", json=1)

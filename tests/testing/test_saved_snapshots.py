@@ -89,7 +89,7 @@ def test_what_is_no_snapshot_of_this_version_is_refused(tmp_path: Path) -> None:
     for damaged, said in [
         (b"", "not a saved snapshot"),
         (b"PK\x03\x04 a picture", "not a saved snapshot"),
-        (newer, "format 2, of a newer program; this one reads format 1, take it again"),
+        (newer, "format 2, of a newer program; this one reads format 1; take it again"),
         (whole[:-20], "is damaged: its checksum"),
         (whole[:-1] + bytes((whole[-1] ^ 1,)), "is damaged: its checksum"),
     ]:
@@ -143,7 +143,7 @@ def test_processes_save_load_and_fork(tmp_path: Path) -> None:
             assert story_of(other) == expected
         assert process.now.isoformat() == "2026-03-28T23:20:00+01:00"
         moment.save(tmp_path / "again.snapshot")
-        with process.fault(faults.slow("5s")), pytest.raises(BadSnapshot, match="end them"):
+        with process.fault(faults.slow("5s")), pytest.raises(BadSnapshot, match="end these faults"):
             process.snapshot().save(tmp_path / "faulty.snapshot")
     with Twin.load(tmp_path / "again.snapshot") as loaded:
         assert story_of(loaded) == expected

@@ -136,7 +136,7 @@ def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[s
     dead = world.urls[units]
     assert f"{dead}: " in said.out
     assert f"{units} units written to units.toml." in said.out
-    assert "not like a unit does" in said.out
+    assert "answers there, but not like a unit." in said.out
     first, second = (world.urls[place] for place in range(2))
     assert f"numbered in the inventory: {first} is Boiler, {second} is boiler-2." in said.err
     assert "left out of the inventory" in said.err
@@ -162,7 +162,7 @@ def pull_and_compare(run: Run, world: Site, units: int, capsys: pytest.CaptureFi
     assert run("diff", "units.toml", "--files", "before") == 2
     said = capsys.readouterr()
     assert said.out.splitlines() == [
-        f"1 unit different from their file; {units - 1} units as their file says;"
+        f"1 unit different from their file; {units - 1} units equal to their file;"
         " 3 units unreachable or not comparable",
         "boiler-2:",
         '  OUT3 name: "Valve" -> nothing',
@@ -201,11 +201,11 @@ def change_and_roll_back(
     assert len(said.splitlines()) <= 24
     assert all(twin.settings["outputs"][0]["name"] == "Pump" for twin in world.twins)
     assert run("diff", "units.toml") == 2
-    assert f"{units} units as their file says" in capsys.readouterr().out
+    assert f"{units} units equal to their file" in capsys.readouterr().out
     (journal,) = Path("unit-journal").glob("zone-2-*.jsonl")
     assert run("rollback", str(journal), "--yes") == 0
     assert run("diff", "units.toml", "zone-2", "zone-3") == 1
-    assert "1 unit different from their file; 1 unit as their file says" in capsys.readouterr().out
+    assert "1 unit different from their file; 1 unit equal to their file" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("in_a_folder")

@@ -217,11 +217,11 @@ def test_what_is_no_journal_is_refused_and_stops_no_unit(
     assert "Journal nowhere does not exist" in capsys.readouterr().err
     Path("empty").mkdir()
     assert run("rollback", "empty", "--yes") == 2
-    assert "There is no journal (*.jsonl) in empty." in capsys.readouterr().err
+    assert "There are no journals (*.jsonl) in empty." in capsys.readouterr().err
     assert run("apply", "first.toml", fleet[0].url, "--yes") == 0
     (JOURNALS / "broken.jsonl").write_text("{}\n")
     assert run("rollback", JOURNALS, "--yes") == 2
-    assert "broken.jsonl is no journal of a change." in capsys.readouterr().err
+    assert "broken.jsonl is not the journal of a change." in capsys.readouterr().err
     assert names(fleet[0]) == ["", ""]
     Path("elsewhere.jsonl").write_bytes(journals()[0].read_bytes())
     assert run("rollback", journals()[0], "elsewhere.jsonl", "--yes") == 2

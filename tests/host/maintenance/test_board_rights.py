@@ -90,8 +90,8 @@ def test_what_only_root_may_use_fails_as_the_account_of_the_service(
     tried = check(tmp_path, text, "--account", NOBODY)
     rows = {line.split()[0]: line for line in tried.stdout.splitlines()}
     assert tried.returncode == 1
-    assert f"This account may not listen on {port}" in rows["serial_port"]
-    assert "This account may not" in rows["PWM1"]
+    assert f"{port} may not be used by this account" in rows["serial_port"]
+    assert "may not be used by this account" in rows["PWM1"]
     first, second = (line for line in tried.stdout.splitlines() if line.startswith("slot"))
     assert "answers with wrong checksums" in first
     assert "not on the bus; check its wires." in second
@@ -108,7 +108,7 @@ def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
     next(tree.root.rglob("w1_slave")).chmod(0o600)
     text = f'[board]\nkind = "linux"\nsysfs = "{tree.root}"\n[board.onewire]\n'
     assert "20.0 °C" in check(tmp_path, text).stdout
-    assert "This account may not" in check(tmp_path, text, "--account", NOBODY).stdout
+    assert "may not be used by this account" in check(tmp_path, text, "--account", NOBODY).stdout
 
 
 @pytest.mark.parametrize(

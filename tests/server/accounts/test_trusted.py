@@ -146,7 +146,7 @@ def test_every_start_logs_who_is_trusted(
     config = read_config(None, {"trusted": ["192.168.7.0/24"], "trusted_role": role})
     with caplog.at_level(logging.WARNING):
         assert reach_of(config).trusted.account is account
-    assert f"programs in 192.168.7.0/24 act as {role} without signing in" in caplog.text
+    assert f"programs in 192.168.7.0/24 have the role {role} without signing in" in caplog.text
 
 
 def test_no_network_is_trusted_by_default(caplog: pytest.LogCaptureFixture) -> None:

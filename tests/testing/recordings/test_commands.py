@@ -107,13 +107,13 @@ def test_a_session_is_recorded_and_replayed(tmp_path: Path, typed: Typed) -> Non
             assert json.loads(said) == {"event": "stopped", "exchanges": 3, "masked": 1}
         done = typed("replay", str(path), "--against", against(unit.port))
         assert done.returncode == 0, done
-        assert "Not sent: 1, because it held a secret" in done.stdout
-        assert done.stdout.endswith("2 requests were answered as recorded.\n")
+        assert "Not sent: 1, because the secret or file was not recorded." in done.stdout
+        assert done.stdout.endswith("All 2 requests got the recorded answers.\n")
         assert unit.ask("/outs.cgi?out0=0&out5=1")[0] == 200
         done = typed("replay", str(path), "--against", against(unit.port))
         assert done.returncode == 1
         assert "1. GET /outs.cgi?out0=1: out was 100000, is 100001\n" in done.stdout
-        assert done.stdout.endswith("2 of 2 requests were answered otherwise than recorded.\n")
+        assert done.stdout.endswith("2 of 2 requests got different answers.\n")
         done = typed("replay", str(path), "--against", against(unit.port), "--json")
         assert done.returncode == 1
         *found, sums = lines_of(done.stdout)
@@ -227,10 +227,10 @@ def test_mistakes_are_told_in_one_line(tmp_path: Path, typed: Typed) -> None:
             ("record", unit, "--out", new, "--port", port): "is in use by another program; choose",
             ("record", unit, "--out", f"{new}2", "--port", "-1"): "Port -1 is out of range",
             ("record", unit, "--out", f"{new}3", "--port", "70000"): "Port 70000 is out of range",
-            ("record", unit, "--out", f"{new}4", "--port", "x"): "invalid int value",
+            ("record", unit, "--out", f"{new}4", "--port", "x"): "'x' is not a whole number",
             ("replay", str(there), "--against", unit): "is not a recording",
             ("replay", f"{new}5", "--against", unit): "check the name",
-            ("replay", str(there), "--against", unit, "--tolerance", "much"): "like 0.5 or 2%",
+            ("replay", str(there), "--against", unit, "--tolerance", "much"): "such as 0.5 or",
         }
         for arguments, why in mistakes.items():
             done = typed(*arguments)
