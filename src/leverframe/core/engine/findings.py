@@ -54,7 +54,7 @@ SENTENCES = {
 
 
 #: Figures that distinguish findings of one kind; the others may change.
-_TELLING_APART = ("rule", "other", "number", "slot", "part", "account")
+_DISTINGUISHING = ("rule", "other", "number", "slot", "part", "account")
 
 
 class Finding(Struct, frozen=True):
@@ -70,7 +70,7 @@ class Finding(Struct, frozen=True):
     @property
     def id(self) -> str:
         """Stays the same while the finding exists."""
-        which = [str(self.figures[name]) for name in _TELLING_APART if name in self.figures]
+        which = [str(self.figures[name]) for name in _DISTINGUISHING if name in self.figures]
         return ".".join((self.kind, *which, *([self.label] if self.label else ())))
 
 
