@@ -41,7 +41,9 @@ async def test_a_name_in_two_tenants_is_refused_in_the_same_words_whosever_it_is
                 for name in ("acme-2", "zeta-1", "house")
             }
             (sentence,) = sentences
-            assert sentence.endswith(": There is a controller NAME already.")
+            assert sentence.endswith(
+                ": A controller named NAME exists already; choose another name."
+            )
         # Of several, none is made.
         await refused(fleet, "acme-chief", "add?name=zeta-{n}&count=3", 409)
         assert await fleet.names("acme-chief") == ["acme-1", "acme-2"]

@@ -62,6 +62,8 @@ OF_COMMANDS = (
     *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
     "7 There is no intact snapshot of it.",
     "7 holds sealed secrets, which a template cannot pass on.",
+    # Of metrics, searches and roll-outs on the command line.
+    *("More than 7 addresses were named", "7 is not an address", "7: interrupted."),
     # To clients that send a file in a form, which pages do not.
     "The form cannot be read: ",
 )
@@ -142,6 +144,8 @@ ELSEWHERE = (
     # Pages that carry their own languages.
     *("server/routes/sign_in.py", "server/routes/sentence_page.py"),
     "fleet/entrance.py",
+    # To who starts the program: what its configuration says of the board.
+    "devices/wiring.py",
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
     *("server/sms_commands.py", "server/mqtt.py", "server/routes/metrics.py"),
     *("devices/wire/tftp.py", "devices/wire/snmp.py", "server/http/parser.py"),
@@ -224,6 +228,9 @@ def _walk(path: Path) -> Iterator[tuple[ast.AST, bool]]:
             case ast.Call():
                 can_be_told = can_be_told and _name_of_call(node) not in NOT_TOLD
             case ast.keyword(arg="doc" | "description"):
+                can_be_told = False
+            # Metrics of units.
+            case ast.AnnAssign(annotation=ast.Name(id="_Figures")):
                 can_be_told = False
             case ast.Expr(ast.Constant()):
                 can_be_told = False

@@ -53,7 +53,9 @@ def roll_out(
         return DONE
     if what == "plan":
         if (template is None) is not bool(command):
-            raise RolloutMisspelt("A roll-out needs either --command or --template.")
+            raise RolloutMisspelt(
+                "A roll-out needs either --command or --template; pass exactly one of them."
+            )
         if template is not None:
             body, kind = _text_of(template), "template"
         else:

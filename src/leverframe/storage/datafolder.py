@@ -57,7 +57,7 @@ class NoFolder(ErrorForPeople):
 
 
 class NoStore(ErrorForPeople):
-    """There is no store in the folder: one sentence."""
+    """The folder contains no store: one sentence."""
 
 
 class FolderOfNode(ErrorForPeople):
@@ -186,7 +186,7 @@ def folder_with_store(path: Path) -> DataFolder:
     """Return the folder of a controller that has run there."""
     _refuse_node(path)
     if not (path / STORE_NAME).exists():
-        raise NoStore(f"There is no store in {path}; name the data folder of a controller.")
+        raise NoStore(f"{path} contains no store; specify the data folder of a controller.")
     return DataFolder(path)
 
 

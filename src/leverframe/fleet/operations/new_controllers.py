@@ -95,7 +95,9 @@ async def _add_from_here(context: FleetContext, operation: Operation[MadeReport]
     known = {one.name for one in await others_of(context).locate()}
     for name in would.names:
         if name in known:
-            raise Conflict(f"There is a controller {name} already.", field="name")
+            raise Conflict(
+                f"A controller named {name} exists already; choose another name.", field="name"
+            )
     if context.given.get("dry_run"):
         return would
     made: MadeReport = await operation.run(context)
