@@ -162,7 +162,7 @@ ELSEWHERE = (
 #: Arguments of these are no sentences of pages: logs, descriptions of the interface.
 NOT_TOLD = {
     *("debug", "info", "warning", "error", "exception", "critical", "Meta", "QueryParameter"),
-    *("execute", "executemany"),
+    *("execute", "executemany", "Family"),
 }
 #: Parts of wholes that are tested as such, and what is said to the log.
 PARTS_OF_OTHERS = (

@@ -169,6 +169,14 @@ test("what the server says is shown in the language of the pages", async () => {
     words.serverText("It has a new finding: Pump no longer responds."),
     `Il a un nouveau constat : ${words.findingSentence("sensor_lost", { name: "Pump" })}`,
   );
+  const held = { name: "Pump", rule: "Frost", state: "off" };
+  assert.equal(
+    words.serverText("It has a new finding: Pump is off by hand although rule Frost is met."),
+    `Il a un nouveau constat : ${words.findingSentence("rule_held", held)}`,
+  );
+  assert.match(words.findingSentence("rule_held", held) ?? "", /Pump est sur arrêt/);
+  // Journals of earlier versions do not name the state.
+  assert.equal(words.findingSentence("rule_held", { name: "Pump", rule: "Frost" }), null);
   assert.equal(
     words.serverText("south: The certificate of this node expires soon. Days left: 5."),
     "south: Le certificat de ce nœud expire bientôt. Jours restants : 5.",

@@ -34,7 +34,7 @@ SENTENCES = {
     "sensor_silent": "{name} is set up but has not answered yet.",
     "slot_silent": "The module in Modbus slot {slot} is set up but has not answered yet.",
     "rule_waits": "Rule {rule} waits for {name}, which has had no value yet.",
-    "rule_held": "{name} was switched by hand, against rule {rule}, which is met.",
+    "rule_held": "{name} is {state} by hand although rule {rule} is met.",
     "rules_fight": "Rules {rule} and {other} set {name} to different states when both are met.",
     "rules_endless": "Rules trigger each other endlessly, at most once a second: {labels}.",
     "pid_output_off": "The PID regulator is on, but its output {name} is off.",
@@ -138,6 +138,7 @@ def _rules(engine: Engine) -> Iterator[Finding]:
         if absent is None:
             rule = rule_numbered(engine.settings.rules, number)
             label = None if rule is None else rule.action
+            figures["state"] = "on" if label and engine.machine.values[label] else "off"
             yield Finding("rule_held", page, label, figures, held[number])
         elif absent not in engine.machine.absent_since:
             yield Finding("rule_waits", page, absent, figures)
