@@ -212,7 +212,7 @@ async def test_fault_of_the_reading_callback_is_reported_and_polling_continues(
     ("error", "sentence"),
     [
         (FileNotFoundError(2, "No such file"), "/dev/x is missing"),
-        (PermissionError(13, "Permission denied"), "/dev/x may not be used by this account"),
+        (PermissionError(13, "Permission denied"), "This account may not use /dev/x"),
         (OSError(16, "Device or resource busy"), "/dev/x is used by another program"),
         (OSError(22, "Invalid argument"), "/dev/x rejects its setting"),
         (OSError(5, "Input/output error"), "/dev/x failed: Input/output error."),

@@ -10,7 +10,7 @@ import pytest
 from leverframe.fleet.operations.table import OPERATIONS
 from leverframe.fleet.serve import door_limits
 from leverframe.host.reach import ensure_administrator
-from leverframe.interface.table.row import ANYBODY
+from leverframe.interface.table.row import ANYONE
 from leverframe.server.http.certificate import own_certificate
 from leverframe.server.http.messages import Reply, Request
 from leverframe.storage.lanes.lane import OF_NODE, MemoryLane
@@ -33,7 +33,7 @@ async def test_beyond_loopback_every_path_but_health_asks_for_the_administrator(
                 more = {} if authorization is None else {"authorization": authorization}
                 method = endpoint.methods[0]
                 reply = await node.ask(endpoint.path, b"", method, **more)
-                is_open = endpoint.role == ANYBODY
+                is_open = endpoint.role == ANYONE
                 assert (reply.status == 200) is is_open, endpoint.path
                 assert is_open or reply.status in (401, 429)
         challenge = await node.ask("/api/fleet", b"", "GET")

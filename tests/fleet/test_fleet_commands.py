@@ -94,7 +94,7 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     asked = ("add", "--name", "gh-{n}", "--count", "5", "--template", str(template))
     assert "would be created: 5 (gh-1 to gh-5)" in fleet(*asked, "--dry-run")
     assert "created: 5 (gh-1 to gh-5)" in fleet(*asked, "--tag", "north", "--address", "127.0.1.1")
-    assert "There is a controller gh-1 already" in fleet(*asked, ends_with=2)
+    assert "A controller named gh-1 exists already" in fleet(*asked, ends_with=2)
     listed = fleet("list", "--tag", "north")
     assert "gh-5" in listed
     assert "3.5/1.49" in listed

@@ -92,16 +92,24 @@ async def test_renamed_controller_of_the_file_is_created_again_with_a_warning(
 @pytest.mark.parametrize(
     ("table", "line", "message"),
     [
-        ('name = "cellar"', 5, "cellar: There is a controller cellar already."),
+        (
+            'name = "cellar"',
+            5,
+            "cellar: A controller named cellar exists already; choose another name.",
+        ),
         ('name = "b"\ntags = "north"', 6, "b.tags must be a list of strings, not 'north'."),
         ('name = "b"\nhw = "4.0"', 6, "b: Unknown hardware '4.0'"),
         ('name = "b"\nhw = "3.5"\nsw = "9.9"', 7, "b: "),
         ('name = "b"\ntags = ["no tag"]', 6, "'no tag' is not a valid tag"),
         ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is not a valid port"),
         ('name = "b"\nsettings = "none.toml"', 6, "none.toml cannot be read"),
-        ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
+        ('name = "b"\nhwx = "3.0"', 6, "Unknown key b.hwx. Did you mean hw?"),
         ('name = "B"', 5, "'B' is not a valid name"),
-        ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
+        (
+            'tags = ["a"]',
+            4,
+            "name is missing in controller 2; it must be a string of at least one character.",
+        ),
         ('name = "b"\naddress = "no"', 6, "is not a valid address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
         (
@@ -133,7 +141,7 @@ def test_mistake_in_one_of_a_thousand_is_reported_and_the_others_are_read(tmp_pa
     fleet = read(tmp_path, "".join(tables))
     (mistake,) = (one.sentence for one in fleet.mistakes)
     assert "fleet.toml, line 1402: gh-699: " in mistake
-    assert "There is a controller gh-699 already." in mistake
+    assert "A controller named gh-699 exists already; choose another name." in mistake
     assert len(fleet.controllers) == 999
 
 
@@ -154,7 +162,9 @@ def test_conflict_within_a_count_is_reported_and_the_others_are_read(
     fleet = read(tmp_path, text)
     by_port, by_name = (one.sentence for one in fleet.mistakes)
     assert by_port.endswith("fleet.toml, line 7: gh-2: gh-2 cannot have 9002: gh-3 has it.")
-    assert by_name.endswith("fleet.toml, line 5: gh-3: There is a controller gh-3 already.")
+    assert by_name.endswith(
+        "fleet.toml, line 5: gh-3: A controller named gh-3 exists already; choose another name."
+    )
     assert [one.record.name for one in fleet.controllers] == ["gh-3", "gh-1", "gh-4"]
 
 
@@ -231,8 +241,8 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
     [
         ('name = "x"\n', "fleet.toml, line 1: unknown key name for a node. Known keys: host, port"),
         ("controllers = 3\n", "fleet.toml, line 1: write controllers as [[controllers]]"),
-        ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
-        ("at = 3\n", "fleet.toml, line 1: at is unknown"),
+        ("prot = 8090\n", "fleet.toml, line 1: Unknown key prot. Did you mean port?"),
+        ("at = 3\n", "fleet.toml, line 1: Unknown key at. Did you mean data?"),
     ],
 )
 def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(

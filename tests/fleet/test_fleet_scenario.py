@@ -83,7 +83,7 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
         ("/outs.cgi?ortime=05", "/outs.cgi?ortime=x", 19, "'x' is not a whole number"),
         ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is no command"),
         ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "holds several commands"),
-        ('name = "old"', 'name = "gh-1"', 11, "There is a controller gh-1 already"),
+        ('name = "old"', 'name = "gh-1"', 11, "A controller named gh-1 exists already"),
     ],
 )
 def test_scenario_mistake_is_reported_with_its_line_and_nothing_runs(

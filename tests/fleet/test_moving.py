@@ -130,14 +130,16 @@ async def test_failed_move_is_reported_and_changes_nothing(tmp_path: Path) -> No
     with pytest.raises(NoFolder):
         await release_controller(data, "a", tmp_path / "out")
     data.mkdir()
-    with pytest.raises(NoStore, match="name the data folder of a controller"):
+    with pytest.raises(NoStore, match="specify the data folder of a controller"):
         await adopt_folder(data, tmp_path / "nowhere", None, [])
     with pytest.raises(CannotMove, match="is not a valid name"):
         await adopt_folder(data, own, "Big Name", [])
     with DataFolder(own), pytest.raises(FolderInUse):
         await adopt_folder(data, own, "a", [])
     await adopt_folder(data, own, "a", [])
-    with pytest.raises(CannotMove, match="There is a controller a already. Choose another"):
+    with pytest.raises(
+        CannotMove, match="A controller named a exists already; choose another name with"
+    ):
         await adopt_folder(data, own, "a", [])
     with pytest.raises(CannotMove, match="is already in the node, as a"):
         await adopt_folder(data, own, "b", [])
@@ -191,7 +193,9 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
     data.mkdir()
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 0
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 2
-    assert "There is a controller cellar already." in capsys.readouterr().err
+    assert (
+        "A controller named cellar exists already; choose another name with --name." in capsys.readouterr().err
+    )
     assert carry_out(["fleet", "release", "cellar", "--to", str(out), "--data", str(data)]) == 0
     assert f"leverframe run --data {out}" in capsys.readouterr().out
 

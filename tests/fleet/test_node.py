@@ -94,7 +94,7 @@ async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-3", address="127.0.0.3", port=18099)
         printed = await node.refused(409, "add", name="gh-{n}", count=5)
-        assert printed == "Field name: There is a controller gh-3 already."
+        assert printed == "Field name: A controller named gh-3 exists already; choose another name."
         printed = await node.refused(409, "add", name="b", address="127.0.0.3")
         assert printed == "Field address: b cannot have 127.0.0.3: gh-3 has it."
         assert "gh-3 has it" in await node.refused(409, "add", name="b", port=18099)

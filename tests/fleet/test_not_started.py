@@ -11,7 +11,7 @@ import pytest
 from leverframe.fleet import entrance
 from leverframe.fleet.member import UNMADE
 from leverframe.fleet.records import MemberRecord
-from leverframe.fleet.roster import TOLD_ELSEWHERE
+from leverframe.fleet.roster import CAUSE_WITHHELD
 from leverframe.fleet.serve import start_controllers
 from leverframe.storage.lanes.lane import MemoryLane
 from tests.cases import for_each
@@ -133,7 +133,7 @@ async def test_cause_is_hidden_from_strangers_if_sign_in_is_required() -> None:
         await fleet.node.node.door.listen(HOME, 0)
         fail(fleet.node.node, MemberRecord("c"), UNMADE, "/home/x/fleet.toml is wrong.")
         answer = await asked(fleet.node, "c.localhost")
-        assert (answer.status, detail(answer)) == (503, TOLD_ELSEWHERE)
+        assert (answer.status, detail(answer)) == (503, CAUSE_WITHHELD)
         answer = await asked(fleet.node, "c.localhost", Accept="text/html")
         assert "fleet.toml" not in answer.body
 

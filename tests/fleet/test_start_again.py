@@ -15,7 +15,7 @@ from leverframe.devices.wiring import Wiring
 from leverframe.fleet import member_start
 from leverframe.fleet.node import FleetNode
 from leverframe.fleet.operations import new_controllers
-from leverframe.fleet.roster import TOLD_ELSEWHERE
+from leverframe.fleet.roster import CAUSE_WITHHELD
 from leverframe.fleet.serve import start_controllers
 from leverframe.host import ports
 from leverframe.host.assembly import ControllerHost, build
@@ -348,7 +348,7 @@ async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them()
             await node.drop([member])
             fail(node, member.record, member.number, "/home/x is wrong.")
         shown = await fleet.ask("acme-chief", "show?name=acme-1")
-        assert (shown.status, shown.detail) == (503, TOLD_ELSEWHERE)
+        assert (shown.status, shown.detail) == (503, CAUSE_WITHHELD)
         assert "/home/x is wrong." in (await fleet.ask("oscar", "show?name=acme-1")).detail
         assert (await fleet.ask("acme-chief", "/api/fleet")).json["can_start"] == []
         for what, method in (("show?name=zeta-1", "GET"), ("remove?name=zeta-1", "POST")):

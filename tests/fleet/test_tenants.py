@@ -41,7 +41,9 @@ async def test_a_name_in_two_tenants_is_refused_in_the_same_words_whosever_it_is
                 for name in ("acme-2", "zeta-1", "house")
             }
             (sentence,) = sentences
-            assert sentence.endswith(": There is a controller NAME already.")
+            assert sentence.endswith(
+                ": A controller named NAME exists already; choose another name."
+            )
         # Of several, none is made.
         await refused(fleet, "acme-chief", "add?name=zeta-{n}&count=3", 409)
         assert await fleet.names("acme-chief") == ["acme-1", "acme-2"]
@@ -444,13 +446,13 @@ async def test_uploads_of_a_tenant_are_bounded_over_all_addresses() -> None:
                 await upload("acme-chief", f"127.0.0.{1 + number % 3}") for number in range(count)
             ]
             await upload("zulu-chief", "127.0.0.1")
-            await until(lambda: bodies.held_by_owner("zulu") >= MIB // 2)
+            await until(lambda: bodies.bytes_of_owner("zulu") >= MIB // 2)
             refused = [asyncio.ensure_future(reader.readline()) for reader in readers]
             done, waiting = await asyncio.wait(refused, return_when=asyncio.FIRST_COMPLETED)
             statuses += [int(line.result().split()[1]) for line in done]
             for line in waiting:
                 line.cancel()
-            assert bodies.held_by_owner("acme") <= door.state.limits.bodies_of_owner_bytes
+            assert bodies.bytes_of_owner("acme") <= door.state.limits.bodies_of_owner_bytes
         assert set(statuses) == {429}
         await until(lambda: bodies.used == 0)
-        assert bodies.held_by_owner("acme") == bodies.held_by_owner("zulu") == 0
+        assert bodies.bytes_of_owner("acme") == bodies.bytes_of_owner("zulu") == 0

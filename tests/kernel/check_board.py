@@ -36,7 +36,7 @@ def test_the_check_has_the_rights_of_the_unit_and_says_what_they_lack(
 ) -> None:
     rows = board_check()
     for label in ("OUT0", "OUT1", "INPD1", "PWM1", "I2C"):
-        assert "may not be used by this account" in rows[label], rows
+        assert "This account may not use" in rows[label], rows
     assert "12.5 V" in rows["VCC"]
     assert "21.5 °C" in rows["slot"]
     assert "root" not in rows["Tried"]

@@ -152,7 +152,7 @@ def test_a_controller_is_given_an_address_and_a_port_and_loses_them(fleet: AnyFl
 
 
 def test_refusal_of_a_node_has_its_sentence(fleet: AnyFleet[Any]) -> None:
-    with pytest.raises(NodeRefused, match="There is a controller twin-1 already") as refused:
+    with pytest.raises(NodeRefused, match="A controller named twin-1 exists already") as refused:
         fleet.add("twin-{n}", count=2)
     assert refused.value.status == 409
     with pytest.raises(NodeRefused, match="No controller has the tag 'south'"):

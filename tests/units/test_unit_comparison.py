@@ -10,9 +10,9 @@ from leverframe.core.tree import defaults, leaves, with_value
 from leverframe.interface.version_change.conversion import carry_over
 from leverframe.interface.version_change.limits import Content
 from leverframe.units.comparison import (
-    CannotTell,
     ComparedUnit,
     NotComparable,
+    NotShown,
     UnitDifference,
     compare_units,
 )
@@ -188,8 +188,8 @@ def test_what_a_side_cannot_tell_is_no_difference() -> None:
     second = side(changed(rules=(Rule(),)), "b", unread=unread)
     for result in (compare_units(side(first), second), compare_units(second, side(first))):
         assert result.is_same
-        assert result.cannot_tell == (
-            CannotTell("b", ("email", "rules.1.permanent"), "no file shows it"),
+        assert result.not_shown == (
+            NotShown("b", ("email", "rules.1.permanent"), "no file shows it"),
         )
 
 

@@ -45,18 +45,15 @@ SHOWN = {
 #: Of a fleet: what stands in a terminal, in files and in metrics, not on its page.
 OF_FLEET_COMMANDS = (
     *("fleet/controller_commands.py", "fleet/operator_commands.py", "fleet/node_commands.py"),
-    *("fleet/operator_commands.py", "fleet/operator_commands.py"),
-    *("fleet/fleet_file.py", "fleet/node_commands.py", "fleet/fleet_file.py"),
-    *("fleet/metrics.py", "fleet/scenario.py"),
-    *("fleet/node_commands.py", "fleet/client.py", "fleet/serve.py", "fleet/operations/table.py"),
-    *("fleet/node_commands.py", "fleet/node_storage.py"),
-    "fleet/fleet_file.py",
+    *("fleet/fleet_file.py", "fleet/metrics.py", "fleet/scenario.py", "fleet/client.py"),
+    *("fleet/serve.py", "fleet/operations/table.py", "fleet/node_storage.py"),
 )
 #: Whose sentences come to others: the command line, the start of the program.
 NOT_FOR_PAGES = (
-    *("servers/sms_commands", "servers/discovery", "exchanges", "reference", "config"),
-    *("maintenance", "units", "recording", "simulation", "command_line", "testing"),
-    *("storage/snapshots", "storage/fleet", "process", *OF_FLEET_COMMANDS),
+    *("server/sms_commands", "server/discovery", "interface/exchange", "testing", "units"),
+    *("host/command_line", "host/configuration", "host/maintenance"),
+    *(f"host/{path.name}" for path in (SOURCES / "host").glob("*.py")),
+    *("storage/snapshots", "storage/lanes", *OF_FLEET_COMMANDS),
 )
 #: Of the commands that make keys and images, and of the start of a node.
 OF_COMMANDS = (
@@ -65,6 +62,8 @@ OF_COMMANDS = (
     *("7 cannot be used for the other nodes", "7 It cannot be replaced: 7."),
     "7 There is no intact snapshot of it.",
     "7 holds sealed secrets, which a template cannot pass on.",
+    # Of metrics, searches and roll-outs on the command line.
+    *("More than 7 addresses were named", "7 is not an address", "7: interrupted."),
     # To clients that send a file in a form, which pages do not.
     "The form cannot be read: ",
 )
@@ -127,48 +126,30 @@ COMPOSED = {
 }
 #: The parts whose sentences can come to a page, as refusals, troubles, findings or entries.
 PARTS = (
-    *(
-        "commands/plan",
-        "commands/table",
-        "commands/version_change",
-        "controller",
-        "engine",
-        "hardware",
-        "notify",
-    ),
-    *("servers", "storage", "uploads", "wire", "fleet"),
+    *("interface/plan", "interface/table", "interface/uploads", "interface/version_change"),
+    *("host/controller", "core/engine", "devices", "notify", "server", "storage", "fleet"),
     # The page of a watch shows what it finds on units, and what became of a plan.
-    *(f"units/{name}.py" for name in ("applying", "client", "live_reading", "plan_making")),
-    *(f"units/{name}.py" for name in ("pulling", "searching", "state_reading", "unit_health")),
-    *(f"units/{name}.py" for name in ("watch_changes", "watch_web", "watcher")),
-    *(f"units/{name}.py" for name in ("changed_login", "mac_addresses", "unit_lock")),
+    *(f"units/{name}.py" for name in ("addresses", "client", "live_values", "plan_runner")),
+    *(f"units/{name}.py" for name in ("planner", "search", "unit_health", "unit_lock")),
+    *(f"units/{name}.py" for name in ("unit_reader", "watch_changes", "watch_web", "watcher")),
 )
 #: Where sentences in these parts come to others, or to pages in another way.
 ELSEWHERE = (
     # The pages show these by their kind, in words of their own (`findings`, `journal`, `rules`).
     *("host/controller/findings.py", "core/engine/findings.py", "core/engine/journal.py"),
-    *(
-        "core/engine/rule_advice.py",
-        "core/engine/rule_explanation.py",
-        "core/engine/rule_report.py",
-    ),
+    *("core/engine/rule_advice.py", "core/engine/rule_explanation.py"),
+    "core/engine/rule_report.py",
     # A catalogue, whose texts are tested as fragments.
     "devices/simulated/fault_catalogue.py",
     # Pages that carry their own languages.
     *("server/routes/sign_in.py", "server/routes/sentence_page.py"),
     "fleet/entrance.py",
+    # To who starts the program: what its configuration says of the board.
+    "devices/wiring.py",
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
     *("server/sms_commands.py", "server/mqtt.py", "server/routes/metrics.py"),
-    "server/mqtt.py",
-    "fleet/metrics.py",
-    *(
-        "devices/wire/tftp.py",
-        "docs/_ext/snmp_mib.py",
-        "devices/wire/snmp.py",
-        "server/http/parser.py",
-    ),
+    *("devices/wire/tftp.py", "devices/wire/snmp.py", "server/http/parser.py"),
     *("server/http/messages.py", "server/http/connection.py"),
-    *("server/routes/sentence_page.py", "server/routes/sign_in.py"),
     # To tests: files of snapshots are taken and loaded by the kit.
     "host/controller/snapshot.py",
     # To programs in `/health`: why keys of the fleet file have no effect.
@@ -181,7 +162,7 @@ ELSEWHERE = (
 #: Arguments of these are no sentences of pages: logs, descriptions of the interface.
 NOT_TOLD = {
     *("debug", "info", "warning", "error", "exception", "critical", "Meta", "QueryParameter"),
-    *("execute", "executemany"),
+    *("execute", "executemany", "Family"),
 }
 #: Parts of wholes that are tested as such, and what is said to the log.
 PARTS_OF_OTHERS = (
@@ -248,6 +229,9 @@ def _walk(path: Path) -> Iterator[tuple[ast.AST, bool]]:
                 can_be_told = can_be_told and _name_of_call(node) not in NOT_TOLD
             case ast.keyword(arg="doc" | "description"):
                 can_be_told = False
+            # Metrics of units.
+            case ast.AnnAssign(annotation=ast.Name(id="_Figures")):
+                can_be_told = False
             case ast.Expr(ast.Constant()):
                 can_be_told = False
         yield node, can_be_told
@@ -306,6 +290,7 @@ def _constants(path: Path) -> Iterator[str]:
 
 def _files_of(part: str) -> Iterator[Path]:
     path = SOURCES / part
+    assert path.exists(), part
     return iter([path]) if path.is_file() else path.rglob("*.py")
 
 
@@ -380,7 +365,7 @@ def sentences() -> set[str]:
         place = path.relative_to(SOURCES).as_posix()
         if not place.startswith(NOT_FOR_PAGES):
             found.update(_texts_in(path).refusals)
-        if place.startswith(("hardware/", "commands/", "servers/routes/")):
+        if place.startswith(("devices/", "interface/", "server/routes/")):
             found.update(_texts_in(path).notes)
     for place in RETURNED:
         found.update(_list_returned(SOURCES / place))

@@ -272,7 +272,10 @@ class TakenPlaces:
         them.
         """
         if record.name in self._names:
-            raise Conflict(f"There is a controller {record.name} already.", field="name")
+            raise Conflict(
+                f"A controller named {record.name} exists already; choose another name.",
+                field="name",
+            )
         given = {"address": record.address, "port": record.port}
         wanted = {key: one for key, one in given.items() if one is not None}
         for key, one in wanted.items():

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 #: Broadcast addresses of every IPv4 network of this machine.
-EVERYBODY = "255.255.255.255"
+BROADCAST = "255.255.255.255"
 #: Real units answer within a tenth of a second; a request may get lost.
 LISTEN_S = 3.0
 ASKED_TIMES = 2
@@ -57,7 +57,7 @@ class HeardUnit(NamedTuple):
 
 
 async def broadcast_request(
-    targets: Sequence[str] = (EVERYBODY,), port: int = PORT, listen_s: float = LISTEN_S
+    targets: Sequence[str] = (BROADCAST,), port: int = PORT, listen_s: float = LISTEN_S
 ) -> list[HeardUnit]:
     """Send the request to broadcast addresses; return the units that answer in time."""
     heard: dict[str, HeardUnit] = {}

@@ -162,7 +162,7 @@ async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster
         await cluster.asked["b"].get("rollouts"),
     )
     refused = await a.refused(409, "add", name=other, dry_run=1)
-    assert refused == f"Field name: There is a controller {other} already."
+    assert refused == f"Field name: A controller named {other} exists already; choose another name."
     made = await a.post("add", name="like", like=other)
     assert made["names"] == ["like"]
     await until(lambda: sum(cluster.counts()) == 6)

@@ -11,7 +11,7 @@ import pytest
 from leverframe.fleet.bulk import BulkReport, MemberResult
 from leverframe.fleet.cluster.node_calls import PROTOCOL, CallAnswer, NodeCall
 from leverframe.fleet.jobs.executor import Findings, FindingsCall, SnapshotCall, StepsCall, UndoCall
-from leverframe.fleet.jobs.jobs import NoSuchJob, TellCall
+from leverframe.fleet.jobs.jobs import NoSuchJob, ReportCall
 from leverframe.fleet.page_view import FleetRow, KeysCall, KeysPart
 from leverframe.fleet.scopes import ApiAnswer, ApiCall
 from tests.fleet.loop_node import loop_node
@@ -25,7 +25,7 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "job.forget_tenant": (str, None),
     "job.keep": (SnapshotCall, list[int]),
     "job.send": (StepsCall, dict[int, MemberResult]),
-    "job.told": (TellCall, BulkReport),
+    "job.told": (ReportCall, BulkReport),
     "job.undo": (UndoCall, dict[int, MemberResult]),
     "view.keys": (KeysCall, KeysPart),
     "view.rows": (list[int], dict[int, FleetRow]),

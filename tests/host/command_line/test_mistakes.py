@@ -231,7 +231,7 @@ MISTAKES = [
         "missing data folder",
         "what-if --data none --commands commands.txt",
         2,
-        "leverframe: There is no store in none; name the data folder of a controller.",
+        "leverframe: none contains no store; specify the data folder of a controller.",
     ),
     (
         "URL with a wrong scheme",
@@ -401,7 +401,7 @@ MISTAKES = [
         "unknown backup format",
         "backup create x.txt",
         2,
-        "leverframe: There is no store in data; name the data folder of a controller.",
+        "leverframe: data contains no store; specify the data folder of a controller.",
     ),
     (
         "unknown label",
@@ -413,7 +413,7 @@ MISTAKES = [
         "missing data folder to check",
         "data check --data none",
         2,
-        "leverframe: There is no store in none; name the data folder of a controller.",
+        "leverframe: none contains no store; specify the data folder of a controller.",
     ),
     (
         "missing folder of pages",

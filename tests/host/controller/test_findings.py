@@ -436,8 +436,8 @@ async def test_names_that_people_gave_stand_in_the_sentence() -> None:
         await does(twin, ["/stm.cgi?oname=0Pump", "/sim.cgi?INPD1=1&advance=1"])
         await does(twin, [set_rule(1, LIT), "/inpa.cgi?rulename=0*Watering", "/outs.cgi?out0=0"])
         finding = (await findings_by_id(twin))["rule_held.1.OUT0"]
-        assert finding["text"] == "Pump was switched by hand, against rule Watering, which is met."
-        assert finding["figures"] == {"rule": "Watering"}
+        assert finding["text"] == "Pump is off by hand although rule Watering is met."
+        assert finding["figures"] == {"rule": "Watering", "state": "off"}
 
 
 async def test_a_sensor_removed_from_the_settings_is_no_finding() -> None:

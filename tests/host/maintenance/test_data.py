@@ -111,4 +111,4 @@ def test_a_folder_without_a_store_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
 ) -> None:
     assert main(["data", task, "--data", str(tmp_path)]) == 2
-    assert "There is no store" in capsys.readouterr().err
+    assert "contains no store" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from leverframe.interface.table.accounts import CHANGE_PASSWORD, SIGN_IN, SIGN_O
 from leverframe.interface.table.lookup import COMMAND_PATHS, TABLE, Call, find
 from leverframe.interface.table.params import Changed, Depends, Int, Param, Position
 from leverframe.interface.table.refusals import Refusal
-from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
+from leverframe.interface.table.row import ACCOUNT, ADMIN, ANYONE, CONTROL, Row
 from tests.boundary_profiles import NEWEST, PROFILES, profiles_that_change
 from tests.cases import for_each
 from tests.conformance.requests import (
@@ -49,7 +49,7 @@ def test_a_row_has_a_parameter_for_each_hole_of_its_form(number: int) -> None:
 def test_a_row_says_what_it_does(number: int) -> None:
     row = TABLE[number]
     assert re.fullmatch(r"[A-Z].*\.", row.doc)
-    assert row.role in (ADMIN, CONTROL, ACCOUNT, ANYBODY)
+    assert row.role in (ADMIN, CONTROL, ACCOUNT, ANYONE)
     assert row.form.method in ("GET", "POST")
     assert (row.form.method == "POST") == (row.body is not None or row is SIGN_OUT)
 
@@ -255,7 +255,7 @@ def test_a_control_command_switches_and_configures_nothing() -> None:
         "out=<A>",
         "pwm<A>=<B>",
     ]
-    assert [row for row in TABLE if row.role == ANYBODY] == [SIGN_IN, SIGN_OUT]
+    assert [row for row in TABLE if row.role == ANYONE] == [SIGN_IN, SIGN_OUT]
     assert [row for row in TABLE if row.role == ACCOUNT] == [CHANGE_PASSWORD]
 
 

@@ -150,7 +150,7 @@ test("what the server says is shown in the language of the pages", async () => {
     "lamp with slave ID 3 does not answer; check its unit ID, and the gateway if there is one.";
   assert.match(words.serverText(`M1: ${module}`), /^M1: lamp d’adresse 3 ne répond pas ;/);
   // Of a node: what stands before a sentence is told around it.
-  const start = "/etc/fleet.toml, line 6: b: b.tags must be a list of texts, not 'north'.";
+  const start = "/etc/fleet.toml, line 6: b: b.tags must be a list of strings, not 'north'.";
   assert.equal(
     words.serverText(start),
     "/etc/fleet.toml, ligne 6 : b: b.tags doit être une liste de textes, et non 'north'.",
@@ -169,6 +169,14 @@ test("what the server says is shown in the language of the pages", async () => {
     words.serverText("It has a new finding: Pump no longer responds."),
     `Il a un nouveau constat : ${words.findingSentence("sensor_lost", { name: "Pump" })}`,
   );
+  const held = { name: "Pump", rule: "Frost", state: "off" };
+  assert.equal(
+    words.serverText("It has a new finding: Pump is off by hand although rule Frost is met."),
+    `Il a un nouveau constat : ${words.findingSentence("rule_held", held)}`,
+  );
+  assert.match(words.findingSentence("rule_held", held) ?? "", /Pump est sur arrêt/);
+  // Journals of earlier versions do not name the state.
+  assert.equal(words.findingSentence("rule_held", { name: "Pump", rule: "Frost" }), null);
   assert.equal(
     words.serverText("south: The certificate of this node expires soon. Days left: 5."),
     "south: Le certificat de ce nœud expire bientôt. Jours restants : 5.",

@@ -120,7 +120,7 @@ def course_of_window(
 # time window, which follow the clock (see `schedule_windows.py`).
 
 _BY_SCHEDULE = Cause("schedule")
-_TOLD = tuple(switchings(label) for label in EVENT_VARIABLES)
+_SWITCHINGS = tuple(switchings(label) for label in EVENT_VARIABLES)
 
 
 class EventVariables:
@@ -162,4 +162,4 @@ class EventVariables:
         label = EVENT_VARIABLES[index]
         on = after_switching(value, bool(machine.values[label]))
         if machine.put(label, int(on)):
-            machine.log_switching(label, cause, _TOLD[index][on])
+            machine.log_switching(label, cause, _SWITCHINGS[index][on])
