@@ -61,17 +61,17 @@ def cut_power(controller: Controller) -> None:
 
 
 async def test_who_follows_the_power_is_told_once_each_way(twin: LoopTwin) -> None:
-    told: list[bool] = []
-    twin.controller.power_watchers.append(told.append)
+    states: list[bool] = []
+    twin.controller.power_watchers.append(states.append)
     assert twin.controller.faults is not None
     twin.controller.faults.add(faults.brown_out(cycles=2, off=1, on=2))
-    assert told == [False]
+    assert states == [False]
     assert not twin.controller.has_power
     await twin.controller.advance(1)
-    assert told == [False, True]
+    assert states == [False, True]
     await twin.controller.advance(2)
     await twin.controller.advance(1)
-    assert told == [False, True, False, True]
+    assert states == [False, True, False, True]
     assert twin.controller.has_power
 
 
@@ -79,13 +79,13 @@ async def test_going_back_in_time_brings_the_power_back_or_takes_it(twin: LoopTw
     on = await take_snapshot(twin.controller)
     cut_power(twin.controller)
     off = await take_snapshot(twin.controller)
-    told: list[bool] = []
-    twin.controller.power_watchers.append(told.append)
+    states: list[bool] = []
+    twin.controller.power_watchers.append(states.append)
     await go_back(twin.controller, on)
     await go_back(twin.controller, off)
     await go_back(twin.controller, off)
     await twin.controller.advance(OFF_S)
-    assert told == [True, False, True]
+    assert states == [True, False, True]
 
 
 async def test_a_power_cut_ends_the_wait_of_the_bootloader(twin: LoopTwin) -> None:
@@ -246,7 +246,7 @@ async def test_mdns() -> None:
     try:
         await browser.seen(ServiceStateChange.Added, "attic-")
         announcer.set_power(False)
-        # Somebody who has not heard of it before.
+        # A listener that has not heard of it before.
         stranger = AsyncZeroconf(interfaces=[HERE])
         info = AsyncServiceInfo(TYPES[0], f"{name}.{TYPES[0]}")
         assert not await info.async_request(stranger.zeroconf, 500)
@@ -267,7 +267,7 @@ async def test_mdns() -> None:
 async def test_mqtt(tmp_path: Path) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
         controller.lose_power()
-        # The last will: nobody said good-bye.
+        # The last will: the connection ended without a good-bye.
         await listener.until_last(f"{PREFIX}/status", "offline")
         await broker.publish(f"{PREFIX}/cmd", "out0=1")
         heard = len(listener.of(f"{PREFIX}/OUT0"))

@@ -1,4 +1,4 @@
-"""What systemd is told, and when; and that the unit asks for it."""
+"""What systemd is notified of, and when; the unit file requests it."""
 
 import os
 import re
@@ -60,9 +60,9 @@ async def test_more_time_is_asked_for_as_long_as_something_goes_on(
     async with supervisor.extend_time(progress):
         await until(lambda: looks >= 10)
     supervisor.stopping()
-    told = iter(lambda: notices.recv(100), b"STOPPING=1")
+    messages = iter(lambda: notices.recv(100), b"STOPPING=1")
     # Not while it stood at 2, and not at its end.
-    assert list(told) == [b"EXTEND_TIMEOUT_USEC=30000000"] * 4
+    assert list(messages) == [b"EXTEND_TIMEOUT_USEC=30000000"] * 4
 
 
 def test_without_a_supervisor_nothing_happens() -> None:

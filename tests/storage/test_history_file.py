@@ -135,15 +135,15 @@ async def test_a_file_that_is_spoilt_while_it_is_used_is_set_aside(tmp_path: Pat
 
 
 async def test_unwritable_history_file_is_reported_and_retried(tmp_path: Path) -> None:
-    told: asyncio.Queue[str | None] = asyncio.Queue()
+    sentences: asyncio.Queue[str | None] = asyncio.Queue()
     worker = ThreadHistoryWorker(tmp_path / "missing" / "history.db", BOUNDS, retry_s=0.01)
-    worker.on_trouble = told.put_nowait
+    worker.on_trouble = sentences.put_nowait
     worker.add([(START, "DS1", 20.0)])
     with pytest.raises(StoreUnavailable):
         await values_kept(worker)
-    assert "cannot be used" in str(await asyncio.wait_for(told.get(), PATIENCE_S))
+    assert "cannot be used" in str(await asyncio.wait_for(sentences.get(), PATIENCE_S))
     (tmp_path / "missing").mkdir()
-    assert await asyncio.wait_for(told.get(), PATIENCE_S) is None
+    assert await asyncio.wait_for(sentences.get(), PATIENCE_S) is None
     worker.add([(START + 1, "DS1", 21.0)])
     assert await values_kept(worker) == [20.0, 21.0]
     assert worker.figures.dropped == 0

@@ -61,13 +61,13 @@ async def test_entries_outlive_the_process_and_continue_their_numbers(tmp_path: 
     led = second.happen()
     decided = (Decided("OUT0", 1, "=", 1, True, led),)
     second.happen(cause=Cause("rule", "1", number=1, conditions=decided, after=led))
-    told = await second.entries()
+    entries = await second.entries()
     await second.end()
-    assert [entry["what"] for entry in told] == ["started", "on", "started", "on", "on"]
-    assert told[0]["figures"] == {"version": "1.2"}
-    numbers = [entry["number"] for entry in told]
+    assert [entry["what"] for entry in entries] == ["started", "on", "started", "on", "on"]
+    assert entries[0]["figures"] == {"version": "1.2"}
+    numbers = [entry["number"] for entry in entries]
     assert numbers == sorted(set(numbers))
-    consequence, reason = told[-1], told[-2]
+    consequence, reason = entries[-1], entries[-2]
     assert consequence["after"] == reason["number"]
     assert consequence["by"]["after"] == reason["number"]
     assert consequence["by"]["conditions"][0]["after"] == reason["number"]
@@ -133,10 +133,10 @@ async def test_a_small_file_keeps_the_newest(tmp_path: Path) -> None:
     run = Run(ThreadHistoryWorker(tmp_path / "history", Bounds(max_bytes=1024 * 1024)))
     for _ in range(BATCH * 6):
         run.happen()
-    told = await run.entries()
+    entries = await run.entries()
     await run.end()
-    assert len(told) == 512
-    assert told[-1]["number"] - told[0]["number"] == 511
+    assert len(entries) == 512
+    assert entries[-1]["number"] - entries[0]["number"] == 511
 
 
 class RefusingHistory(MemoryHistory):
@@ -172,9 +172,9 @@ async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_count
         with pytest.raises(StoreUnavailable):
             await run.entries()
     worker.refuses = False
-    told = await run.entries()
-    assert [entry["what"] for entry in told] == ["started", "journal_gap", *["on"] * 4]
-    assert told[1]["figures"] == {"count": 4}
+    entries = await run.entries()
+    assert [entry["what"] for entry in entries] == ["started", "journal_gap", *["on"] * 4]
+    assert entries[1]["figures"] == {"count": 4}
 
 
 async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_go_of_it(
@@ -186,9 +186,9 @@ async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_g
         for _ in range(KEPT_ENTRIES - 1):
             run.happen()
         await until(lambda: run.recorder.live_state() == run.recorder._number)
-    told = await run.entries()
+    entries = await run.entries()
     await run.end()
-    assert [entry["what"] for entry in told] == ["started", *["on"] * 3 * (KEPT_ENTRIES - 1)]
+    assert [entry["what"] for entry in entries] == ["started", *["on"] * 3 * (KEPT_ENTRIES - 1)]
 
 
 async def test_journal_continues_from_a_restored_snapshot() -> None:
@@ -213,10 +213,10 @@ async def test_continued_journal_keeps_its_numbers_and_records_no_start(
     second.journal = Journal.resume(first.journal.count, ())
     second.recorder.resume_after(first.journal.count)
     second.happen(cause=Cause("rule", "1", number=1, after=led))
-    told = await second.entries()
+    entries = await second.entries()
     await second.end()
-    assert [entry["what"] for entry in told] == ["started", "on", "on"]
-    assert told[2]["after"] == told[1]["number"]
+    assert [entry["what"] for entry in entries] == ["started", "on", "on"]
+    assert entries[2]["after"] == entries[1]["number"]
     elsewhere = run_on(tmp_path / "another")
     elsewhere.journal = Journal.resume(600, ())
     elsewhere.recorder.resume_after(600)

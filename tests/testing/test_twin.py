@@ -476,7 +476,7 @@ def test_garbled_answers_in_a_recording_are_no_settings(tmp_path: Path) -> None:
         assert "not a mask of 4 bits" in str(
             twin.recorded_unit.why_unread("digital_inputs.0.pull_up")
         )
-        assert any("No version is told" in remark for remark in twin.recorded_unit.remarks)
+        assert any("It shows no version" in remark for remark in twin.recorded_unit.remarks)
 
 
 @pytest.mark.needs_program("mosquitto")

@@ -1,4 +1,4 @@
-"""A polite client: never two requests at once, never too many, never a command twice."""
+"""A paced client: never two requests in parallel, never too many, never a command twice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +22,7 @@ SOON = (0.01,) * 9
 SHORT_S = 0.3
 
 
-def asked(twin: Twin) -> list[str]:
+def list_paths(twin: Twin) -> list[str]:
     return [request.path for request in twin.requests()]
 
 
@@ -43,7 +43,7 @@ async def test_requests_keep_the_pace_of_a_real_unit(monkeypatch: pytest.MonkeyP
             begin = monotonic()
             await asyncio.gather(*(client.read(FILE) for _ in range(6)))
         assert monotonic() - begin >= 5 / 50
-        assert asked(twin) == [FILE] * 6
+        assert list_paths(twin) == [FILE] * 6
 
 
 @for_each(
@@ -77,7 +77,7 @@ async def test_a_command_is_never_sent_twice() -> None:
         async with quick_client(twin) as client:
             with pytest.raises(UnitSilent):
                 await client.command("/outs.cgi?out0=1")
-        assert asked(twin) == ["/outs.cgi"]
+        assert list_paths(twin) == ["/outs.cgi"]
 
 
 async def test_a_command_may_have_a_body() -> None:

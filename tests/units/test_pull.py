@@ -13,7 +13,7 @@ from leverframe.interface.status_files.settings_reader import files_of
 from leverframe.testing import Twin
 from leverframe.units.file_loader import load_unit_file
 from leverframe.units.pull import CannotPull, pull, together
-from tests.units.unit_server import served_files
+from tests.units.unit_server import serve_files
 
 SETTINGS: dict[str, Any] = {
     "outputs.0.name": "Pump",
@@ -39,16 +39,16 @@ async def test_what_was_read_is_printed_and_nothing_confidential(
     with Twin(**OLD, settings=SETTINGS, name="north", mac="02:00:00:00:00:07") as twin:
         await pull_unit(twin.url)
         await pull_unit(twin.url, as_json=True)
-    report, told = capsys.readouterr().out.split('\n{"event"')
+    report, events = capsys.readouterr().out.split('\n{"event"')
     assert f"{twin.url}: north, MAC 02:00:00:00:00:07, HW 3.5 SW 1.49" in report
     assert 'outputs.OUT0.name = "Pump"' in report
     assert 'rules.1 = "when DS1 >= 30, then OUT0 on"' in report
-    document = msgspec.json.decode('{"event"' + told)
+    document = msgspec.json.decode('{"event"' + events)
     assert document["settings"]["outputs.OUT0.name"] == "Pump"
     assert document["settings"]["http.HTTP1.url"] == "***"
     assert document["read_as"] == OLD
     assert document["digest"] in report
-    assert "token-7" not in report + told
+    assert "token-7" not in report + events
 
 
 async def test_what_cannot_be_read_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +92,7 @@ async def test_a_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -
     assert out.read_text(encoding="utf-8") == kept.replace('"Pump"', '"Fan"')
 
 
-@pytest.mark.usefixtures("unpaced")
+@pytest.mark.usefixtures("lift_pacing")
 async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path) -> None:
     out = tmp_path / "north.toml"
     with Twin() as twin:
@@ -100,7 +100,7 @@ async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path)
             twin.command(f"inpa.cgi?event={entry}*10*0*2150*50*0*0*0*0*0*0*0*1*0*0*0")
         files = {path: twin.get(path).encode() for path in files_of(Profile())}
     files["/xml/eve2.xml"] = files["/xml/eve2.xml"].replace(b"<ev1>1*0*10*", b"<ev1>1*0*99*")
-    async with served_files(files) as unit:
+    async with serve_files(files) as unit:
         await pull_unit(unit.url, out=out)
     text = out.read_text(encoding="utf-8")
     assert '"rules"' in text

@@ -1,4 +1,4 @@
-"""The first run in a real browser: from Status to a first rule, left and gone on with."""
+"""The first run in a real browser: from Status to a first rule, left and continued."""
 
 import pytest
 from playwright.sync_api import expect

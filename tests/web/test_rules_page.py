@@ -269,11 +269,11 @@ def test_any_change_is_tried_or_refused_in_words_and_nothing_is_done(
     page.get_by_label("Commands, one per line").fill("/outs.cgi?ortime=0600\n/outs.cgi?out0=1")
     page.get_by_label("Simulated period").select_option("6")
     page.get_by_role("button", name="Try the commands").click()
-    told = page.locator(".trial")
-    expect(told).to_contain_text("2 differences")
-    expect(told.locator(".log li")).to_have_count(2)
-    expect(told.locator(".log")).to_contain_text("+ Output 0 off")
-    expect(told).to_contain_text("switched 0 times, on for 0 s; with the commands 2 times")
+    trial = page.locator(".trial")
+    expect(trial).to_contain_text("2 differences")
+    expect(trial.locator(".log li")).to_have_count(2)
+    expect(trial.locator(".log")).to_contain_text("+ Output 0 off")
+    expect(trial).to_contain_text("switched 0 times, on for 0 s; with the commands 2 times")
     assert twin.state()["OUT0"] == 0
 
 

@@ -156,8 +156,8 @@ def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_
     expect(count).to_have_count(0)
     twin.get("/inpa.cgi?event=0*100*0*0*0*0*28*0*0*0*0*0*1*0*0*0&eventon=0*1")
     finding = page.locator(".glance .findings li")
-    told = finding.filter(has_text="Nie można wysłać poczty")
-    within_a_second(lambda: (told.count(), count.all_inner_texts()), (1, ["▲ 1"]))
+    mail_finding = finding.filter(has_text="Nie można wysłać poczty")
+    within_a_second(lambda: (mail_finding.count(), count.all_inner_texts()), (1, ["▲ 1"]))
     expect(page.locator(".glance .fine")).to_have_count(0)
     finding.get_by_role("link").click()
     expect(page.locator("main[data-page=messages] > .findings")).to_contain_text(

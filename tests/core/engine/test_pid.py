@@ -353,5 +353,5 @@ def test_a_regulator_takes_an_output_that_is_on_and_gives_it_back() -> None:
     assert mover(bench) == "PID regulator"
     bench.set(pid__enabled=False)
     assert mover(bench) == BY_TEST.detail
-    causes = [told.detail for _, _, told in samples if isinstance(told, Cause)]
+    causes = [cause.detail for _, _, cause in samples if isinstance(cause, Cause)]
     assert causes == ["PID regulator", BY_TEST.detail]

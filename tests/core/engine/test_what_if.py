@@ -36,8 +36,8 @@ def lines(result: WhatIf) -> list[str]:
 def test_a_switch_with_a_return_time_is_two_entries_more() -> None:
     result = try_changes(Bench({"outputs.0.return_time": 60}), Switch("OUT0", ON))
     assert lines(result) == ["+0 what-if: OUT0 on", "+60 timer return time: OUT0 off"]
-    told = [one.entry for one in result.differing if one.entry]
-    assert [(one.what, one.which, one.cause) for one in told] == [
+    entries = [one.entry for one in result.differing if one.entry]
+    assert [(one.what, one.which, one.cause) for one in entries] == [
         ("on", "OUT0", "what-if"),
         ("off", "OUT0", "timer"),
     ]

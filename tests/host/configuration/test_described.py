@@ -36,9 +36,9 @@ def test_every_field_is_a_key_or_a_table_of_keys() -> None:
     assert places == set(Config.__struct_fields__)
 
 
-@pytest.mark.parametrize("said", ["name", "variable", "flag"])
-def test_no_two_keys_are_called_the_same(said: str) -> None:
-    counted = Counter(getattr(key, said) for key in keys())
+@pytest.mark.parametrize("attribute", ["name", "variable", "flag"])
+def test_no_two_keys_are_called_the_same(attribute: str) -> None:
+    counted = Counter(getattr(key, attribute) for key in keys())
     assert [name for name, times in counted.items() if times > 1] == []
 
 

@@ -1,4 +1,4 @@
-"""Files that editors and mistakes make: read where they can be, and told in one sentence if not."""
+"""Files as editors and mistakes leave them: read if possible, else refused in one sentence."""
 
 from pathlib import Path
 
@@ -39,9 +39,9 @@ def test_a_mark_at_the_start_and_either_line_end_are_fine(
 )
 def test_what_is_wrong_is_told_with_its_line(file: Path, content: bytes, sentence: str) -> None:
     file.write_bytes(content)
-    with pytest.raises(Refused) as told:
+    with pytest.raises(Refused) as refusal:
         read_toml(file, Refused)
-    assert str(told.value).startswith(sentence.format(file))
+    assert str(refusal.value).startswith(sentence.format(file))
 
 
 def test_links_in_a_circle_are_told(file: Path) -> None:

@@ -220,16 +220,16 @@ async def start_as_after_power_cut(
         await moving.arrive(saved, **changed)
     assert (await moving.twin.outputs())[0] == "0"
     assert moving.twin.controller.engine.next_deadline() is None
-    (told,) = [one.getMessage() for one in caplog.records if OLDER in one.getMessage()]
-    return told
+    (message,) = [one.getMessage() for one in caplog.records if OLDER in one.getMessage()]
+    return message
 
 
 async def test_other_settings_and_damage_are_logged_and_the_controller_starts(caplog: Any) -> None:
     moving = await Moving().begin()
     await moving.twin.ok("/outs.cgi?pulse0=900")
     saved = await moving.leave()
-    (told,) = (await start_as_after_power_cut(moving, saved, caplog, settings="another"),)
-    assert told == f"Its settings were changed after its live state was saved. {OLDER}"
+    (message,) = (await start_as_after_power_cut(moving, saved, caplog, settings="another"),)
+    assert message == f"Its settings were changed after its live state was saved. {OLDER}"
     live = open_live(saved, Profile())
     engine = replace(live.engine, guards=live.engine.guards[1:])
     assert "damaged" in await start_as_after_power_cut(moving, saved, caplog, engine=engine)

@@ -157,8 +157,8 @@ async def test_where_the_store_refuses_nothing_goes_back(
         await go_back(twin.controller, snapshot)
     monkeypatch.undo()
     # The trouble itself shows in both.
-    told = {"state": "with the trouble", "journal": "with the trouble"}
-    assert await picture(twin) | told == before | told
+    expected = {"state": "with the trouble", "journal": "with the trouble"}
+    assert await picture(twin) | expected == before | expected
     await go_back(twin.controller, snapshot)
     assert (await twin.state())["time"] == snapshot.moment.wall
 
@@ -166,13 +166,13 @@ async def test_where_the_store_refuses_nothing_goes_back(
 async def test_the_bootloader_waits_again_after_going_back_to_it(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?upgrade=devstart3")
     waiting = await take_snapshot(twin.controller)
-    told: list[bool] = []
-    twin.controller.bootloader_watchers.append(told.append)
+    changes: list[bool] = []
+    twin.controller.bootloader_watchers.append(changes.append)
     await twin.controller.advance(100)
     await go_back(twin.controller, waiting)
     assert twin.controller.bootloader_until == waiting.bootloader_until
     await twin.controller.advance(100)
-    assert told == [False, True, False]
+    assert changes == [False, True, False]
 
 
 async def test_going_back_to_before_an_update_is_going_back_to_that_version() -> None:

@@ -15,14 +15,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def written(folder: Path, text: str) -> Path:
+def write_scenario(folder: Path, text: str) -> Path:
     path = folder / "run.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def read(folder: Path, text: str) -> Scenario:
-    return read_scenario(written(folder, text))
+    return read_scenario(write_scenario(folder, text))
 
 
 def mistake(folder: Path, text: str) -> str:

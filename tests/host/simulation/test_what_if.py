@@ -209,7 +209,7 @@ def test_more_than_can_be_listed_is_counted(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         (b"/outs.cgi?out0=7\n", "Line 1"),
         (b"hello\n", "Line 1 is no command"),
@@ -222,11 +222,11 @@ def test_what_cannot_be_tried_is_told_in_one_line(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     text: bytes | None,
-    said: str,
+    sentence: str,
 ) -> None:
     file = tmp_path / "commands.txt"
     if text is not None:
         file.write_bytes(text)
     assert run(folder, "--commands", file) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
+    assert sentence in line

@@ -27,9 +27,9 @@ def test_each_version_is_described_with_exactly_what_it_allows(row: Row, letter:
         there = row.is_offered(profile) and has_field(param, profile)
         return param.describe_allowed(profile) if there else None
 
-    told = variants(ask)
+    matching = variants(ask)
     for profile in PROFILES:
-        texts = [variant.text for variant in told if is_offered(variant.spans, profile)]
+        texts = [variant.text for variant in matching if is_offered(variant.spans, profile)]
         assert texts == [answer for answer in [ask(profile)] if answer is not None]
 
 

@@ -72,13 +72,13 @@ def test_every_schema_of_a_parameter_is_a_valid_one(profile: Profile) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
 def test_every_form_that_the_version_offers_is_in_the_document(profile: Profile) -> None:
-    told = {
+    described = {
         form["x-form"]
         for path in COMMAND_PATHS
         for parameter in parameters(path, profile).values()
         for form in alternatives(parameter)
     }
-    assert told == {row.line for row in TABLE if row.is_offered(profile) and row.form.items}
+    assert described == {row.line for row in TABLE if row.is_offered(profile) and row.form.items}
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
@@ -236,9 +236,12 @@ async def test_what_the_server_answers_fits_its_schema(
     await twin.ok("/stm.cgi?em4=secret")
     reply = await twin.ok(endpoint.path)
     assert reply.content_type == endpoint.content_type
-    told = document(profile)
-    ok = told["paths"][endpoint.path]["get"]["responses"]["200"]
-    schema = {"components": told["components"], **ok["content"][endpoint.content_type]["schema"]}
+    description = document(profile)
+    ok = description["paths"][endpoint.path]["get"]["responses"]["200"]
+    schema = {
+        "components": description["components"],
+        **ok["content"][endpoint.content_type]["schema"],
+    }
     shown = json.loads(reply.body) if endpoint.content_type == JSON else reply.body.decode()
     errors = Draft202012Validator(schema).iter_errors(shown)
     assert [error.message for error in errors] == []

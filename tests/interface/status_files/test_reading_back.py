@@ -23,7 +23,7 @@ from tests.random_settings import random_settings
 from .files_bench import NEWEST, FilesBench
 
 #: What real units never show.
-NEVER_TOLD = ("email", "http", "gsm.code", "snmp", "watchdog", "mqtt", "access.users", "name")
+NEVER_SHOWN = ("email", "http", "gsm.code", "snmp", "watchdog", "mqtt", "access.users", "name")
 OLD = Profile("3.0", "1.58a")
 
 
@@ -48,7 +48,7 @@ def test_random_settings_of_every_version_are_read_back(profile: Profile) -> Non
     back = read_back(profile, files_with(settings, profile))
     assert wrongly_read(settings, back) == []
     assert back.remarks == []
-    assert all(reason_at(back.unread, path) for path in NEVER_TOLD)
+    assert all(reason_at(back.unread, path) for path in NEVER_SHOWN)
     # Settings that a version does not have are known to be as they came.
     assert ("outputs.0.remember" in back.unread) is False
     read = [path for path, _ in leaves(settings) if reason_at(back.unread, path) is None]
