@@ -193,7 +193,7 @@ def identity(process: ControllerProcess) -> str:
 
 @pytest.mark.thorough
 @only_root_can_mount
-def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path) -> None:
+def test_start_on_a_read_only_disk_uses_the_stored_settings(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with loop_disk(data) as remount:
@@ -223,7 +223,7 @@ def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path)
 
 @pytest.mark.thorough
 @only_root_can_mount
-def test_a_start_on_a_full_disk_goes_on_with_what_is_stored(tmp_path: Path) -> None:
+def test_start_on_a_full_disk_uses_the_stored_settings(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with loop_disk(data):
@@ -314,7 +314,7 @@ def test_a_log_removed_under_a_running_process_costs_nothing_that_was_acknowledg
 
 
 @pytest.mark.thorough
-def test_a_log_removed_after_a_kill_is_told_and_costs_only_what_no_snapshot_has(
+def test_log_removed_after_a_kill_is_reported_and_loses_only_changes_since_the_snapshot(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"

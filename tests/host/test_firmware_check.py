@@ -117,7 +117,7 @@ async def test_a_newer_version_is_shown_with_its_notes(place: Place) -> None:
     }
 
 
-async def test_the_question_tells_nothing_about_the_controller(place: Place) -> None:
+async def test_request_reveals_nothing_about_the_controller(place: Place) -> None:
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
         await wait_for_report(twin)
@@ -211,7 +211,7 @@ async def test_what_was_heard_before_holds_when_the_place_is_gone(place: Place) 
     assert "answered with status 500" in report["trouble"]
 
 
-async def test_a_file_of_authorities_that_is_gone_is_told_and_asked_again_the_next_day(
+async def test_missing_file_of_authorities_is_reported_and_read_again_the_next_day(
     place: Place, tmp_path: Path
 ) -> None:
     ca_file = tmp_path / "ca.pem"
@@ -225,7 +225,7 @@ async def test_a_file_of_authorities_that_is_gone_is_told_and_asked_again_the_ne
         await until(lambda: twin.controller.firmware_report().newest == "1.76")
 
 
-async def test_a_fault_is_told_and_the_next_day_is_another_one() -> None:
+async def test_fault_is_reported_and_the_check_retried_the_next_day() -> None:
     twin = await LoopTwin.start()
     days = iter([ZeroDivisionError(), None])
 

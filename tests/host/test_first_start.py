@@ -119,7 +119,7 @@ def test_passwd_says_what_will_not_do(
     assert typed.strip() not in done.stderr
 
 
-def test_browsers_that_came_by_tls_are_told_to_come_no_other_way(tmp_path: Path) -> None:
+def test_browsers_with_tls_receive_strict_transport_security(tmp_path: Path) -> None:
     with controller_process(tmp_path, "--tls") as process:
         trusting = ssl.create_default_context(cafile=str(process.folder / "tls-certificate.pem"))
         with closing(
@@ -136,7 +136,7 @@ def test_browsers_that_came_by_tls_are_told_to_come_no_other_way(tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_without_tls_browsers_are_told_nothing_of_it(tmp_path: Path) -> None:
+def test_browsers_without_tls_receive_no_strict_transport_security(tmp_path: Path) -> None:
     with (
         controller_process(tmp_path) as process,
         closing(http.client.HTTPConnection("127.0.0.1", process.port)) as connection,

@@ -64,7 +64,7 @@ def limit_files(count: int, *, soft: bool = False) -> list[str]:
     return ["sh", "-c", f'ulimit -{"S" if soft else ""}n {count}; exec "$@"', "sh"]
 
 
-def test_more_plain_connections_than_the_limit_of_files_stop_nobody_else(tmp_path: Path) -> None:
+def test_plain_connections_beyond_the_file_limit_block_no_other_client(tmp_path: Path) -> None:
     with (
         controller_process(tmp_path, within=limit_files(LOW_LIMIT)) as process,
         ExitStack() as clients,

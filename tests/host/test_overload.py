@@ -168,7 +168,7 @@ SIGN_IN = b"username=admin&password=long+secret"
 
 
 @pytest.mark.thorough
-def test_uploads_of_strangers_that_never_end_do_not_keep_anybody_from_signing_in(
+def test_endless_uploads_of_strangers_do_not_block_signing_in(
     tmp_path: Path,
 ) -> None:
     with controller_process(tmp_path) as process, ExitStack() as clients:

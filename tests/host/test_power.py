@@ -60,7 +60,7 @@ def cut_power(controller: Controller) -> None:
     controller.faults.add(faults.reboot(takes=OFF_S))
 
 
-async def test_who_follows_the_power_is_told_once_each_way(twin: LoopTwin) -> None:
+async def test_power_watchers_are_notified_once_each_way(twin: LoopTwin) -> None:
     states: list[bool] = []
     twin.controller.power_watchers.append(states.append)
     assert twin.controller.faults is not None
@@ -297,7 +297,7 @@ async def test_messages_that_go_out() -> None:
     await office.outbox.close()
 
 
-async def test_a_message_that_is_cut_and_begun_again_at_once_goes_once() -> None:
+async def test_message_cut_and_restarted_immediately_is_sent_once() -> None:
     office = PostOffice()
     channel = ScriptedChannel(office.bell)
     office.outbox.add("email", channel)
@@ -312,7 +312,7 @@ async def test_a_message_that_is_cut_and_begun_again_at_once_goes_once() -> None
     await office.outbox.close()
 
 
-async def test_a_message_that_has_stepped_aside_is_cut_and_goes_on_as_well() -> None:
+async def test_deferred_message_is_cut_and_resumed_as_well() -> None:
     office = PostOffice()
     limits = ChannelLimits(per_s=1e6, burst=1000, max_aside=2, patience_s=0.001)
     channel = ScriptedChannel(office.bell, limits)

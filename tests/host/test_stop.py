@@ -53,7 +53,7 @@ class NotedStore(MemoryStore):
         self.closed = True
 
 
-async def test_a_watcher_that_fails_at_the_end_does_not_keep_deeds_from_the_disk(
+async def test_failing_watcher_at_the_end_does_not_keep_actions_from_the_disk(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store = NotedStore()
@@ -82,7 +82,7 @@ def troubles(process: ControllerProcess) -> dict[str, str]:
 
 
 @pytest.mark.thorough
-def test_a_snapshot_that_cannot_be_removed_is_told_and_the_stop_loses_nothing(
+def test_snapshot_that_cannot_be_removed_is_reported_and_the_stop_loses_nothing(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"

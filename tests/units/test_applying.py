@@ -160,7 +160,7 @@ async def test_a_unit_that_changed_since_the_plan_was_made_is_refused(tmp_path: 
         assert find_unfinished(tmp_path) == []
 
 
-async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_on_with(
+async def test_unit_changed_during_an_interruption_is_not_resumed(
     tmp_path: Path,
 ) -> None:
     async with start_scripted_twin(NEW, before(NEW)) as unit:

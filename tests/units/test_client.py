@@ -102,7 +102,7 @@ async def test_a_login_is_shown_to_a_unit_that_asks_for_one() -> None:
         (UnitLogin("admin", "wrong-secret"), "rejects the login of admin"),
     ],
 )
-async def test_a_missing_or_wrong_login_is_told_at_once(
+async def test_missing_or_wrong_login_is_reported_immediately(
     login: UnitLogin | None, sentence: str
 ) -> None:
     with Twin(accounts={"admin": "right-password"}) as twin:
@@ -134,7 +134,7 @@ async def answering(answer: Callable[[bytes], bytes]) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def test_a_unit_that_sends_its_clients_elsewhere_is_told() -> None:
+async def test_unit_that_redirects_its_clients_is_reported() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: https://unit.example/\r\n\r\n"
     async with answering(lambda _: moved) as url, open_paced_client(url, paced=False) as client:
         with pytest.raises(UnusableAnswer, match="redirects its clients to https://unit.example/"):

@@ -139,7 +139,7 @@ def test_two_unit_files_are_compared_in_what_both_name(
     assert read_lines(capsys)[2:] == ['OUT0 name: "a" -> "x"', "1 difference."]
 
 
-def test_a_recording_tells_what_its_status_files_show(
+def test_recording_shows_what_its_status_files_show(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Twin(hw=OLDER.hw, sw=OLDER.sw, settings=SETTINGS) as twin:
@@ -165,7 +165,7 @@ def test_a_recording_tells_what_its_status_files_show(
         ("empty.jsonl", None, "contains no status file with the version"),
     ],
 )
-def test_what_cannot_be_compared_is_told(
+def test_impossible_comparison_is_reported(
     name: str, text: str | None, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if text is not None:

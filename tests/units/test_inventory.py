@@ -112,7 +112,7 @@ def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
         ('secrets = "nowhere.toml"\n[units]', 1, "nowhere.toml cannot be read"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(
+def test_mistake_in_an_inventory_is_reported_with_its_line(
     folder: Path, lines: str, number: int, sentence: str
 ) -> None:
     text = f'{lines}\n[groups.all]\nuser = "admin"\n'
@@ -123,7 +123,7 @@ def test_a_mistake_is_told_with_its_line(
 
 
 @pytest.mark.parametrize("field", ["mac", "address"])
-def test_two_units_with_the_same_address_are_told(folder: Path, field: str) -> None:
+def test_two_units_with_the_same_address_are_reported(folder: Path, field: str) -> None:
     same = {"mac": "D8:80:39:12:34:56", "address": "http://192.168.1.10"}
     text = ""
     for name in ("north", "south"):

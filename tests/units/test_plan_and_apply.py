@@ -130,7 +130,7 @@ def test_a_change_is_taken_back_by_its_journal(
     assert find_unfinished(Path("unit-journal")) == []
 
 
-def test_somebody_is_asked_and_may_say_no(
+def test_confirmation_may_be_declined(
     twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("apply", "unit.toml", twin.url) == 2
@@ -178,7 +178,7 @@ def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
         (("apply", "unit.toml", "x", "--batch", "0"), "write a whole number from 1"),
     ],
 )
-def test_what_cannot_be_carried_out_is_told(
+def test_impossible_plan_is_reported(
     words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_plans(Path("plan.json"), [empty_plan("north")])
@@ -196,7 +196,7 @@ def code_of(*words: str) -> object:
         return end.code
 
 
-def test_a_file_that_names_what_the_version_lacks_is_told_with_its_line_and_nothing_is_sent(
+def test_setting_that_the_version_lacks_is_reported_with_its_line_and_nothing_is_sent(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("new.toml").write_text('[outputs.OUT0]\nname = "Pump"\n\n[ui]\nnames_only = true\n')
@@ -459,7 +459,7 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
     assert names == ["Pump", "Fan"]
 
 
-async def test_a_unit_that_reboots_meanwhile_is_gone_on_with_when_it_is_back(twin: Twin) -> None:
+async def test_unit_that_reboots_is_resumed_when_it_is_back(twin: Twin) -> None:
     target = apply.Selection.of(two_names(), None)
     found = await apply.make_plans(target.targets([twin.url], None, apply.Logins(None, None)), None)
     (plan,) = found.plans

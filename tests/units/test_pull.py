@@ -132,6 +132,6 @@ async def test_a_file_that_cannot_be_written_is_refused_before_the_unit_is_asked
         assert "cannot be written" in capsys.readouterr().err
 
 
-def test_paths_that_differ_by_a_number_are_told_together() -> None:
+def test_paths_that_differ_by_a_number_are_reported_together() -> None:
     paths = ["email", "power.0.unit", "power.1.unit", "power.2.unit", "rules.1", "rules.4"]
     assert together(paths) == ["email", "power.POWER1-POWER3.unit", "rules.2,5"]

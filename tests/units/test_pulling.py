@@ -101,7 +101,7 @@ async def test_what_is_pulled_makes_a_twin_that_is_pulled_alike(
         assert again.digest == one.digest
 
 
-async def test_leverframe_tells_all_but_its_secrets() -> None:
+async def test_leverframe_shows_all_but_its_secrets() -> None:
     with Twin(settings=SETTINGS, accounts={"admin": PASSWORD}, name="pump-house") as twin:
         found = await pull(twin.url, login=UnitLogin("admin", PASSWORD))
     assert found.identity.name == "pump-house"
@@ -111,7 +111,7 @@ async def test_leverframe_tells_all_but_its_secrets() -> None:
     assert "very-secret" not in str(found)
 
 
-async def test_an_account_that_is_no_administrator_is_told_so() -> None:
+async def test_account_that_is_no_administrator_is_reported() -> None:
     accounts = {"admin": PASSWORD, "user": "another-password"}
     with Twin(settings=SETTINGS, accounts=accounts) as twin:
         found = await pull(twin.url, login=UnitLogin("user", "another-password"))
@@ -151,7 +151,7 @@ async def test_a_unit_that_fails_now_and_then_is_read_nevertheless() -> None:
         assert await pull(twin.url, by_files=True, answer_s=0.4) == whole
 
 
-async def test_a_file_that_always_fails_costs_only_what_it_tells() -> None:
+async def test_file_that_always_fails_costs_only_its_settings() -> None:
     with Twin(settings=SETTINGS) as twin:
         whole = await pull(twin.url, by_files=True)
         for fault in (faults.garbage(), faults.reset()):
@@ -186,7 +186,7 @@ async def test_a_wrong_value_in_a_file_is_never_taken_for_read() -> None:
     assert all(found.why_unread(path) for _, path in wrong.values())
 
 
-async def test_a_unit_that_restarts_meanwhile_is_read_again() -> None:
+async def test_unit_that_restarts_during_a_pull_is_read_again() -> None:
     with Twin(settings=SETTINGS) as twin:
         twin.advance("1h")
         before = {"uptimeMinutes": "59"}
@@ -230,7 +230,7 @@ async def test_what_a_unit_writes_does_nothing_to_a_terminal() -> None:
     assert all(remark.isprintable() for remark in found.remarks)
 
 
-async def test_what_is_no_unit_is_told() -> None:
+async def test_device_that_is_no_unit_is_reported() -> None:
     for files in ({}, {"/json/status.json": {"a": "b"}}, {"/api/settings": b"{}"}):
         async with serve_files(files) as unit:
             with pytest.raises(UnusableAnswer, match="is not a unit"):
@@ -312,7 +312,7 @@ async def test_settings_of_the_wrong_type_are_refused() -> None:
         ("", "", Profile("3.9", "1.75")),
     ],
 )
-def test_an_unknown_version_is_taken_as_the_nearest_and_told(
+def test_unknown_version_is_read_as_the_nearest_and_reported(
     hardware: str, software: str, profile: Profile
 ) -> None:
     nearest = nearest_profile(hardware, software)

@@ -34,7 +34,7 @@ def changes_of(unit: PulledUnit) -> dict[str, Any]:
     return {path: value for path, _, value in difference(defaults(unit.profile), unit.settings)}
 
 
-async def test_a_unit_of_hw_30_is_read_as_far_as_it_tells() -> None:
+async def test_unit_of_hw_30_is_read_as_far_as_it_shows() -> None:
     unit = await pull_files(files_of_unit("hw3.0_sw1.58a.json"))
     assert unit.profile == Profile("3.0", "1.58a")
     assert (unit.identity.name, unit.identity.mac) == ("LK3_controller", "D8:80:39:00:00:07")
@@ -71,7 +71,7 @@ async def test_a_unit_of_hw_30_is_read_as_far_as_it_tells() -> None:
     assert any("/json/outputs.json is not there (status 404)" in note for note in unit.remarks)
 
 
-async def test_a_variant_is_taken_as_its_kin_and_its_unknown_keys_are_told() -> None:
+async def test_variant_is_read_as_its_kin_and_its_unknown_keys_are_reported() -> None:
     unit = await pull_files(files_of_unit("hw3.5_sw1.49dps.json"))
     assert unit.profile == Profile("3.5", "1.49d")
     assert any("1.49dps is not known; it is taken as HW 3.5 SW 1.49d" in x for x in unit.remarks)

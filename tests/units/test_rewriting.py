@@ -86,7 +86,7 @@ def test_a_file_that_says_it_already_is_not_touched(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == FILE
 
 
-def test_only_changed_lines_are_written_anew(tmp_path: Path) -> None:
+def test_only_changed_lines_are_rewritten(tmp_path: Path) -> None:
     path = write_unit_file(tmp_path, FILE)
     settings = load_unit_file(path).settings
     settings = with_value(settings, "outputs.2.return_time", 3600)
@@ -195,7 +195,7 @@ def test_what_an_included_file_says_against_it_is_refused(tmp_path: Path) -> Non
     assert path.read_text(encoding="utf-8") == 'include = ["common.toml"]\n'
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadUnitFile, match="cannot be written: No such file"):
         save_unit_file(tmp_path / "no" / "u.toml", random_settings(NEWEST, Random(1)), NEWEST)
 

@@ -63,7 +63,7 @@ async def test_a_batch_is_ended_and_the_next_not_begun_where_one_of_it_failed() 
 
 
 @pytest.mark.parametrize(("answer", "begun"), [(True, "abcdef"), (False, "ab")])
-async def test_somebody_is_asked_after_the_canaries(answer: bool, begun: str) -> None:
+async def test_confirmation_is_requested_after_the_canaries(answer: bool, begun: str) -> None:
     asked: list[int] = []
     bench = Bench()
 
@@ -75,7 +75,7 @@ async def test_somebody_is_asked_after_the_canaries(answer: bool, begun: str) ->
     assert (asked, "".join(bench.begun)) == ([4], begun)
 
 
-async def test_nobody_is_asked_where_all_are_canaries() -> None:
+async def test_confirmation_is_not_requested_if_all_units_are_canaries() -> None:
     def refuse(left: int) -> bool:
         raise AssertionError
 

@@ -102,7 +102,9 @@ def test_a_rule_that_no_version_allows_has_no_sentence() -> None:
         ("when DS1 >= 1, then OUT0 on, on delay 1.5s", "not in whole seconds"),
     ],
 )
-def test_what_is_not_understood_is_told(sentence: str, reason: str) -> None:
+def test_sentence_that_is_not_understood_is_refused_with_the_reason(
+    sentence: str, reason: str
+) -> None:
     with pytest.raises(BadEntry, match=".*") as error:
         rule_from_sentence(sentence)
     assert reason in str(error.value)

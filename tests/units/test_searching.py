@@ -71,7 +71,7 @@ def test_a_name_that_is_none_refuses_the_whole_list(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["10.0.0.0/8", "10.0.0.0-10.255.255.255"])
-def test_more_addresses_than_anybody_means_are_refused(name: str) -> None:
+def test_excessive_number_of_addresses_is_refused(name: str) -> None:
     with pytest.raises(BadAddressList, match=str(MAX_ADDRESSES)):
         addresses_from_names([name])
 
@@ -119,7 +119,7 @@ async def test_an_answer_that_is_none_is_left_out(answer: bytes) -> None:
         await lying
 
 
-async def test_a_machine_without_a_network_hears_nobody() -> None:
+async def test_machine_without_a_network_hears_no_unit() -> None:
     assert await broadcast_request(["not an address"], free_port(), listen_s=0.05) == []
 
 
@@ -148,7 +148,7 @@ async def look_up(*named: str, **parameters: Any) -> list[FoundUnit]:
     return await look_at(heard, named, GuardedLogins(lambda _: login, named), **settings)
 
 
-async def test_a_unit_at_a_named_address_is_told_and_an_empty_address_is_not() -> None:
+async def test_unit_at_a_named_address_is_listed_and_an_empty_address_is_not() -> None:
     async with Twin(hw="3.0", sw="1.58a", name="Attic & cellar", mac=MAC) as twin:
         unused_address = f"http://{HERE}:{free_port()}"
         (unit,) = await look_up(unused_address, twin.url, wants_digest=True)
@@ -169,7 +169,7 @@ async def test_the_digest_changes_with_the_settings_alone() -> None:
         assert other.digest != first.digest
 
 
-async def test_who_asks_for_a_login_is_told_without_one_and_read_with_one() -> None:
+async def test_unit_that_requires_a_login_is_listed_without_one_and_read_with_one() -> None:
     async with Twin(accounts={"admin": "a long password"}) as twin:
         (stranger,) = await look_up(twin.url)
         assert stranger == FoundUnit(twin.url, sign_in=True)
@@ -181,7 +181,7 @@ async def test_who_asks_for_a_login_is_told_without_one_and_read_with_one() -> N
         assert not wrong.software
 
 
-async def test_something_else_at_an_address_is_told_as_no_unit() -> None:
+async def test_other_device_at_an_address_is_reported_as_no_unit() -> None:
     async with Twin() as twin:
         with twin.fault(faults.garbage()):
             (other,) = await look_up(twin.url)
@@ -196,13 +196,13 @@ async def test_a_unit_that_was_heard_and_is_silent_stays_in_the_list() -> None:
     assert unit.trouble
 
 
-async def test_a_unit_that_tells_two_mac_addresses_is_told_of() -> None:
+async def test_unit_that_shows_two_mac_addresses_is_reported() -> None:
     async with Twin(mac="02:00:00:00:00:01") as twin:
         (unit,) = await look_up(heard=[HeardUnit(twin.url, "Cellar", MAC, "3.5", "1.49")])
     assert "two MAC addresses" in unit.trouble
 
 
-def test_a_mac_address_at_two_places_is_told() -> None:
+def test_mac_address_at_two_places_is_reported() -> None:
     (sentence,) = doubles(
         [FoundUnit("http://192.0.2.1", mac=MAC), FoundUnit("http://192.0.2.2", mac=MAC)]
     )
@@ -240,7 +240,7 @@ async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[
     assert "No units were found." in capsys.readouterr().out
 
 
-async def test_who_is_heard_both_ways_is_told_once(
+async def test_unit_heard_both_ways_is_listed_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with Twin(mac=MAC, name="Cellar") as twin:
@@ -259,6 +259,6 @@ async def test_who_is_heard_both_ways_is_told_once(
     assert msgspec.json.decode(line)["address"] == twin.url
 
 
-async def test_nobody_listens_for_an_hour() -> None:
+async def test_listening_for_an_hour_is_refused() -> None:
     with pytest.raises(find.CannotFind, match="at most 60"):
         await find_units([], None, None, 3600.0, None, True, True, None)

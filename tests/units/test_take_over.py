@@ -117,7 +117,7 @@ async def test_discovery_answers_as_the_unit_did(tmp_path: Path) -> None:
     assert answer.splitlines() == ["Cellar", MAC.replace(":", "-"), "1.49", "3.5"]
 
 
-async def test_meters_go_on_where_they_stood(tmp_path: Path) -> None:
+async def test_meters_continue_from_their_readings(tmp_path: Path) -> None:
     async with Twin(mac=MAC) as twin:
         await twin.acommand("/inpa.cgi?powsave=1", "/inpa.cgi?powset=012345")
         known = (await twin.astate())["ENERGY1"]
@@ -193,7 +193,7 @@ def read_all_files(folder: Path) -> bytes:
     return b"".join(one.read_bytes() for one in folder.rglob("*") if one.is_file())
 
 
-async def test_a_unit_file_tells_the_accounts_that_the_unit_does_not_show(
+async def test_unit_file_supplies_the_accounts_that_the_unit_does_not_show(
     tmp_path: Path, accounts_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan_file = tmp_path / "plan.json"
@@ -245,7 +245,7 @@ async def change_controller(config: Config, *commands: str) -> None:
 
 
 @pytest.mark.parametrize("is_real", [pytest.param(True, marks=pytest.mark.thorough), False])
-async def test_what_was_changed_meanwhile_is_planned_for_the_unit(
+async def test_changes_since_the_take_over_are_planned_for_the_unit(
     tmp_path: Path, is_real: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan_file = tmp_path / "plan.json"
@@ -280,7 +280,7 @@ async def test_nothing_is_planned_for_another_unit_or_version(tmp_path: Path) ->
                 await give_back(tmp_path / "data", twin.url, None, None, None)
 
 
-async def test_a_folder_that_took_no_place_is_told(tmp_path: Path) -> None:
+async def test_folder_that_took_no_place_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotTakeOver, match="is not the data folder"):
         await give_back(tmp_path, None, None, None, None)
     (tmp_path / "taken-over.json").write_text("{}")

@@ -46,7 +46,7 @@ def test_a_unit_is_the_same_as_itself(profile: Profile) -> None:
     assert compare_units(side(settings), side(settings)).is_same
 
 
-def test_what_differs_is_told_in_words() -> None:
+def test_differences_are_described_in_words() -> None:
     first = settings_with(outputs__0__return_time=300, email__host="mail.example", pwm__1__duty=50)
     second = settings_with(
         outputs__0__return_time=5400, watchdog__2__host="10.0.0.1", pwm__1__duty=60
@@ -77,7 +77,7 @@ def test_hashes_of_passwords_say_nothing() -> None:
     assert list_differences(first, second) == []
 
 
-def test_of_long_lists_only_the_items_that_differ_are_told() -> None:
+def test_long_lists_show_only_the_items_that_differ() -> None:
     visible = defaults(NEWEST).layout.visible
     few = (*visible[:3], False, *visible[4:])
     assert list_differences(settings_with(), settings_with(layout__visible=few)) == [
@@ -183,7 +183,7 @@ def test_units_of_any_versions_are_compared_both_ways(seed: int) -> None:
     assert {one.key for one in there.differences} == {one.key for one in back.differences}
 
 
-def test_what_a_version_cannot_hold_is_told() -> None:
+def test_settings_that_a_version_does_not_support_are_reported() -> None:
     rules = (Rule(source="DS1", reference=1.0, action="ENABLE PID", enabled=True),)
     result = compare_units(side(settings_with(rules=rules)), side(defaults(HW30), "b"))
     assert not result.is_same
@@ -198,7 +198,7 @@ def test_what_a_version_cannot_hold_is_told() -> None:
     )
 
 
-def test_what_a_side_cannot_tell_is_no_difference() -> None:
+def test_settings_that_a_side_does_not_show_are_no_difference() -> None:
     first = settings_with(email__host="mail.example", rules=(Rule(permanent=True),))
     unread = {"email": "no file shows it", "rules.0.permanent": "no file shows it"}
     second = side(settings_with(rules=(Rule(),)), "b", unread=unread)
@@ -209,7 +209,7 @@ def test_what_a_side_cannot_tell_is_no_difference() -> None:
         )
 
 
-def test_what_was_read_with_loss_is_told_so() -> None:
+def test_settings_read_with_loss_are_marked() -> None:
     lossy = {"outputs.0.name": "it is cut"}
     result = compare_units(
         side(settings_with(outputs__0__name="Pump")), side(defaults(NEWEST), "b", lossy=lossy)

@@ -84,7 +84,7 @@ def test_a_rule_has_the_place_that_its_number_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["emial", "outputs.OUT9", "name.x", "rules.1.nothing"])
-def test_an_unknown_part_that_is_unread_is_told(key: str, tmp_path: Path) -> None:
+def test_unknown_part_in_unread_is_reported(key: str, tmp_path: Path) -> None:
     (mistake,) = mistakes(write_unit_file(tmp_path, f'complete = true\nunread = ["{key}"]\n'))
     assert mistake == f"unit.toml, line 2: unread: unknown key {key}."
 
@@ -196,7 +196,9 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ("= 3", "is not valid TOML"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(line: str, mistake: str, tmp_path: Path) -> None:
+def test_mistake_in_a_unit_file_is_reported_with_its_line(
+    line: str, mistake: str, tmp_path: Path
+) -> None:
     text = f"# a comment\n\n{line}\n"
     found = mistakes(write_unit_file(tmp_path, text))
     assert len(found) == 1
@@ -218,7 +220,9 @@ def test_an_unknown_key_lists_all_that_are_known_nearest_first(tmp_path: Path) -
     assert "profile" not in known
 
 
-def test_what_a_version_lacks_is_told_with_the_versions_that_have_it(tmp_path: Path) -> None:
+def test_setting_that_a_version_lacks_is_reported_with_the_versions_that_have_it(
+    tmp_path: Path,
+) -> None:
     text = 'hardware = "3.0"\nsoftware = "1.58a"\n[modbus_devices.custom1]\nname = "x"\n'
     assert mistakes(write_unit_file(tmp_path, text)) == [
         "unit.toml, line 4: HW 3.0 SW 1.58a does not have modbus_devices.custom1.name; it exists"
@@ -226,12 +230,12 @@ def test_what_a_version_lacks_is_told_with_the_versions_that_have_it(tmp_path: P
     ]
 
 
-def test_a_setting_that_a_version_dropped_is_told(tmp_path: Path) -> None:
+def test_setting_that_a_version_dropped_is_reported(tmp_path: Path) -> None:
     (mistake,) = mistakes(write_unit_file(tmp_path, "[ui]\nauto_sign_in = true\n"))
     assert mistake.startswith("unit.toml, line 2: HW 3.9 SW 1.75 does not have ui.auto_sign_in; it")
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
     text = "nmae = 1\n[pwm.PWM0]\nduty = 200\n[pwm.PWM1]\nduty = 300\n"
     assert [one.split(":")[0] for one in mistakes(write_unit_file(tmp_path, text))] == [
         "unit.toml, line 1",
@@ -284,7 +288,7 @@ def test_included_files_come_first_and_what_includes_them_wins(tmp_path: Path) -
     assert file.lines["outputs.0.return_time"] == (str(path), 5)
 
 
-def test_a_circle_of_includes_is_told(tmp_path: Path) -> None:
+def test_loop_of_includes_is_reported(tmp_path: Path) -> None:
     write_unit_file(tmp_path, 'name = "x"\ninclude = ["unit.toml"]\n', "common.toml")
     (mistake,) = mistakes(write_unit_file(tmp_path, 'include = [\n  "common.toml",\n]\n'))
     assert (
@@ -294,13 +298,13 @@ def test_a_circle_of_includes_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_more_includes_than_anybody_needs_are_told(tmp_path: Path) -> None:
+def test_excessive_number_of_includes_is_reported(tmp_path: Path) -> None:
     write_unit_file(tmp_path, "", "common.toml")
     (mistake,) = mistakes(write_unit_file(tmp_path, f"include = {['common.toml'] * 101}\n"))
     assert mistake == "unit.toml, line 1: More than 100 files are included."
 
 
-def test_a_mistake_in_an_included_file_is_told_with_its_own_line(tmp_path: Path) -> None:
+def test_mistake_in_an_included_file_is_reported_with_its_own_line(tmp_path: Path) -> None:
     write_unit_file(tmp_path, "\n\n[pwm.PWM0]\nduty = 300\n", "common.toml")
     (mistake,) = mistakes(write_unit_file(tmp_path, 'include = ["common.toml"]\n'))
     assert mistake.startswith("common.toml, line 4: pwm.PWM0.duty must be")
@@ -330,7 +334,7 @@ def test_secrets_come_from_the_environment_or_a_file_for_its_owner_alone(
     assert "broker must be a string" in mistakes(path)[0]
 
 
-def test_a_password_that_no_account_can_have_is_told_and_not_shown(
+def test_impossible_password_is_reported_and_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_unit_file(tmp_path, '[access.admin]\npassword = { env = "NEW_PASSWORD" }\n')
@@ -428,7 +432,7 @@ def test_durations_that_no_text_says_are_written_as_numbers() -> None:
     assert {pattern_of(path) for path in DURATIONS} == DURATIONS
 
 
-def test_whatever_a_file_holds_is_read_or_told(tmp_path: Path) -> None:
+def test_any_file_content_is_read_or_reported(tmp_path: Path) -> None:
     odd = [
         "1",
         "-1",

@@ -88,7 +88,7 @@ def test_the_inventory_orders_the_watch(tmp_path: Path, monkeypatch: pytest.Monk
         ('[watch.sms]\nnumber = "1"', "sms"),
     ],
 )
-def test_a_mistake_in_the_table_is_told_with_its_line(
+def test_mistake_in_the_table_is_reported_with_its_line(
     tmp_path: Path, table: str, sentence: str
 ) -> None:
     with pytest.raises(BadUnitFile) as refusal:
@@ -99,7 +99,7 @@ def test_a_mistake_in_the_table_is_told_with_its_line(
 
 
 @pytest.mark.parametrize("is_real", [pytest.param(True, marks=pytest.mark.thorough), False])
-async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
+async def test_drift_lists_settings_that_the_unit_shows_differently_from_its_file(
     tmp_path: Path, is_real: bool
 ) -> None:
     file = tmp_path / "cellar.toml"
@@ -155,7 +155,7 @@ async def test_an_inventory_without_units_is_not_watched(tmp_path: Path) -> None
         await watch(empty, 0, True, None, False)
 
 
-async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+async def test_port_in_use_is_reported(tmp_path: Path) -> None:
     async with Twin() as twin:
         port = int(twin.url.rpartition(":")[2])
         units = (WatchedUnit("cellar", twin.url),)
@@ -193,7 +193,7 @@ async def test_a_watch_serves_what_it_sees_and_ends_in_order(
     assert '"event":"ready"' in capsys.readouterr().out
 
 
-async def test_a_watch_ends_when_it_is_told_to(
+async def test_watch_ends_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready = asyncio.Event()
@@ -217,7 +217,7 @@ async def test_a_watch_ends_when_it_is_told_to(
         assert folder.was_given_back
 
 
-async def test_one_look_tells_how_each_unit_is(
+async def test_one_look_shows_the_health_of_each_unit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "cellar.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')

@@ -57,7 +57,7 @@ def is_never_wrong(health: UnitHealth, twin: Twin) -> None:
         assert value == known or (known is None and value == 0), label
 
 
-async def test_a_real_unit_is_told_with_all_its_values(unit: Twin) -> None:
+async def test_real_unit_is_reported_with_all_its_values(unit: Twin) -> None:
     async with watching(WatchedUnit("cellar", unit.url)) as bench:
         await unit.aadvance(60)
         health = await bench.look()
@@ -221,7 +221,7 @@ RARER_FAULTS: list[tuple[Fault, str]] = [
     [*FAULTS, *(pytest.param(*one, marks=pytest.mark.thorough) for one in RARER_FAULTS)],
     ids=lambda one: getattr(one, "kind", str(one)),
 )
-async def test_a_fault_is_told_and_no_value_is_ever_wrong(
+async def test_fault_is_reported_and_no_value_is_ever_wrong(
     faulty: Twin, fault: Fault, kind: str
 ) -> None:
     async with watching(WatchedUnit("cellar", faulty.url)) as bench:
@@ -277,7 +277,7 @@ async def test_one_glitch_is_shown_but_no_reason_for_a_message() -> None:
         assert bench.notices == []
 
 
-async def test_a_restart_is_counted_and_told_also_when_the_unit_runs_for_long_again() -> None:
+async def test_restart_is_counted_and_reported_even_after_a_long_run() -> None:
     async with Twin() as unit:
         as_real_unit(unit)
         async with watching(WatchedUnit("cellar", unit.url)) as bench:
@@ -296,7 +296,7 @@ async def test_a_restart_is_counted_and_told_also_when_the_unit_runs_for_long_ag
             assert (await bench.look(after_s=900)).restarts == 2
 
 
-async def test_a_sensor_that_is_gone_is_told_and_its_return_too() -> None:
+async def test_sensor_that_disappears_is_reported_and_its_return_too() -> None:
     async with Twin() as unit:
         as_real_unit(unit)
         await unit.asense(DS1=20.0, DS2=30.0)
@@ -328,7 +328,7 @@ async def test_the_history_has_every_change_and_a_gap_where_nothing_is_known() -
             assert values == [20.0, 21.0, None, 21.0]
 
 
-async def test_two_units_with_one_mac_address_are_told_of() -> None:
+async def test_two_units_with_one_mac_address_are_reported() -> None:
     mac = "02:11:22:33:44:55"
     async with Twin(mac=mac) as first, Twin(mac=mac) as second:
         units = (WatchedUnit("one", first.url), WatchedUnit("two", second.url))
@@ -341,7 +341,7 @@ async def test_two_units_with_one_mac_address_are_told_of() -> None:
                 assert other in sentence
 
 
-async def test_an_address_where_nobody_is_is_told_and_keeps_nobody_waiting() -> None:
+async def test_address_without_a_unit_is_reported_and_delays_no_other_unit() -> None:
     async with Twin() as unit:
         absent = WatchedUnit("absent", f"http://127.0.0.1:{free_port()}")
         async with watching(WatchedUnit("cellar", unit.url), absent) as bench:
@@ -351,7 +351,7 @@ async def test_an_address_where_nobody_is_is_told_and_keeps_nobody_waiting() -> 
             assert [unit.name for unit in worst_first(units)] == ["absent", "cellar"]
 
 
-async def test_a_unit_that_differs_from_its_file_is_told_of_by_its_first_difference() -> None:
+async def test_unit_that_differs_from_its_file_is_reported_by_its_first_difference() -> None:
     async with Twin() as unit:
         wanted = [DRIFTED]
         watched = WatchedUnit("cellar", unit.url, compare=lambda pulled: list(wanted))
@@ -388,7 +388,7 @@ async def test_settings_that_cannot_be_read_are_no_drift_but_a_trouble() -> None
         assert "cannot be compared" in health.troubles["pull"]
 
 
-async def test_the_watch_goes_on_by_itself_and_ends_in_order() -> None:
+async def test_watch_continues_automatically_and_ends_in_order() -> None:
     looked = asyncio.Event()
 
     def compare(_: PulledUnit) -> list[DriftedSetting]:

@@ -114,7 +114,7 @@ def test_a_pwm_output_heats_a_plant_too() -> None:
     assert ends == [5, 25]
 
 
-def test_messages_pings_restarts_and_the_clock_are_lived_through() -> None:
+def test_trial_includes_messages_pings_restarts_and_the_clock() -> None:
     watched = WatchdogEntry(enabled=True, host="router", interval=10, failures=1, output="OUT5")
     bench = Bench({"watchdog.0": watched, "outputs.1.on_after_start": True})
     result = try_changes(bench, SendTest("email"), Restart(), ChangeClock(int(START_WALL) + 86400))

@@ -79,7 +79,7 @@ def test_a_command_line_that_is_not_understood(
         (["remove-snapshot", ""], "LABEL"),
     ],
 )
-def test_an_empty_word_chooses_nobody_instead_of_all(
+def test_empty_value_is_refused_instead_of_selecting_all(
     arguments: list[str], shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -165,7 +165,7 @@ def run_program(arguments: str, output: int | IO[bytes]) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "arguments", ["config example", "commands", "firmware show a.img", "site build pages"]
 )
-def test_a_full_disk_behind_the_output_is_told(here: Path, arguments: str) -> None:
+def test_full_disk_behind_the_output_is_reported(here: Path, arguments: str) -> None:
     main(["firmware", "build", "a.img", "--hw", "3.9", "--sw", "1.75"])
     (here / "pages").mkdir()
     (here / "pages" / "index.html").write_text("front", encoding="utf-8")
@@ -187,7 +187,7 @@ def test_a_reader_who_has_seen_enough_is_no_mistake() -> None:
         os.close(writing)
 
 
-def test_links_in_a_circle_and_folders_for_files_are_told(
+def test_link_loops_and_folders_for_files_are_reported(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "circle").symlink_to("circle")

@@ -10,7 +10,7 @@ from tests.host.command_line.test_run import fetch, running
 
 
 @pytest.mark.thorough
-def test_controllers_told_by_files_of_their_own_share_nothing(tmp_path: Path) -> None:
+def test_controllers_with_their_own_files_share_nothing(tmp_path: Path) -> None:
     with ExitStack() as stack:
         addresses = []
         for name in ("cellar", "attic"):

@@ -120,7 +120,7 @@ def test_help_is_a_command_and_an_option(words: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("flag", ["-V", "--version"])
-def test_both_flags_tell_the_version(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_flags_print_the_version(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert help_of([flag], capsys) == f"leverframe {__version__}\n"
 
 

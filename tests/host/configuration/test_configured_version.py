@@ -26,7 +26,7 @@ def test_firmware_counts_for_more_than_the_configuration_it_came_after() -> None
     assert Config(sw="1.57").version.profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.57")
 
 
-def test_a_key_that_cannot_be_used_is_told_before_the_start(tmp_path: Path) -> None:
+def test_unusable_key_is_reported_before_the_start(tmp_path: Path) -> None:
     private, public = new_key_pair()
     key = tmp_path / "owner.pub"
     with pytest.raises(BadConfiguration, match="--firmware-key: .* cannot be read"):

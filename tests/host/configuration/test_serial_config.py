@@ -53,7 +53,7 @@ def test_the_check_finds_a_port_that_is_there(
     assert "All 1 devices work" in output
 
 
-def test_the_check_tells_of_ports_that_are_missing_or_none(
+def test_check_reports_missing_and_wrong_ports(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")

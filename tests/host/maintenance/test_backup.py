@@ -136,8 +136,6 @@ def test_a_file_that_will_not_do_ends_in_one_line_and_changes_nothing(
     assert load_settings(folder) == defaults(NEWEST)
 
 
-def test_a_file_that_is_not_there_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["backup", "show", str(tmp_path / "none.bin")]) == 2
     assert "cannot be read" in capsys.readouterr().err

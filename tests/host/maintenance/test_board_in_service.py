@@ -112,7 +112,7 @@ def test_where_the_service_could_not_drive_pwm_the_check_says_so(tree: SysfsTree
 
 @pytest.mark.thorough
 @only_root
-def test_a_channel_that_nobody_has_used_is_tried_by_what_brings_it_up(tree: SysfsTree) -> None:
+def test_unused_channel_is_checked_by_exporting_it(tree: SysfsTree) -> None:
     folder = tree.root / "class/pwm/pwmchip0"
     for file in (folder / "pwm1").iterdir():
         file.unlink()

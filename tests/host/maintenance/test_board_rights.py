@@ -115,13 +115,13 @@ def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
     ("target", "complaint"),
     [("/dev/null", "is not connected to a serial port"), ("/dev/ttyNONE", "is missing")],
 )
-def test_what_is_no_port_is_told(tmp_path: Path, target: str, complaint: str) -> None:
+def test_path_that_is_no_port_is_reported(tmp_path: Path, target: str, complaint: str) -> None:
     tried = check(tmp_path, f'serial_modbus = "{target}"\n')
     assert tried.returncode == 1
     assert complaint in tried.stdout
 
 
-def test_a_port_that_somebody_holds_is_told(tmp_path: Path, port: str) -> None:
+def test_port_in_use_is_reported(tmp_path: Path, port: str) -> None:
     with open(port, "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         tried = check(tmp_path, f'serial_modbus = "{port}"\n')

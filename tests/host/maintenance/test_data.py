@@ -107,7 +107,7 @@ def test_reset_with_accounts_leaves_no_secret_on_the_disk(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("task", ["check", "repair", "show", "reset"])
-def test_a_folder_without_a_store_is_told(
+def test_folder_without_a_store_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
 ) -> None:
     assert main(["data", task, "--data", str(tmp_path)]) == 2

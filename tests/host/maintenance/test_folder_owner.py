@@ -170,7 +170,7 @@ def test_a_missing_folder_is_a_mistake_and_nothing_is_made(
 
 @pytest.mark.parametrize("file", ["fleet.db", "fleet.key"])
 @pytest.mark.parametrize("task", [*sorted(ARGUMENTS.keys() - {"passwd"}), "what-if", "run"])
-def test_the_folder_of_a_node_is_told_from_that_of_a_controller_and_nothing_is_made(
+def test_folder_of_a_node_is_refused_and_nothing_is_created(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, file: str
 ) -> None:
     folder = tmp_path / "data"

@@ -60,7 +60,7 @@ def test_labels_and_times_choose_what_is_written(
         (("-o", "/nowhere/at/all.csv"), "cannot be written"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(
+def test_mistake_is_reported_in_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, str], says: str
 ) -> None:
     assert main(["data", "export", "--data", str(folder), *arguments]) == 2
@@ -68,7 +68,7 @@ def test_a_mistake_is_told_in_one_line(
     assert says in line
 
 
-def test_a_folder_without_history_is_told(
+def test_folder_without_history_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(tmp_path / "data")

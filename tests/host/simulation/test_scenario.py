@@ -37,7 +37,7 @@ def wall(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
-def test_an_empty_scenario_is_a_controller_that_nobody_touches(folder: Path) -> None:
+def test_empty_scenario_is_an_untouched_controller(folder: Path) -> None:
     scenario = read(folder, "")
     assert (scenario.profile, scenario.start) == (Profile(), wall("2026-01-05"))
     assert [happening.after_s for happening in scenario.happenings] == [0]

@@ -97,7 +97,7 @@ async def test_a_command_that_is_refused_in_the_run_ends_it_with_its_line(tmp_pa
     assert simulation.controller.clock.read().now == 3600
 
 
-async def test_a_scenario_may_set_up_accounts_and_goes_on_with_all_rights(tmp_path: Path) -> None:
+async def test_scenario_that_sets_up_accounts_keeps_all_rights(tmp_path: Path) -> None:
     path = tmp_path / "accounts.toml"
     accounts = "YWRtaW4=*bG9uZyBhbmQgc2VjcmV0*dXNlcg==*bG9uZyBhbmQga25vd24="
     path.write_text(

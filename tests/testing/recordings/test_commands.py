@@ -216,7 +216,7 @@ def test_no_secret_that_passes_is_in_the_recording(tmp_path: Path) -> None:
             assert spelling.encode() not in written, setting
 
 
-def test_mistakes_are_told_in_one_line(tmp_path: Path, run_command: Typed) -> None:
+def test_mistakes_are_reported_in_one_line(tmp_path: Path, run_command: Typed) -> None:
     there = tmp_path / "there.jsonl"
     there.write_text("{}\n")
     unit, new = "http://127.0.0.1:9", str(tmp_path / "new.jsonl")

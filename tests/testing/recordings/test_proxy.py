@@ -319,7 +319,7 @@ async def test_a_page_with_a_name_of_its_own_does_not_reach_the_unit(tmp_path: P
         assert await unit.twin.outputs() == "000000"
 
 
-async def test_many_clients_at_once_are_all_written_down(tmp_path: Path) -> None:
+async def test_many_parallel_clients_are_all_recorded(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with (
         twin_at_port() as unit,

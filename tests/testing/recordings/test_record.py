@@ -44,7 +44,7 @@ async def test_a_recording_ends_with_a_signal(
     assert len(read_exchanges(path)) == 1
 
 
-async def test_scripts_are_told_where_and_how_much(
+async def test_scripts_receive_the_address_and_the_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said: list[str] = []

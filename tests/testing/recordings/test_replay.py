@@ -77,7 +77,7 @@ def test_a_twin_in_the_same_state_answers_as_recorded(targets: list[str]) -> Non
     assert asyncio.run(differences()) == []
 
 
-async def test_every_difference_is_told_by_its_key(tmp_path: Path) -> None:
+async def test_every_difference_is_reported_by_its_key(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await unit.twin.ok("/sim.cgi?DS1=21.5")
@@ -97,7 +97,7 @@ async def test_every_difference_is_told_by_its_key(tmp_path: Path) -> None:
         assert list_differences(await replay_against(path, other.url, near)) == []
 
 
-async def test_another_version_is_told_apart(tmp_path: Path) -> None:
+async def test_another_version_is_distinguished(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port(NEWEST) as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/json/all.json", "/stm.cgi?sname=Cellar"])
@@ -312,7 +312,7 @@ async def test_pauses_are_kept_where_that_is_asked_for(tmp_path: Path) -> None:
         assert asyncio.get_running_loop().time() - began > 0.3
 
 
-async def test_a_unit_that_is_off_ends_the_replay_at_once(tmp_path: Path) -> None:
+async def test_unit_that_is_off_ends_the_replay_immediately(tmp_path: Path) -> None:
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/outs.cgi"] * 3)

@@ -38,7 +38,7 @@ def free_ports() -> tuple[str, ...]:
     return ("--modbus-port", "0", "--snmp-port", "0")
 
 
-def test_ports_are_told_as_they_are_opened_and_in_the_first_line(tmp_path: Path) -> None:
+def test_ports_are_reported_when_opened_and_in_the_first_line(tmp_path: Path) -> None:
     with controller_process(tmp_path, *free_ports()) as process:
         assert read_document(process, "/health")["ports"] == {"http": process.port}
         switch_on(process)
@@ -58,7 +58,7 @@ def test_ports_are_told_as_they_are_opened_and_in_the_first_line(tmp_path: Path)
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_a_script_is_told_everything_as_json(tmp_path: Path, host: str) -> None:
+def test_script_receives_all_ports_as_json(tmp_path: Path, host: str) -> None:
     command = [*PROGRAM, "run", "--json", "--host", host, "--port", "0", "--no-mdns"]
     with subprocess.Popen(
         [*command, "--no-discovery", "--tls", "--data", str(tmp_path / "data")],
