@@ -161,7 +161,7 @@ def test_difference_is_a_problem_until_a_later_write_succeeds() -> None:
     at_a_desk(scenario)
 
 
-def test_what_cannot_be_read_counts_as_written_and_says_so() -> None:
+def test_unreadable_register_counts_as_written_and_is_reported() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.read_fault = refusal_of(2)
         await desk.write(7, is_asked=True)

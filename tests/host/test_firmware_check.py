@@ -198,7 +198,7 @@ async def test_addresses_that_messages_may_not_go_to_are_not_asked(place: Place)
     assert place.heads == []
 
 
-async def test_what_was_heard_before_holds_when_the_place_is_gone(place: Place) -> None:
+async def test_last_result_holds_when_the_server_is_gone(place: Place) -> None:
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
         await wait_for_report(twin)

@@ -131,7 +131,7 @@ def ask(line: http.client.HTTPConnection, target: str, body: bytes | None = None
     ],
     ids=["a secret", "accounts"],
 )
-def test_what_failed_for_lack_of_files_is_kept_when_it_is_sent_again(
+def test_request_failed_for_lack_of_files_succeeds_when_sent_again(
     tmp_path: Path, target: str, body: bytes | None, shown: tuple[str, str]
 ) -> None:
     with controller_process(tmp_path) as process:

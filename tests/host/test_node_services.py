@@ -61,7 +61,7 @@ async def test_a_controller_that_becomes_another_version_shows_its_documents(
     await old.stop()
 
 
-async def test_what_a_controller_starts_later_is_logged_under_its_name(node: NodeServices) -> None:
+async def test_later_tasks_of_a_controller_are_logged_under_its_name(node: NodeServices) -> None:
     created = within(LoggedName("gh-7"), asyncio.get_running_loop().create_task)
     built = await created(build_on(node))
     seen: list[str] = []
@@ -89,7 +89,7 @@ async def test_a_controller_has_no_thread_of_its_own(node: NodeServices) -> None
         await built.stop()
 
 
-async def test_what_the_store_holds_is_read_once() -> None:
+async def test_store_is_read_once() -> None:
     class CountedStore(MemoryStore):
         loads = 0
 

@@ -89,7 +89,7 @@ def test_script_receives_all_ports_as_json(tmp_path: Path, host: str) -> None:
         (socket.SOCK_DGRAM, "--snmp-port", "snmp=1*watch*change", "snmp"),
     ],
 )
-def test_what_cannot_have_its_port_is_not_switched_on(
+def test_service_whose_port_is_in_use_is_not_switched_on(
     tmp_path: Path, kind: socket.SocketKind, option: str, command: str, setting: str
 ) -> None:
     with socket.socket(socket.AF_INET, kind) as other:

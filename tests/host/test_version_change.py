@@ -21,7 +21,7 @@ async def start_twin(store: MemoryStore, hw: str | None = None, sw: str | None =
     return await LoopTwin.start(settled.profile, store=store)
 
 
-async def test_what_the_other_version_lacks_is_reported() -> None:
+async def test_settings_that_the_other_version_lacks_are_reported() -> None:
     store = MemoryStore()
     new = await start_twin(store)
     await new.ok("/stm.cgi?oname=0Pump&modbus_sensor=21")

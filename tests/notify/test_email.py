@@ -230,7 +230,7 @@ async def test_unresolvable_name_is_reported(bell: Bell) -> None:
         await office.until_problem("The name no-such-host.invalid cannot be resolved")
 
 
-async def test_what_is_not_set_up_says_which_command_sets_it(bell: Bell) -> None:
+async def test_missing_setup_names_the_command_that_sets_it(bell: Bell) -> None:
     async with mailing(bell, 25) as office:
         office.set(email__recipient="")
         office.notify("a")

@@ -136,7 +136,7 @@ async def test_invalid_address_is_reported(office: PostOffice, url: str) -> None
 
 
 @pytest.mark.parametrize("status", [400, 404, 410])
-async def test_what_the_server_will_never_take_is_given_up(
+async def test_permanently_refused_call_is_given_up(
     office: PostOffice, peer: HttpPeer, status: int
 ) -> None:
     peer.answer = lambda taken: (status, {})

@@ -319,7 +319,7 @@ def numbers_of(listener: Listener, topic: str) -> list[int]:
         ("localhost", PASSWORD, 0, "closed the connection"),
     ],
 )
-async def test_what_is_wrong_is_a_sentence_without_secrets(
+async def test_problem_is_a_sentence_without_secrets(
     tmp_path: Path, host: str, password: str, tls: int, sentence: str
 ) -> None:
     broker = Broker(tmp_path, tls=True)
@@ -564,7 +564,9 @@ async def test_a_prefix_that_changed_while_the_broker_was_away_is_withdrawn_afte
             await until(lambda: list_kept_topics(listener, PREFIX) == set())
 
 
-async def test_who_shares_a_prefix_keeps_its_states_when_another_leaves_it(tmp_path: Path) -> None:
+async def test_controller_sharing_a_prefix_keeps_its_states_when_another_leaves(
+    tmp_path: Path,
+) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener), running(broker) as other:
         await send_command(other, connect_command(broker))
         await until(lambda: listener.of(f"{PREFIX}/status").count("online") >= 2)
@@ -724,7 +726,7 @@ class Others:
             await asyncio.sleep(0)
 
 
-async def test_what_a_broker_sends_is_read_at_the_turns_of_the_controller(tmp_path: Path) -> None:
+async def test_messages_of_a_broker_are_read_at_the_turns_of_the_controller(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     await broker.start()
     shares, share = LoopShares(), LoopShare()

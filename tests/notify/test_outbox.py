@@ -95,7 +95,7 @@ async def test_a_node_that_may_have_lost_the_controller_tries_nothing_until_it_k
     await office.outbox.close()
 
 
-async def test_what_is_refused_for_good_fails_with_its_reason_and_lets_the_next_one_pass(
+async def test_permanently_refused_message_fails_with_its_reason_and_lets_the_next_one_pass(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     channel.problems = [FINAL]
@@ -264,7 +264,7 @@ async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(b
     await office.outbox.close()
 
 
-async def test_what_is_not_set_up_is_a_failure_that_says_what_to_do(office: PostOffice) -> None:
+async def test_channel_that_is_not_set_up_fails_with_a_remedy(office: PostOffice) -> None:
     office.notify("not set up")
     (failed,) = office.report("failed")
     assert failed["problem"] == "There is no recipient; set one up."
@@ -295,7 +295,7 @@ async def test_waiting_messages_are_sent_in_order_after_a_restart(bell: Bell) ->
     assert [one["number"] for one in after.report("sent")] == [1, 2, 3, 4]
 
 
-async def test_what_became_of_messages_is_still_known_after_a_restart(bell: Bell) -> None:
+async def test_outcome_of_messages_survives_a_restart(bell: Bell) -> None:
     store = MemoryStore()
     channel = ScriptedChannel(bell)
     channel.problems = [FINAL]
@@ -435,7 +435,7 @@ async def test_only_the_last_ended_messages_stay_on_disk(
     assert list(office.store.messages()) == list(range(6, KEPT["sent"] + 6))
 
 
-async def test_what_a_message_says_is_shown_only_where_it_was_captured(
+async def test_content_of_a_message_is_shown_only_if_captured(
     office: PostOffice, channel: ScriptedChannel
 ) -> None:
     channel.hanging = True

@@ -150,7 +150,7 @@ async def test_unwritable_history_file_is_reported_and_retried(tmp_path: Path) -
     await worker.close(START + 2)
 
 
-async def test_what_cannot_be_written_for_long_is_lost_and_counted(tmp_path: Path) -> None:
+async def test_values_unwritable_for_long_are_dropped_and_counted(tmp_path: Path) -> None:
     worker = ThreadHistoryWorker(tmp_path / "missing" / "history.db", BOUNDS)
     for number in range(3):
         worker.add([(START + number, "DS1", number)] * MAX_UNWRITTEN)
@@ -201,7 +201,7 @@ def test_a_full_disk_loses_what_came_and_nothing_else(tmp_path: Path) -> None:
         assert chunk_store.points(RAW) == 30 * kept[0]
 
 
-async def test_what_was_stopped_cleanly_ends_with_a_gap(tmp_path: Path) -> None:
+async def test_history_of_a_clean_stop_ends_with_a_gap(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     worker = ThreadHistoryWorker(path, BOUNDS)
     worker.add([(START, "DS1", 20.0)])
@@ -242,7 +242,7 @@ async def test_values_are_handed_over_together_after_a_while_without_being_asked
     assert (worker.times, worker.figures.points, recorder.samples) == (1, 10, [])
 
 
-async def test_what_comes_after_the_end_wakes_nothing() -> None:
+async def test_sample_after_the_end_wakes_nothing() -> None:
     worker = WatchedHistory()
     recorder = HistoryRecorder(worker, SystemClock(), gather_s=0.0)
     await recorder.close()

@@ -87,7 +87,7 @@ async def test_questions_are_answered_by_time_number_label_and_cause() -> None:
     assert await run.entries(EVERYTHING._replace(after=everything[1]["number"])) == everything[2:]
 
 
-async def test_what_a_flood_pushed_out_before_it_was_kept_is_counted() -> None:
+async def test_entries_displaced_by_a_flood_before_saving_are_counted() -> None:
     run = Run(MemoryHistory())
     run.happen()
     await run.entries()
@@ -119,7 +119,7 @@ async def test_a_few_entries_are_written_after_a_while_without_being_asked_for()
     await run.end()
 
 
-async def test_what_happens_after_the_end_wakes_nothing() -> None:
+async def test_entry_after_the_end_wakes_nothing() -> None:
     run = Run(ThreadHistoryWorker(None, Bounds()), SystemClock(), gather_s=0.0)
     await run.end()
     before = asyncio.all_tasks()
@@ -148,7 +148,7 @@ class RefusingHistory(MemoryHistory):
         return await super().ask(work)
 
 
-async def test_what_the_disk_refuses_is_written_when_it_takes_it_again() -> None:
+async def test_refused_entries_are_written_when_the_disk_recovers() -> None:
     worker = RefusingHistory()
     run = Run(worker)
     run.happen()
@@ -162,7 +162,7 @@ async def test_what_the_disk_refuses_is_written_when_it_takes_it_again() -> None
     assert [entry["what"] for entry in await run.entries()] == ["started", "on", "on"]
 
 
-async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_counted() -> None:
+async def test_entries_refused_for_long_are_dropped_oldest_first_and_counted() -> None:
     worker = RefusingHistory()
     worker.max_entries = 5
     run = Run(worker)
@@ -177,7 +177,7 @@ async def test_what_the_disk_refuses_for_long_is_given_up_oldest_first_and_count
     assert entries[1]["figures"] == {"count": 4}
 
 
-async def test_what_is_gathered_for_long_is_taken_over_before_the_journal_lets_go_of_it(
+async def test_entries_gathered_for_long_are_taken_before_the_journal_drops_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(journal_recorder, "GATHER_S", 0.01)
@@ -225,7 +225,7 @@ async def test_continued_journal_keeps_its_numbers_and_records_no_start(
     await elsewhere.end()
 
 
-async def test_who_asks_takes_along_what_was_to_be_written_when_its_turn_comes() -> None:
+async def test_query_writes_pending_entries_first() -> None:
     histories = SharedHistory(None, Bounds())
     mine, other = Run(histories.worker(1)), histories.worker(2)
     entries = await mine.history.ask(lambda compactor: compactor.chunk_store.entries)

@@ -191,7 +191,7 @@ async def test_a_log_that_is_held_while_it_must_be_emptied_takes_no_change_only_
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, replace])
-async def test_what_was_acknowledged_into_a_log_that_was_removed_is_saved(
+async def test_change_acknowledged_into_a_removed_log_is_saved(
     store: SqliteStore, path: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     damage(log_of(path))

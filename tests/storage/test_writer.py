@@ -87,7 +87,7 @@ async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
 
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError(), asyncio.CancelledError(), FULL])
-async def test_whatever_fails_is_a_refusal_to_who_waits(
+async def test_any_failure_refuses_the_waiting_callers(
     fault: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     class FaultyStore(MemoryStore):
@@ -229,7 +229,7 @@ async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
     await reopened.close()
 
 
-async def test_what_the_caller_does_to_its_objects_after_the_call_changes_nothing() -> None:
+async def test_later_changes_of_passed_objects_have_no_effect() -> None:
     store = MemoryStore()
     names = ["a"]
     changes = Changes(settings={"names": names}, blobs={"site": b"1"})

@@ -356,7 +356,7 @@ def test_a_journal_whose_last_line_was_not_written_whole_can_be_read(tmp_path: P
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense\n", b'{"at":"x","event":"done"}\n'])
-def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "north.jsonl"
     path.write_bytes(content)
     with pytest.raises(BadPlan, match="is not the journal"):

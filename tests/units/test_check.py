@@ -134,7 +134,7 @@ def test_the_schema_of_a_version_is_printed(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("profile", [Profile(), Profile("3.0", "1.44")], ids=str)
-def test_what_is_written_fits_the_schema(profile: Profile) -> None:
+def test_written_file_fits_the_schema(profile: Profile) -> None:
     schema = file_schema(profile)
     Draft202012Validator.check_schema(schema)
     text = unit_text(random_settings(profile, Random(4), 20), profile).text
@@ -147,7 +147,7 @@ def newest_schema() -> JsonSchema:
     return file_schema(Profile())
 
 
-def test_what_is_allowed_is_said_in_words_for_every_setting() -> None:
+def test_allowed_values_are_described_for_every_setting() -> None:
     descriptions = {
         pattern_of(path): words_of(schema)
         for path, _ in leaves(defaults(Profile()))
@@ -173,7 +173,7 @@ def test_what_is_allowed_is_said_in_words_for_every_setting() -> None:
         "complete = 1",
     ],
 )
-def test_what_the_version_refuses_the_schema_refuses(text: str) -> None:
+def test_schema_refuses_values_that_the_version_refuses(text: str) -> None:
     validator = Draft202012Validator(newest_schema())
     assert next(validator.iter_errors(tomllib.loads(text)), None)
 

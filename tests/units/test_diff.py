@@ -95,7 +95,7 @@ def test_the_defaults_of_another_version_are_no_difference(
     ]
 
 
-def test_what_a_version_cannot_hold_is_said(
+def test_unsupported_settings_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     new = settings_of(NEWEST, http__0__password="hush", modbus_devices__4__name="Meter")

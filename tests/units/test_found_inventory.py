@@ -67,7 +67,7 @@ def test_names_that_come_again_are_numbered_and_reported(tmp_path: Path) -> None
         unit(1, trouble="It shows two MAC addresses.", is_identified=False),
     ],
 )
-def test_what_is_no_unit_for_sure_is_a_comment(tmp_path: Path, left_out: FoundUnit) -> None:
+def test_uncertain_unit_is_a_comment(tmp_path: Path, left_out: FoundUnit) -> None:
     (known,) = write_and_load(tmp_path, unit(0, "North"), left_out).units
     assert known.name == "North"
     text, size, (remark,) = build_inventory([unit(0, "North"), left_out])
@@ -162,7 +162,7 @@ def test_another_unit_at_an_address_of_the_inventory_is_not_read(
     assert not list(Path("folder").iterdir())
 
 
-def test_what_belongs_to_an_inventory_needs_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_an_inventory_need_one(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         ["pull", "http://192.0.2.1", "--group", "a"],
         ["diff", "http://192.0.2.1", "--group", "a"],

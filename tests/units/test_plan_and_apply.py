@@ -208,7 +208,7 @@ def test_setting_that_the_version_lacks_is_reported_with_its_line_and_nothing_is
         assert twin.settings["outputs"][0]["name"] == ""
 
 
-def test_what_a_unit_of_another_version_cannot_hold_is_listed(
+def test_settings_unsupported_by_the_version_of_a_unit_are_listed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("new.toml").write_text(

@@ -33,7 +33,7 @@ async def pull_unit(
 OLD = {"hw": "3.5", "sw": "1.49"}
 
 
-async def test_what_was_read_is_printed_and_nothing_confidential(
+async def test_pulled_settings_are_printed_without_secrets(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with Twin(**OLD, settings=SETTINGS, name="north", mac="02:00:00:00:00:07") as twin:
@@ -51,7 +51,7 @@ async def test_what_was_read_is_printed_and_nothing_confidential(
     assert "token-7" not in report + events
 
 
-async def test_what_cannot_be_read_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_unreadable_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     accounts = {"admin": "right-password", "user": "another-password"}
     with Twin(**OLD, accounts=accounts) as twin, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", io.StringIO("another-password\n"))

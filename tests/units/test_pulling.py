@@ -75,9 +75,7 @@ def settings_for_twin(pulled: PulledUnit) -> dict[str, Any]:
 
 @pytest.mark.parametrize("by_files", [True, False])
 @pytest.mark.parametrize("profile", some_of(EXISTING[::6]), ids=str)
-async def test_what_is_pulled_makes_a_twin_that_is_pulled_alike(
-    profile: Profile, by_files: bool
-) -> None:
+async def test_twin_of_pulled_settings_is_pulled_alike(profile: Profile, by_files: bool) -> None:
     tree = random_settings(profile, Random(str(profile)), commands=80)
     random = {
         path: value
@@ -217,7 +215,7 @@ async def test_files_of_two_units_are_not_mixed() -> None:
             await pull(unit.url)
 
 
-async def test_what_a_unit_writes_does_nothing_to_a_terminal() -> None:
+async def test_text_of_a_unit_does_not_control_the_terminal() -> None:
     with Twin() as twin:
         files = _files(twin)
     for path in ("/json/status.json", "/json/all.json", "/json/network.json"):

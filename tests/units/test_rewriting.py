@@ -126,7 +126,7 @@ def with_value_of(rule: Rule, **fields: int) -> Rule:
     return Rule(**{name: getattr(rule, name) for name in rule.__struct_fields__} | fields)
 
 
-def test_what_is_gone_is_taken_out(tmp_path: Path) -> None:
+def test_removed_settings_are_taken_out(tmp_path: Path) -> None:
     path = write_unit_file(tmp_path, FILE)
     settings = load_unit_file(path).settings
     settings = with_value(settings, "rules", settings.rules[:1])
@@ -186,7 +186,7 @@ def test_a_new_file_is_written_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_an_included_file_says_against_it_is_refused(tmp_path: Path) -> None:
+def test_contradicting_included_file_is_refused(tmp_path: Path) -> None:
     write_unit_file(tmp_path, '[rules]\n1 = "when DS1 < 12, then OUT0 on"\n', "common.toml")
     path = write_unit_file(tmp_path, 'include = ["common.toml"]\n')
     settings = with_value(load_unit_file(path).settings, "rules", ())

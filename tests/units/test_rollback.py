@@ -210,7 +210,7 @@ def test_a_change_that_sent_nothing_is_not_rolled_back(
     assert twin.settings["outputs"][3]["name"] == "Valve"
 
 
-def test_what_is_no_journal_is_refused_and_stops_no_unit(
+def test_file_that_is_no_journal_is_refused_and_stops_no_unit(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("rollback", "nowhere", "--yes") == 2
@@ -230,7 +230,7 @@ def test_what_is_no_journal_is_refused_and_stops_no_unit(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("profile", PROFILES[::8], ids=str)
-async def test_whatever_is_not_as_before_after_a_rollback_is_listed(
+async def test_remaining_differences_after_a_rollback_are_listed(
     tmp_path: Path, profile: Profile
 ) -> None:
     random = Random(str(profile))

@@ -212,7 +212,7 @@ def test_mac_address_at_two_places_is_reported() -> None:
 
 
 @for_each("text", ["", "02:11:22:0a:0b", "02:11:22:0a:0b:0g", "021122334455"])
-def test_what_is_no_mac_address_is_none(text: str) -> None:
+def test_invalid_mac_address_is_none(text: str) -> None:
     assert normal_mac(text) is None
 
 

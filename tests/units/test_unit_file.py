@@ -54,7 +54,7 @@ def test_no_secret_stands_in_the_text() -> None:
     assert written_text.secrets == {key_of(path): f"hush-{path}" for path in paths}
 
 
-def test_what_was_not_read_is_not_spoken_about(tmp_path: Path) -> None:
+def test_unread_settings_are_not_written(tmp_path: Path) -> None:
     settings = with_value(defaults(NEWEST), "email.host", "mail.example")
     text = unit_text(settings, NEWEST, unread=["email"])
     assert "mail.example" not in text.text
@@ -64,7 +64,7 @@ def test_what_was_not_read_is_not_spoken_about(tmp_path: Path) -> None:
     assert not file.names("mqtt.password")
 
 
-def test_what_was_not_read_of_a_rule_stays_as_it_is(tmp_path: Path) -> None:
+def test_unread_parts_of_a_rule_stay_unchanged(tmp_path: Path) -> None:
     read = with_value(defaults(NEWEST), "rules", (Rule(source="DS1"), Rule(source="DS2")))
     text = unit_text(read, NEWEST, unread=["rules.0.permanent", "rules.1"])
     assert 'unread = ["rules.1.permanent", "rules.2"]' in text.text
@@ -352,7 +352,7 @@ def test_a_secret_that_is_not_needed_is_as_if_not_named(tmp_path: Path) -> None:
     assert not load_unit_file(path, need_secrets=False).names("email.password")
 
 
-def test_what_a_file_does_not_name_stays_as_it_is(tmp_path: Path) -> None:
+def test_settings_not_in_the_file_stay_unchanged(tmp_path: Path) -> None:
     present = with_value(defaults(NEWEST), "outputs.1.name", "Fan")
     present = with_value(present, "rules", (Rule(), Rule()))
     present = with_value(present, "schedule.4", ScheduleEntry())
@@ -390,7 +390,7 @@ def difference_paths(one: Settings, other: Settings) -> list[tuple[str, object]]
     return [(path, new) for path, _, new in difference(one, other)]
 
 
-def test_what_versions_hold_twice_stays_in_step(tmp_path: Path) -> None:
+def test_duplicate_settings_of_versions_stay_equal(tmp_path: Path) -> None:
     path = write_unit_file(tmp_path, '[ui]\nrefresh = "1m"\nuser_read_only = true\n')
     file = load_unit_file(path)
     assert file.settings.variables.words[0] == 6

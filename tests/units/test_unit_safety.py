@@ -145,7 +145,7 @@ def test_a_unit_that_has_another_version_in_the_middle_gets_nothing_more(
     assert len(front.commands) == 1
 
 
-def test_what_a_restart_in_the_middle_has_lost_stops_a_plan(
+def test_settings_lost_by_a_restart_stop_the_plan(
     front: PlainFront, twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def restart(number: int, target: str) -> Fate:

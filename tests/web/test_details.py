@@ -21,7 +21,7 @@ IS_LIGHT = """(wanted) => {
 
 
 @pytest.mark.thorough
-def test_what_was_saved_is_said_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
+def test_saved_message_is_shown_above_the_thumb_bar_of_a_phone(open_page: OpenPage) -> None:
     page = open_page("system", viewport=PHONE)
     page.get_by_label("Name").first.fill("Lamp")
     page.get_by_label("Name").first.press("Enter")

@@ -59,7 +59,7 @@ def test_step_response_uses_the_unit_of_the_input(open_page: OpenPage) -> None:
 
 
 @pytest.mark.thorough
-def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_regulator_state_is_shown_live(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
     twin.get("/stm.cgi?pname=1Heater")

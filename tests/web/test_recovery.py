@@ -251,7 +251,7 @@ def as_admin(twin: ServedTwin, target: str) -> None:
     ).raise_for_status()
 
 
-def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_new_administrator_gets_the_settings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     sign_in_as_user(page, twin)
     expect(page.get_by_role("link", name="Rules")).to_have_count(0)
@@ -264,7 +264,7 @@ def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page
     assert twin.settings()["name"] == "Lamp"
 
 
-def test_who_is_no_longer_administrator_keeps_no_settings_and_who_signed_out_nothing(
+def test_former_administrator_keeps_no_settings_and_signed_out_user_nothing(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("messages?open=http", allow=REFUSALS)

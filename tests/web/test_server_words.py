@@ -428,7 +428,7 @@ def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
     assert _texts_in.__wrapped__(source).sentences == []
 
 
-def test_what_stands_in_places_of_sentences_is_translated() -> None:
+def test_placeholders_of_sentences_are_translated() -> None:
     known = patterns()
     spoken = {text for text in fragments() if SPOKEN.search(text)}
     assert len(spoken) > 30

@@ -110,7 +110,7 @@ def test_a_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
     expect(menu).not_to_have_attribute("open", "")
 
 
-def test_what_changes_elsewhere_shows_within_a_second_and_an_absent_reading_since_when(
+def test_foreign_changes_show_within_a_second_and_absent_readings_show_since_when(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     for value in (20.0, 30.0, 25.0):
@@ -251,7 +251,7 @@ def test_an_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -
 
 
 @pytest.mark.thorough
-def test_who_may_only_switch_sees_no_log_and_no_complaint(
+def test_user_who_may_only_switch_sees_no_log_and_no_complaint(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/stm.cgi?oname=0Lamp")
@@ -291,7 +291,7 @@ def test_the_pulse_menu_covers_the_rows_below_it_on_a_phone(open_page: OpenPage)
 
 
 @pytest.mark.thorough
-def test_what_status_says_of_its_readings_is_what_stands_below(
+def test_summary_of_readings_matches_the_readings_below(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=21.5)

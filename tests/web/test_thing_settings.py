@@ -228,7 +228,7 @@ REPORTED = """(id) => new Promise((resolve) => {
 
 
 @pytest.mark.thorough
-def test_what_is_pressed_is_met_though_the_drawer_changes_in_the_same_moment(
+def test_click_reaches_its_button_while_the_drawer_changes(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get(f"/stm.cgi?dswrite=3:{BOILER}")

@@ -85,7 +85,7 @@ def test_pages_that_the_program_makes_say_all_in_every_language(page: str) -> No
         }, key
 
 
-def test_what_stands_side_by_side_has_words_of_its_own() -> None:
+def test_adjacent_texts_have_different_words() -> None:
     frame = words("frame")
     for language in LANGUAGES:
         buttons = [frame[key][language] for key in ("save", "undo", "discard", "cancel")]

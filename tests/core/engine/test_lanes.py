@@ -72,7 +72,7 @@ def test_a_lane_that_chatters_is_drawn_together_and_a_short_pulse_is_not() -> No
     assert Bar(1500.0, 1500.2, 1) in bars
 
 
-def test_what_was_not_recorded_is_unknown() -> None:
+def test_unrecorded_time_is_unknown() -> None:
     assert bars_of([], [], FIRST, LAST) == [Bar(FIRST, LAST, None)]
     assert bars_of([(1500.0, 1)], [(1500.0, HAND)], FIRST, LAST) == [
         Bar(FIRST, 1500.0, None),

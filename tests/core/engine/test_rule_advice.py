@@ -180,7 +180,7 @@ def test_a_rule_that_the_version_cannot_say_has_no_command(
     assert event_query(0, unsayable, profile) is None
 
 
-def test_what_is_measured_counts_for_more_than_the_settings() -> None:
+def test_readings_take_precedence_over_settings() -> None:
     tree = replace(defaults(NEWEST), rules=(rule(source="DS3"),))
     assert advise(tree, offer(), {"DS3"}) == []
 

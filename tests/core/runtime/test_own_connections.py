@@ -102,7 +102,7 @@ async def test_a_port_is_forgotten_with_its_connection() -> None:
         assert not OWN_CONNECTIONS.have("127.0.0.1", own)
 
 
-def test_what_is_granted_to_addresses_is_not_granted_to_ourselves() -> None:
+def test_rights_of_addresses_are_not_granted_to_own_connections() -> None:
     request = Request("GET", "/", headers={"host": "localhost"}, peer=OWN_PEER)
     assert not OwnNames().is_at_this_machine(request)
     trusted = TrustedNetworks(ALL_ADDRESSES, TRUSTED_ADMINISTRATOR)

@@ -142,7 +142,7 @@ def test_the_peer_understands_our_answers(address: int, bits: list[bool], words:
         ("100000000102", ILLEGAL_VALUE),
     ],
 )
-def test_what_is_not_exactly_a_request_is_refused(pdu: str, code: int) -> None:
+def test_inexact_request_is_refused(pdu: str, code: int) -> None:
     with pytest.raises(ModbusException) as refused:
         request_from(bytes.fromhex(pdu))
     assert refused.value.code == code

@@ -116,7 +116,7 @@ def test_a_second_client_has_to_wait_until_the_first_is_silent() -> None:
     ],
     ids=["read", "netascii", "torn", "too large", "unknown sender", "empty"],
 )
-def test_what_makes_no_sense_is_answered_with_an_error(packet: bytes, code: int) -> None:
+def test_nonsense_is_answered_with_an_error(packet: bytes, code: int) -> None:
     assert is_error(Receiver(MOST).datagram(packet, CLIENT, 0.0), code)
 
 

@@ -123,7 +123,7 @@ def test_empty_value_is_refused_instead_of_selecting_all(
         ("firmware build a.img --hw 3.9 --sw 7", "1.36"),
     ],
 )
-def test_what_cannot_be_done(
+def test_impossible_command_is_refused_in_one_line(
     arguments: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments.split()) == 2

@@ -62,7 +62,7 @@ def test_names_follow_the_place_of_a_key() -> None:
         ("board.i2c.bus", "a whole number of at least 0"),
     ],
 )
-def test_what_is_allowed_is_said_in_words(name: str, words: str) -> None:
+def test_allowed_values_are_described_in_words(name: str, words: str) -> None:
     (key,) = (key for key in keys() if key.name == name)
     assert describe_type(key.hint) == words
 

@@ -432,6 +432,6 @@ EVERY = (
 
 
 @for_each("fault", EVERY, ids=lambda fault: fault.text)
-def test_what_a_fault_is_written_as_is_the_same_fault(fault: Fault) -> None:
+def test_written_fault_is_read_as_the_same_fault(fault: Fault) -> None:
     again = fault_from_text(fault.text)
     assert (again.kind, again.fields) == (fault.kind, fault.fields)

@@ -491,7 +491,7 @@ def read_by(look: Callable[[Any], Any], *rules: Rule) -> set[str]:
     return noted.read
 
 
-def test_what_settings_alone_show_depends_on_the_settings_that_are_watched() -> None:
+def test_findings_of_settings_depend_only_on_watched_settings() -> None:
     # Each source, in two rules that want the same output different; and each kind of message.
     fighting = [[rule(source=one, value=value) for value in (0, 1)] for one in LABELS]
     sending = [[rule(action=one)] for one in actuator.MESSAGES]

@@ -94,7 +94,7 @@ async def test_another_controller_resumes_a_snapshot_independently(twin: LoopTwi
     assert twin.controller.engine.settings.outputs[4].name != "Only"
 
 
-async def test_what_is_remembered_is_what_a_restart_after_going_back_finds(twin: LoopTwin) -> None:
+async def test_restart_after_a_restore_finds_the_remembered_state(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?roafs=01&out0=1")
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/outs.cgi?out0=0&roafs=11&out1=1")

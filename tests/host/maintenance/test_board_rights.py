@@ -68,7 +68,7 @@ def check(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess
 
 
 @only_root
-def test_what_only_root_may_use_fails_as_the_account_of_the_service(
+def test_device_for_root_fails_as_the_account_of_the_service(
     tmp_path: Path, port: str, tree: SysfsTree
 ) -> None:
     """Rights, checksums and wires are three different sentences."""

@@ -164,7 +164,7 @@ def test_a_file_that_is_not_there_is_one_sentence(folder: Path) -> None:
         ("plant=sun", "line 3: Field plant: There is no plant 'sun'."),
     ],
 )
-async def test_what_the_board_cannot_feel_is_refused_before_the_run(
+async def test_inputs_that_the_board_lacks_are_refused_before_the_run(
     folder: Path, sim: str, says: str
 ) -> None:
     scenario = read(folder, f'[[at]]\ntime = "+1h"\nsim = "{sim}"')

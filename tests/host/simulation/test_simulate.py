@@ -61,7 +61,7 @@ async def test_everything_happens_at_its_time(lamp: Path) -> None:
     assert simulation.controller.clock.read().now == 86400
 
 
-async def test_what_comes_after_the_end_does_not_happen(lamp: Path) -> None:
+async def test_events_after_the_end_do_not_happen(lamp: Path) -> None:
     simulation = await start_simulation(lamp)
     await simulation.run(6 * 3600 - 1.0)
     assert simulation.controller.engine.values["DS1"] is None

@@ -82,7 +82,7 @@ def test_the_only_form_that_a_version_has_is_not_deprecated() -> None:
     }
 
 
-def test_what_replaces_a_row_is_a_row_of_the_table() -> None:
+def test_replacement_of_a_row_is_a_row_of_the_table() -> None:
     replacements = {row.replaced_by for row in TABLE if row.replaced_by}
     assert replacements <= {row.line for row in TABLE}
 

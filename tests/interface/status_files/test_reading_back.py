@@ -57,7 +57,7 @@ def test_random_settings_of_every_version_are_read_back(profile: Profile) -> Non
 
 @examples(25)
 @given(st.integers(0, 2**32), st.sampled_from([NEWEST, Profile("3.5", "1.45"), OLD]))
-def test_what_is_read_makes_the_same_files_again(seed: int, profile: Profile) -> None:
+def test_settings_read_back_create_the_same_files(seed: int, profile: Profile) -> None:
     settings = random_settings(profile, Random(seed))
     first = read_back(profile, files_with(settings, profile))
     again = read_back(profile, files_with(first.settings, profile))
@@ -252,6 +252,6 @@ def test_passwords_that_a_real_unit_shows_are_not_taken() -> None:
         ("/xml/a.xml", b'<?xml version="1.0" encoding="klingon"?><response/>'),
     ],
 )
-def test_what_is_no_status_file_is_not_taken_for_one(path: str, body: bytes) -> None:
+def test_other_documents_are_not_read_as_status_files(path: str, body: bytes) -> None:
     with pytest.raises(NotReadable):
         keys_in(path, body)

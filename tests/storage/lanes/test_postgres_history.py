@@ -92,7 +92,7 @@ def sample(number: float) -> Traced:
 # --- whose it is ----------------------------------------------------------------------------------
 
 
-def test_who_has_lost_a_controller_writes_nothing_of_its_history(
+def test_node_that_lost_a_controller_writes_nothing_of_its_history(
     database: HistoryDatabase, session: HistorySession
 ) -> None:
     former = Compactor(chunks_in(session), BOUNDS)
@@ -129,7 +129,7 @@ def test_an_earlier_life_of_the_same_node_writes_nothing(
 
 
 @pytest.mark.parametrize("is_in_transaction", [False, True])
-def test_what_waits_while_a_life_ends_is_not_written_though_the_next_has_the_controller(
+def test_pending_values_of_an_ended_life_are_not_written(
     database: HistoryDatabase, session: HistorySession, is_in_transaction: bool
 ) -> None:
     chunks = chunks_in(session)
@@ -281,7 +281,7 @@ async def test_the_gap_after_a_run_that_was_killed_is_before_what_the_next_one_l
     assert await history_with_ends.raw() == "[(1.0, 1.0), (1.0, nan), (6.0, 6.0), (9.0, nan)]"
 
 
-async def test_what_waits_for_its_turn_when_a_controller_stops_is_left(
+async def test_pending_values_are_left_when_a_controller_stops(
     history_with_ends: LeftHistory, statements: list[str]
 ) -> None:
     async with history_with_ends.run(5) as worker:
@@ -477,7 +477,7 @@ async def test_a_controller_that_stops_while_the_database_is_away_does_not_wait(
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_what_was_stored_when_the_connection_broke_is_not_stored_twice(
+async def test_values_stored_when_the_connection_broke_are_not_stored_twice(
     database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put = HistorySession.put
@@ -514,7 +514,7 @@ async def test_refusal_of_the_database_is_reported_in_its_words(
     assert chunks_in(session).labels() == []
 
 
-async def test_who_asks_a_database_that_does_not_answer_is_refused_in_time(
+async def test_query_is_refused_in_time_if_the_database_does_not_answer(
     database: HistoryDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = database.history(BOUNDS)
@@ -583,7 +583,7 @@ def test_entries_beyond_the_bound_go_in_the_statement_that_adds_newer_ones(
     assert chunks.entries.newest() == 54
 
 
-def test_what_was_not_committed_is_not_known_any_more(session: HistorySession) -> None:
+def test_uncommitted_values_are_forgotten(session: HistorySession) -> None:
     chunks = chunks_in(session)
     chunks.set_recorded_until(START)
     chunks.add_entries([ENTRY])

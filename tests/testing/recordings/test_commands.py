@@ -129,7 +129,7 @@ def test_a_session_is_recorded_and_replayed(tmp_path: Path, run_command: Typed) 
 
 
 @pytest.mark.thorough
-def test_what_always_differs_is_named_and_counts_where_that_is_asked_for(
+def test_varying_values_are_named_and_count_only_in_strict_mode(
     tmp_path: Path, run_command: Typed
 ) -> None:
     path = tmp_path / "session.jsonl"

@@ -221,7 +221,7 @@ async def test_a_unit_that_does_not_answer_is_a_clear_504(tmp_path: Path) -> Non
         (b"HTTP/1.0 200 OK\r\n\r\nold", 200),
     ],
 )
-async def test_whatever_a_unit_sends_the_client_gets_an_answer(
+async def test_client_gets_an_answer_for_any_bytes_of_the_unit(
     tmp_path: Path, answer: bytes, status: int
 ) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
