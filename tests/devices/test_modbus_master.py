@@ -316,7 +316,7 @@ def test_statistics_count_what_came_of_the_requests() -> None:
 
 
 @pytest.mark.parametrize("code", [DEVICE_NEEDS_TIME, DEVICE_BUSY])
-def test_what_a_busy_module_said_before_counts_until_it_is_too_old(code: int) -> None:
+def test_last_reading_of_a_busy_module_counts_until_it_is_too_old(code: int) -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
         bench = Bench(bus, GTIL)

@@ -35,7 +35,7 @@ VERSIONS = ("1.74", "1.75")
 _PAGE = "<title>site {number}</title>"
 
 
-async def broken_off(scene: FaultScene) -> None:
+async def break_off(scene: FaultScene) -> None:
     """Break the connections of a node off whose last bytes arrive after it has made new ones."""
     scene.proxy.cut()
     await asyncio.sleep(scene.chance.uniform(0, 0.3))
@@ -48,7 +48,7 @@ async def broken_off(scene: FaultScene) -> None:
 FAULTS: dict[str, Fault] = {
     **KINDS,
     "stop in order": stopped_in_order,
-    "break off": broken_off,
+    "break off": break_off,
     "promote": promoted,
 }
 
@@ -132,8 +132,8 @@ class FleetStory:
         one = self._choose()
         async with one.lock:
             for place in (CHANGES, MESSAGES, DIRECT):
-                told = one.told[place]
-                if told.last and told.last not in told.acknowledged:
+                reports = one.told[place]
+                if reports.last and reports.last not in reports.acknowledged:
                     # What is not known may be in the controller and not in its backup.
                     raise Gone
             backup = await one.client.ask("/dev_settings.bin")

@@ -229,7 +229,7 @@ def test_memory_and_file_answer_the_same(open_store: Callable[[], ChunkStore]) -
         assert str(answer(compactor, asked)) == str(answer(model, asked))
 
 
-def test_what_was_kept_is_there_after_opening_again(open_store: Callable[[], ChunkStore]) -> None:
+def test_history_is_there_after_reopening(open_store: Callable[[], ChunkStore]) -> None:
     compactor = Compactor(open_store(), BOUNDS)
     fill(compactor, [(START + n, float(n % 9)) for n in range(500)])
     asked = span(START, START + 600)

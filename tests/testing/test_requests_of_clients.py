@@ -82,7 +82,7 @@ def test_secrets_appear_in_nothing_that_is_kept(twin: Twin, client: httpx.Client
         kept[7].json()
 
 
-def test_what_is_kept_of_requests_is_bounded_in_size(twin: Twin, client: httpx.Client) -> None:
+def test_kept_requests_are_bounded_in_size(twin: Twin, client: httpx.Client) -> None:
     client.post("/api/what-if", content=b"x" * (KEPT_BODY + 1))
     client.post("/api/what-if", content=b"x" * KEPT_BODY)
     assert [one.body_left_out for one in twin.requests("/api/what-if")] == ["large", ""]

@@ -74,12 +74,12 @@ def test_faults_that_are_set_cannot_be_saved(tmp_path: Path) -> None:
     assert not (tmp_path / "one.snapshot").exists()
 
 
-def test_what_cannot_be_written_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_unwritable_snapshot_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with Twin() as twin, pytest.raises(BadSnapshot, match="cannot be written: No such file"):
         twin.snapshot().save(tmp_path / "none" / "one.snapshot")
 
 
-def test_what_is_no_snapshot_of_this_version_is_refused(tmp_path: Path) -> None:
+def test_snapshot_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "one.snapshot"
     with Twin() as twin:
         twin.snapshot().save(path)

@@ -45,7 +45,7 @@ from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 
-def test_what_is_due_happens_while_time_is_moved(twin: Twin) -> None:
+def test_due_events_happen_while_time_is_moved(twin: Twin) -> None:
     twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
     before = twin.now
     twin.advance("9min 59s")
@@ -187,7 +187,7 @@ def test_a_wait_is_one_operation_however_much_is_due_on_the_way() -> None:
         assert twin.operated - before == 1
 
 
-def test_what_is_no_number_cannot_be_waited_for(twin: Twin) -> None:
+def test_label_without_a_number_cannot_be_waited_for(twin: Twin) -> None:
     for label in ("DSX", "rules", "profile"):
         with pytest.raises(BadRule, match=f"Unknown label or name '{label}'"):
             twin.until(f"{label} >= 1")
@@ -350,7 +350,7 @@ def test_settings_are_those_of_a_unit_at_a_url_which_is_only_read(tmp_path: Path
             assert (twin.profile.hw, twin.settings["outputs"][0]["name"]) == ("3.5", "Pump")
 
 
-def test_what_is_neither_settings_nor_a_unit_is_refused_with_what_is_allowed() -> None:
+def test_invalid_initial_state_is_refused_with_the_allowed_kinds() -> None:
     with pytest.raises(BadSettings, match=r"begin with 'int'. Allowed: values by path, a backup"):
         Twin(settings=7)  # type: ignore[arg-type]
     with pytest.raises(BadAddress, match="must not contain a path"):

@@ -23,7 +23,7 @@ from tests.docs.blocks import PROJECT, blocks
 from tests.ports import free_port
 from tests.units.plain_front import PlainFront, plain_front
 
-pytestmark = pytest.mark.usefixtures("unpaced")
+pytestmark = pytest.mark.usefixtures("lift_pacing")
 
 PAGE = PROJECT / "docs" / "how-to" / "units.md"
 Run = Callable[..., int]
@@ -108,10 +108,10 @@ def add_what_is_common(inventory: Path) -> None:
     inventory.write_text("\n".join([*lines[:begin], *taken_in]) + "\n")
 
 
-def documented() -> list[str]:
+def read_documented_commands() -> list[str]:
     """The commands of the story as the document has them, without the addresses of the search."""
-    told = [block for block in blocks(PAGE) if "test_inventory_story" in block.not_run]
-    (block,) = told
+    story_blocks = [block for block in blocks(PAGE) if "test_inventory_story" in block.not_run]
+    (block,) = story_blocks
     return [line.replace(" 192.168.1.10-39", "") for line in block.text.splitlines()]
 
 
@@ -126,7 +126,7 @@ def look_at_the_story(units: int, fronts: int, capsys: pytest.CaptureFixture[str
             file.write(f'\n[units.dead]\naddress = "{dead}"\ngroups = ["all"]\n')
         pull_and_compare(operator.run, world, units, capsys)
         change_and_roll_back(operator.run, world, units, capsys)
-    assert set(documented()) <= set(operator.commands)
+    assert set(read_documented_commands()) <= set(operator.commands)
 
 
 def find_them(run: Run, world: Site, units: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,7 +157,7 @@ def pull_and_compare(run: Run, world: Site, units: int, capsys: pytest.CaptureFi
     assert f"3 of {units + 3} units could not be read:" in said.err
     assert "dead: " in said.err
     assert len(list(Path("before").glob("*.toml"))) == units
-    assert max(front.most_at_once for front in world.fronts) == 1
+    assert max(front.most_requests for front in world.fronts) == 1
     world.twins[1].command("stm.cgi?oname=3Valve")
     assert run("diff", "units.toml", "--files", "before") == 2
     said = capsys.readouterr()

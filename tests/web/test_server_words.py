@@ -160,7 +160,7 @@ ELSEWHERE = (
     "server/http/certificate.py",
 )
 #: Arguments of these are no sentences of pages: logs, descriptions of the interface.
-NOT_TOLD = {
+NOT_SHOWN = {
     *("debug", "info", "warning", "error", "exception", "critical", "Meta", "QueryParameter"),
     *("execute", "executemany", "Family"),
 }
@@ -221,21 +221,21 @@ def _walk(path: Path) -> Iterator[tuple[ast.AST, bool]]:
     """
     left: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text(encoding="utf-8")), True)]
     while left:
-        node, can_be_told = left.pop()
+        node, is_shown = left.pop()
         match node:
             case ast.Name():
                 continue
             case ast.Call():
-                can_be_told = can_be_told and _name_of_call(node) not in NOT_TOLD
+                is_shown = is_shown and _name_of_call(node) not in NOT_SHOWN
             case ast.keyword(arg="doc" | "description"):
-                can_be_told = False
+                is_shown = False
             # Metrics of units.
             case ast.AnnAssign(annotation=ast.Name(id="_Figures")):
-                can_be_told = False
+                is_shown = False
             case ast.Expr(ast.Constant()):
-                can_be_told = False
-        yield node, can_be_told
-        inside = can_be_told and not isinstance(node, ast.JoinedStr)
+                is_shown = False
+        yield node, is_shown
+        inside = is_shown and not isinstance(node, ast.JoinedStr)
         left += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
@@ -294,7 +294,7 @@ def _files_of(part: str) -> Iterator[Path]:
     return iter([path]) if path.is_file() else path.rglob("*.py")
 
 
-class Told(NamedTuple):
+class FileTexts(NamedTuple):
     """The texts of one file; to read and walk it takes longer than to look for all of them."""
 
     refusals: list[str]
@@ -303,15 +303,15 @@ class Told(NamedTuple):
 
 
 @functools.cache
-def _texts_in(path: Path) -> Told:
-    told = Told([], [], [])
-    for node, can_be_told in _walk(path):
-        told.notes.extend(_notes(node))
+def _texts_in(path: Path) -> FileTexts:
+    texts = FileTexts([], [], [])
+    for node, is_shown in _walk(path):
+        texts.notes.extend(_notes(node))
         if (refusal := _refusal(node)) is not None:
-            told.refusals.append(refusal)
-        if can_be_told and (text := _text(node)) is not None and _ends_as_sentence(text):
-            told.sentences.append(text)
-    return told
+            texts.refusals.append(refusal)
+        if is_shown and (text := _text(node)) is not None and _ends_as_sentence(text):
+            texts.sentences.append(text)
+    return texts
 
 
 @functools.cache
@@ -391,17 +391,17 @@ def patterns() -> list[re.Pattern[str]]:
 
 def test_every_sentence_of_the_server_that_pages_show_is_translated() -> None:
     known = patterns()
-    told = sentences()
-    assert len(told) > 250
-    assert set(COMPOSED) <= told | anywhere()
-    wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
+    texts = sentences()
+    assert len(texts) > 250
+    assert set(COMPOSED) <= texts | anywhere()
+    wholes = {whole for text in texts for whole in COMPOSED.get(text, (text,))}
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 
 
 def test_every_sentence_is_translated_or_for_another_place() -> None:
-    known, told = patterns(), anywhere()
-    assert len(told) > 150
-    wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
+    known, texts = patterns(), anywhere()
+    assert len(texts) > 150
+    wholes = {whole for text in texts for whole in COMPOSED.get(text, (text,))}
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
 
 
@@ -413,7 +413,7 @@ def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
     assert _texts_in.__wrapped__(source).sentences == []
 
 
-def test_what_stands_in_places_of_sentences_is_translated() -> None:
+def test_placeholders_of_sentences_are_translated() -> None:
     known = patterns()
     spoken = {text for text in fragments() if SPOKEN.search(text)}
     assert len(spoken) > 30
@@ -425,8 +425,8 @@ def test_fleet_file_mistakes_that_a_node_reports_are_translated(tmp_path: Path) 
     file.write_text(MISTAKEN, encoding="utf-8")
     mistakes = [one.sentence for one in read_fleet(Sources(file, {}, {})).mistakes]
     assert len(mistakes) == MISTAKEN.count("[[controllers]]")
-    told = [one.partition(": ")[2] for one in mistakes]
-    whole = [*mistakes, *(one.removeprefix("b: ") for one in told), *controller_keys()]
+    without_place = [one.partition(": ")[2] for one in mistakes]
+    whole = [*mistakes, *(one.removeprefix("b: ") for one in without_place), *controller_keys()]
     known = patterns()
     assert sorted(one for one in whole if not any(p.fullmatch(one) for p in known)) == []
 

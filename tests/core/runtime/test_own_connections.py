@@ -44,7 +44,7 @@ from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
 FIRST, SECOND = "127.0.0.21", "127.0.0.22"
-EVERYBODY = ip_network("0.0.0.0/0"), ip_network("::/0")
+ALL_ADDRESSES = ip_network("0.0.0.0/0"), ip_network("::/0")
 
 
 @asynccontextmanager
@@ -102,10 +102,10 @@ async def test_a_port_is_forgotten_with_its_connection() -> None:
         assert not OWN_CONNECTIONS.have("127.0.0.1", own)
 
 
-def test_what_is_granted_to_addresses_is_not_granted_to_ourselves() -> None:
+def test_rights_of_addresses_are_not_granted_to_own_connections() -> None:
     request = Request("GET", "/", headers={"host": "localhost"}, peer=OWN_PEER)
     assert not OwnNames().is_at_this_machine(request)
-    trusted = TrustedNetworks(EVERYBODY, TRUSTED_ADMINISTRATOR)
+    trusted = TrustedNetworks(ALL_ADDRESSES, TRUSTED_ADMINISTRATOR)
     assert trusted.account_of(request) is ANONYMOUS
     beside = Request("GET", "/", headers={"host": "localhost"}, peer="127.0.0.1")
     assert OwnNames().is_at_this_machine(beside)

@@ -32,7 +32,7 @@ def with_secret(name: str = "Lamp") -> Settings:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder, with a sealed backup beside it and nobody at the keyboard."""
+    """A data folder, with a sealed backup beside it and no one at the keyboard."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     Path("sealed.bin").write_bytes(encode_backup(NEWEST, with_secret(), WORDS))

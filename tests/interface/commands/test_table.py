@@ -62,7 +62,7 @@ def test_a_row_sets_or_runs_something(number: int) -> None:
 
 
 @for_each("number", NUMBERED)
-def test_what_a_row_sets_exists_on_every_profile_that_offers_it(number: int) -> None:
+def test_setting_of_a_row_exists_on_every_profile_that_offers_it(number: int) -> None:
     row = TABLE[number]
     for profile in dict.fromkeys((*profiles_of(number), *some_of(PROFILES))):
         if not (row.sets and row.is_offered(profile)):

@@ -104,7 +104,7 @@ def test_an_image_of_a_version_that_never_existed_is_not_taken() -> None:
 
 
 @for_each("pem", [b"", b"text", PRIVATE, PUBLIC[:60]], ids=["empty", "text", "private", "cut"])
-def test_what_is_no_public_key_is_named_so(pem: bytes) -> None:
+def test_invalid_public_key_is_reported(pem: bytes) -> None:
     with pytest.raises(BadUpload, match="not a public key"):
         check_public_key(pem)
 

@@ -47,7 +47,7 @@ def link(name: str, target: bytes) -> tuple[ZipInfo, bytes]:
 
 
 @given(st.dictionaries(NAMES, st.binary(max_size=300), max_size=8))
-def test_what_is_packed_is_unpacked(pages: dict[str, bytes]) -> None:
+def test_packed_site_is_unpacked(pages: dict[str, bytes]) -> None:
     pages = {**pages, **FRONT}
     assert unpack_site(pack_site(pages)) == pages
 
