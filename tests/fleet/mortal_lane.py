@@ -36,7 +36,7 @@ class MortalLane(MemoryLane):
         self.check()
 
     def count(self) -> bool:
-        """Count a write; tell whether the disk has it."""
+        """Count a write; return whether the disk has it."""
         self._left -= 1
         if self._left == -1:
             self.died.set()

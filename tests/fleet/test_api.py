@@ -134,7 +134,7 @@ async def test_unwritable_store_is_reported_and_nothing_is_created(
     lane = MemoryLane()
     async with loop_node(lane) as node:
         monkeypatch.setattr(lane.store(OF_NODE), "write", fail)
-        assert await node.refused(507, "add", name="a") == "The disk is full."
+        assert await node.expect_refusal(507, "add", name="a") == "The disk is full."
         monkeypatch.undo()
         assert await node.get("list") == []
         await node.post("add", name="a")
@@ -169,7 +169,7 @@ async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Pat
         troubles = (await node.get(""))["troubles"]
         return troubles, health.get("findings"), {name: float(one) for name, one in own.items()}
 
-    def counted(fault: int, attention: int) -> dict[str, float]:
+    def count_findings(fault: int, attention: int) -> dict[str, float]:
         return {
             'leverframe_node_findings{severity="fault"}': fault,
             'leverframe_node_findings{severity="attention"}': attention,
@@ -178,13 +178,13 @@ async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Pat
 
     days = "leverframe_node_certificate_days"
     async with loop_node() as node:
-        assert await message(node, 5) == ([], None, counted(0, 0))
+        assert await message(node, 5) == ([], None, count_findings(0, 0))
         node.node.certificate = certificate
-        assert await message(node, 30.5) == ([], None, counted(0, 0) | {days: 30})
+        assert await message(node, 30.5) == ([], None, count_findings(0, 0) | {days: 30})
         soon = "The certificate of this node expires soon. Days left: 5."
-        assert await message(node, 5.5) == ([soon], 1, counted(0, 1) | {days: 5})
+        assert await message(node, 5.5) == ([soon], 1, count_findings(0, 1) | {days: 5})
         ended = "The certificate of this node has expired: browsers reject it."
-        assert await message(node, -0.5) == ([ended], 1, counted(1, 0) | {days: -1})
+        assert await message(node, -0.5) == ([ended], 1, count_findings(1, 0) | {days: -1})
 
 
 async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> None:

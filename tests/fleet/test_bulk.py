@@ -24,7 +24,7 @@ NEWER = "stm.cgi?eventname=1Frost"
 COUNT = 60
 
 
-async def mixed(node: LoopNode) -> list[str]:
+async def add_mixed_controllers(node: LoopNode) -> list[str]:
     """Make many controllers, of which three are too old for a command; return their names."""
     await node.post("add", name="gh-{n}", count=COUNT - 3, tags="all")
     await node.post("add", name="old-{n}", count=3, hw="3.0", sw="1.18", tags="all")
@@ -45,7 +45,7 @@ def without_effects(result: dict[str, Any]) -> dict[str, Any]:
 
 async def test_refusing_controllers_are_listed_and_the_others_carry_out() -> None:
     async with loop_node() as node:
-        old = await mixed(node)
+        old = await add_mixed_controllers(node)
         before = [member.controller.engine.settings for member in members(node)]
         message = await node.post("send", command=NEWER, tag="all")
         assert (message["done"], message["refused"]) == (COUNT - 3, 3)
@@ -59,7 +59,7 @@ async def test_refusing_controllers_are_listed_and_the_others_carry_out() -> Non
 
 async def test_all_or_none_changes_nothing_where_one_refuses() -> None:
     async with loop_node() as node:
-        old = await mixed(node)
+        old = await add_mixed_controllers(node)
         before = [member.controller.engine.settings for member in members(node)]
         message = await node.post("send", command=NEWER, all_or_none=1)
         assert (message["done"], message["refused"]) == (0, COUNT)
@@ -75,7 +75,7 @@ async def test_all_or_none_changes_nothing_where_one_refuses() -> None:
 
 async def test_dry_run_returns_the_same_refusals_and_changes_nothing() -> None:
     async with loop_node() as node:
-        await mixed(node)
+        await add_mixed_controllers(node)
         tried = await node.post("send", command=NEWER, dry_run=1)
         assert tried["dry_run"] is True
         assert (await node.post("send", command=ON, dry_run=1))["done"] == COUNT
@@ -99,7 +99,7 @@ async def test_invalid_command_is_refused_immediately(
 ) -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
-        assert message in await node.refused(status, "send", command=command)
+        assert message in await node.expect_refusal(status, "send", command=command)
 
 
 async def test_a_value_that_is_not_allowed_is_refused_by_each_in_its_words() -> None:
@@ -119,7 +119,9 @@ async def test_a_command_with_a_body_and_one_with_a_password_are_carried_out() -
         await node.post("add", name="gh-{n}", count=2)
         body = b"&s0=lamp*0*1*64800*0*127*1&&"
         assert (await node.post("send", body, command="post.cgi?sched_save"))["done"] == 2
-        assert "several lines" in await node.refused(400, "send", b"a\nb", command="post.cgi?x")
+        assert "several lines" in await node.expect_refusal(
+            400, "send", b"a\nb", command="post.cgi?x"
+        )
         schedules = [member.controller.engine.settings.schedule for member in members(node)]
         assert [entry.name for entries in schedules for entry in entries if entry] == ["lamp"] * 2
 
@@ -177,11 +179,11 @@ async def test_all_or_none_sets_passwords_in_one_round_after_they_are_hashed(
         await node.post("add", name="gh-{n}", count=3)
         hashed = Passwords.hash
 
-        async def lose_power_meanwhile(self: Passwords, password: str) -> str:
+        async def lose_power_while_hashing(self: Passwords, password: str) -> str:
             node.member("gh-2").controller.lose_power()
             return await hashed(self, password)
 
-        monkeypatch.setattr(Passwords, "hash", lose_power_meanwhile)
+        monkeypatch.setattr(Passwords, "hash", lose_power_while_hashing)
         message = await node.post("send", command=PASSWORD, all_or_none=1)
         assert [one["status"] for one in message["results"]] == [424, 503, 424]
         assert not any(one.controller.engine.settings.access.required for one in members(node))
@@ -274,7 +276,7 @@ async def test_all_or_none_takes_no_more_than_one_round_of_the_loop_has_time_for
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=51)
         many = "outs.cgi?" + "&".join(["out0=1"] * 100)
-        said = await node.refused(400, "send", command=many, all_or_none=1)
+        said = await node.expect_refusal(400, "send", command=many, all_or_none=1)
         assert "100 commands for 51 controllers" in said
         assert "up to 5000 commands in all" in said
         assert on(node) == 0

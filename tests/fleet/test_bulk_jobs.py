@@ -25,7 +25,7 @@ TOGGLE = "outs.cgi?out=0"
 REMEMBERED = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.remember": true}}'
 
 
-async def prepared() -> Disk:
+async def prepare_disk() -> Disk:
     disk = Disk()
     async with loop_node(disk) as node:
         await node.post("add", REMEMBERED, name="gh-{n}", count=COUNT)
@@ -46,7 +46,7 @@ async def changes_by_fleet(node: LoopNode) -> Counter[str]:
 
 
 async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) -> bool:
-    """Send a command with a node that dies after so many writes; tell whether it has died."""
+    """Send a command with a node that dies after a number of writes; return whether it has died."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
         assert await node.node.start_stored() == {}
@@ -71,7 +71,7 @@ async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) ->
 async def test_a_change_is_made_once_wherever_the_node_was_killed(
     command: str, value: object, is_last_stored: bool
 ) -> None:
-    begin, writes, has_died = await prepared(), 0, True
+    begin, writes, has_died = await prepare_disk(), 0, True
     while has_died:
         disk = begin.copy()
         has_died = await die(disk, command, writes, is_last_stored=is_last_stored)
@@ -100,7 +100,7 @@ async def test_asked_again_with_the_same_id_nothing_is_done_and_the_results_are_
         assert [one["status"] for one in first["results"]] == [200, 200, 404]
         assert await node.post("send", command=command, id="a") == first
         assert set((await changes_by_fleet(node)).values()) == {0, 1}
-        refused = await node.refused(409, "send", command=TOGGLE, id="a")
+        refused = await node.expect_refusal(409, "send", command=TOGGLE, id="a")
         assert refused == "Field id: This id belongs to another change."
         assert await node.post("send", command=command, id="b") == first
 
@@ -125,13 +125,13 @@ async def test_unsaved_change_is_reported_and_resumes_automatically(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
-    disk = await prepared()
+    disk = await prepare_disk()
     lane = MortalLane(disk, 10**6, is_last_stored=False)
     async with loop_node(lane) as node:
         await node.node.start_stored()
         # The job is stored, then nothing is for a while.
         lane._left = 3
-        message = await node.refused(507, "send", command=NAME, id="a")
+        message = await node.expect_refusal(507, "send", command=NAME, id="a")
         assert "The node is dead. It resumes automatically; ask again with id=a." in message
         lane._left = 10**6
         (job,) = node.web.jobs.all()
@@ -143,19 +143,19 @@ async def test_unsaved_change_is_reported_and_resumes_automatically(
 async def test_change_with_an_internal_error_is_never_reported_as_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    disk = await prepared()
+    disk = await prepare_disk()
     async with loop_node(disk) as node:
         await node.node.start_stored()
         send = node.web.jobs.executor.send
 
-        async def done_at_one(steps: Mapping[int, JobStep], work: JobWork) -> Any:
+        async def fail_after_the_first(steps: Mapping[int, JobStep], work: JobWork) -> Any:
             first, step = next(iter(steps.items()))
             await send({first: step}, work)
             raise RuntimeError("a fault of the program")
 
-        monkeypatch.setattr(node.web.jobs.executor, "send", done_at_one)
+        monkeypatch.setattr(node.web.jobs.executor, "send", fail_after_the_first)
         for _ in range(2):
-            message = await node.refused(504, "send", command=NAME, id="a")
+            message = await node.expect_refusal(504, "send", command=NAME, id="a")
             assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in message
             assert "the rest is not known. /api/fleet/rollout?id=a shows" in message
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
@@ -169,12 +169,12 @@ async def test_waiter_for_a_stopped_change_gets_a_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
-    disk = await prepared()
+    disk = await prepare_disk()
     async with loop_node(disk) as node:
         await node.node.start_stored()
         may_write, store = asyncio.Event(), node.member("gh-1").controller.writer.store
-        monkeypatch.setattr(store, "write", partial(_written_later, may_write, store.write))
-        sending = asyncio.ensure_future(node.refused(507, "send", command=NAME, id="a"))
+        monkeypatch.setattr(store, "write", partial(_write_later, may_write, store.write))
+        sending = asyncio.ensure_future(node.expect_refusal(507, "send", command=NAME, id="a"))
         await until(lambda: bool(node.web.jobs.all()))
         closing = asyncio.ensure_future(node.web.jobs.close())
         await asyncio.sleep(0)
@@ -183,7 +183,7 @@ async def test_waiter_for_a_stopped_change_gets_a_refusal(
         assert "It was stopped before its end; ask again with id=a." in await sending
 
 
-async def _written_later(
+async def _write_later(
     may_write: asyncio.Event, write: Callable[[Rows], Awaitable[None]], rows: Rows
 ) -> None:
     await may_write.wait()

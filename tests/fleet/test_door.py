@@ -22,7 +22,7 @@ from leverframe.server.discovery import discovery_answer
 from leverframe.server.fair_shares import FairShares
 from leverframe.server.http.limits import HttpLimits
 from leverframe.server.http.parser import MAX_FEED_BYTES, BadRequest, BodyBudget, RequestParser
-from tests.fleet.http_client import ask, ask_once, connected
+from tests.fleet.http_client import ask, ask_once, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
@@ -35,8 +35,8 @@ async def listening(node: LoopNode, host: str = HOME) -> int:
     return node.node.door.port
 
 
-def named(answer: str) -> str:
-    """Tell which controller has answered /json/all.json, by its name."""
+def name_in(answer: str) -> str:
+    """Return the name of the controller that answered /json/all.json."""
     return answer.partition('"sname":"')[2].partition('"')[0]
 
 
@@ -44,11 +44,11 @@ async def test_a_controller_is_found_by_its_name_and_the_node_by_its_address() -
     async with loop_node(hosts=("fleet.example",)) as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             for host in ("gh-2.localhost", "GH-2.fleet.example:80", "gh-2", "gh-2.localhost."):
                 answer = await ask(client, "/json/all.json", host)
-                assert (answer.status, named(answer.body)) == (200, "gh-2")
-            assert named((await ask(client, "/json/all.json", "gh-1.localhost")).body) == "gh-1"
+                assert (answer.status, name_in(answer.body)) == (200, "gh-2")
+            assert name_in((await ask(client, "/json/all.json", "gh-1.localhost")).body) == "gh-1"
             for host in (f"{HOME}:{port}", "localhost", "fleet.example", "[::1]:80"):
                 answer = await ask(client, "/api/fleet/list", host)
                 assert answer.body.count('"name"') == 2
@@ -117,10 +117,10 @@ async def test_a_controller_is_found_by_an_address_of_its_own_through_the_same_s
         for place in range(3):
             address = f"127.0.0.{7 + place}"
             answer = await ask_once(address, port, "/json/all.json", f"{address}:{port}")
-            assert named(answer.body) == f"gh-{place + 1}"
+            assert name_in(answer.body) == f"gh-{place + 1}"
         # A name counts for more than the address.
         answer = await ask_once("127.0.0.7", port, "/json/all.json", "gh-3.localhost")
-        assert named(answer.body) == "gh-3"
+        assert name_in(answer.body) == "gh-3"
         await node.post("remove", name="gh-1")
         assert (await ask_once("127.0.0.7", port, "/outs.cgi", "127.0.0.7")).status == 404
 
@@ -131,7 +131,7 @@ async def test_a_controller_is_found_by_a_port_of_its_own() -> None:
         port = free_port()
         await node.post("add", name="gh-1", port=port)
         answer = await ask_once(HOME, port, "/json/all.json", f"{HOME}:{port}")
-        assert named(answer.body) == "gh-1"
+        assert name_in(answer.body) == "gh-1"
         await node.post("remove", name="gh-1")
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(HOME, port)
@@ -152,16 +152,16 @@ async def test_a_node_that_stops_ends_those_that_have_a_port_and_all_others(
 async def test_port_in_use_is_reported_and_nothing_is_created() -> None:
     async with loop_node() as node:
         port = await listening(node)
-        message = await node.refused(409, "add", name="a", port=port)
+        message = await node.expect_refusal(409, "add", name="a", port=port)
         assert f"a: port {port} of 127.0.0.1 cannot be used: " in message
         assert await node.get("list") == []
-        assert await node.refused(409, "add", name="a", port=port, dry_run=1) == message
+        assert await node.expect_refusal(409, "add", name="a", port=port, dry_run=1) == message
 
 
 async def test_unreachable_address_is_refused() -> None:
     async with loop_node() as node:
         await listening(node)
-        message = await node.refused(409, "add", name="a", address="10.7.0.1")
+        message = await node.expect_refusal(409, "add", name="a", address="10.7.0.1")
         assert "listens on 127.0.0.1, so 10.7.0.1 would not reach this controller" in message
 
 
@@ -195,7 +195,7 @@ async def test_without_the_right_to_an_interface_the_door_takes_its_own_address_
         monkeypatch.undo()
         await node.post("add", name="a")
         assert (await ask_once(HOME, port, "/outs.cgi", "a.localhost")).status == 200
-        assert "would not reach this controller" in await node.refused(
+        assert "would not reach this controller" in await node.expect_refusal(
             409, "add", name="b", address="127.0.0.5"
         )
 
@@ -214,14 +214,14 @@ async def test_new_name_is_valid_immediately_and_the_old_one_is_not() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             assert (await ask(client, "/outs.cgi", "gh-1.localhost")).status == 200
             await node.post("rename", name="gh-1", to="cellar")
-            # Whoever is connected has to come again.
+            # A connected client has to connect again.
             assert await client[0].read() == b""
         assert (await ask_once(HOME, port, "/outs.cgi", "cellar.localhost")).status == 200
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 404
-        # Wherever nobody has named it himself, it is called so.
+        # Without a name of its own it uses this one.
         message = await ask_once(HOME, port, "/json/all.json", "cellar.localhost")
         assert '"sname":"cellar"' in message.body
         member = node.member("cellar")
@@ -252,7 +252,7 @@ async def test_controllers_have_cookies_and_passwords_of_their_own() -> None:
         port = node.node.door.port
         (one, other) = await _with_administrators(node)
         form = f"username=admin&password={one}".encode()
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             signed = await ask(client, "/post.cgi?signin", "gh-1.localhost", "POST", form)
             assert signed.status == 200
             cookie = signed.head.partition("Set-Cookie: ")[2].partition(";")[0]
@@ -280,13 +280,13 @@ async def test_who_may_not_send_a_body_is_refused_before_it_is_read() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")
-        async with connected(HOME, port) as (reader, writer):
+        async with connection_to(HOME, port) as (reader, writer):
             writer.write(
                 b"POST /api/fleet/add?name=b HTTP/1.1\r\nHost: x.example\r\n"
                 b"Expect: 100-continue\r\nContent-Length: 100000\r\n\r\n"
             )
             assert b" 404 " in await reader.readline()
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             body = b'{"hw":"3.9","sw":"1.75","settings":{}}'
             made = await ask(client, "/api/fleet/add?name=b", "localhost", "POST", body)
             assert made.status == 200
@@ -313,7 +313,7 @@ async def test_a_flood_at_one_controller_leaves_connections_for_another() -> Non
             for _, writer in held:
                 writer.close()
         async with asyncio.timeout(PATIENCE_S):
-            while node.node.door.shares.used:  # noqa: ASYNC110 - told to nobody
+            while node.node.door.shares.used:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(0)
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 200
 
@@ -326,7 +326,7 @@ async def test_a_fault_of_one_controller_is_its_own() -> None:
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 500
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-2.localhost")).status == 200
         await node.post("fault", fault="none")
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
             assert (await ask(client, "/outs.cgi", "gh-1.localhost")).status == 200
             await node.post("fault", fault="refuse", name="gh-1")
             with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
@@ -369,7 +369,7 @@ async def test_waits_after_wrong_passwords_go_by_the_client_of_a_named_proxy(
         await node.node.door.listen(HOME, 0)
         port = node.node.door.port
         await _with_administrators(node)
-        async with connected(HOME, port) as client:
+        async with connection_to(HOME, port) as client:
 
             async def guess(target: str, host: str, of: str) -> int:
                 came_from = {"X-Forwarded-For": f"127.0.0.9, {of}"}

@@ -169,14 +169,14 @@ def test_list_ends_with_the_failed_controllers(
     fleet: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet("add", "--name", "gh-1")
-    assert "did not start" not in fleet("list")
+    assert "failed to start" not in fleet("list")
     fleet.node.roster.note_mistake("table 2", "line 5: b.hwx is unknown.")
     fleet.node.roster.note_mistake("table 2", "line 6: b.tags must be a list of texts.")
     one = "  line 5: b.hwx is unknown. line 6: b.tags must be a list of texts.\n"
     assert fleet("list").endswith("leverframe: 1 controller failed to start:\n" + one)
     fail(fleet.node, MemberRecord("c"), UNMADE, "c failed to start: its port is taken.")
     assert "leverframe: 2 controllers failed to start:\n" in fleet("list")
-    assert "did not start" not in fleet("list", "gh-1")
+    assert "failed to start" not in fleet("list", "gh-1")
     # A script reads objects from the output; this is beside it.
     carry_out(["fleet", "list", "--json", "--node", f"127.0.0.1:{fleet.node.door.port}"])
     message = capsys.readouterr()
@@ -418,7 +418,7 @@ def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: P
     assert "'soon' is not a time" in fleet("changes", "--since", "soon", ends_with=2)
 
 
-def exported(fleet: Terminal, folder: Path) -> None:
+def export_two(fleet: Terminal, folder: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north", "--hw", "3.5")
     fleet("send", "stm.cgi?oname=0Pump", "gh-2")
     assert "2 controllers written to" in fleet("export", str(folder))
@@ -426,7 +426,7 @@ def exported(fleet: Terminal, folder: Path) -> None:
 
 def test_an_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    exported(fleet, folder)
+    export_two(fleet, folder)
     assert "choose another name" in fleet("export", str(folder), ends_with=2)
     read = read_fleet(Sources(folder / "fleet.toml", {}, {}))
     assert read.mistakes == []
@@ -465,7 +465,7 @@ class Bar:
 
 @pytest.fixture
 def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
-    """Let somebody watch, at a terminal."""
+    """Watch progress at a terminal."""
     shown = Bar()
     monkeypatch.setattr("leverframe.fleet.controller_commands.is_watched", lambda: True)
     monkeypatch.setattr("leverframe.host.terminal.Progress", shown)
@@ -554,7 +554,7 @@ def test_command_to_a_node_without_controllers_fails(fleet: Terminal) -> None:
 @pytest.mark.thorough
 def test_node_of_a_file_runs_as_a_process_until_stopped(fleet: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    exported(fleet, folder)
+    export_two(fleet, folder)
     with (folder / "fleet.toml").open("a") as file:
         file.write('[[controllers]]\nname = "WRONG"\n')
     port = free_port()

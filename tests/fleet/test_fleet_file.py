@@ -1,4 +1,4 @@
-"""The fleet file: what it makes, and mistakes told by name and line while the others start."""
+"""The fleet file: what it creates, and mistakes shown by name and line while the rest starts."""
 
 import socket
 from collections.abc import Sequence
@@ -181,11 +181,11 @@ async def test_those_beside_one_that_cannot_be_are_made_together(
         batches = []
         add = node.node.add
 
-        async def counted(new: Sequence[NewController]) -> list[Member]:
+        async def count_and_add(new: Sequence[NewController]) -> list[Member]:
             batches.append(len(new))
             return await add(new)
 
-        monkeypatch.setattr(node.node, "add", counted)
+        monkeypatch.setattr(node.node, "add", count_and_add)
         (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
         assert "fleet.toml, line 6: a failed to start: port " in message
         assert batches == [20]

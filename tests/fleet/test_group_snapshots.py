@@ -121,15 +121,15 @@ async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_pl
         noon = {"label": "noon", "at": taken, "controllers": 2}
         late = {"label": "late", "at": taken + 3600, "controllers": 1}
         assert await node.get("snapshots") == [noon, late]
-        why = await node.refused(409, "snapshot", label="third")
+        why = await node.expect_refusal(409, "snapshot", label="third")
         assert "or with `leverframe fleet remove-snapshot`." in why
         before = [*node.node.registry.snapshots["noon"].parts.values()]
         assert await node.post("snapshot/remove", label="noon") == noon
         assert await node.get("snapshots") == [late]
         assert [one.settings for one in (await node.node.lane.fetch(before)).values()] == [{}, {}]
-        refused = await node.refused(400, "snapshot/remove", label="noon")
+        refused = await node.expect_refusal(400, "snapshot/remove", label="noon")
         assert refused == "Field label: There is no snapshot 'noon'. Allowed: late."
-        assert "label is missing" in await node.refused(400, "snapshot/remove")
+        assert "label is missing" in await node.expect_refusal(400, "snapshot/remove")
         assert (await node.post("snapshot", label="third"))["done"] == 2
 
 
@@ -147,7 +147,7 @@ async def test_snapshots_of_jobs_are_neither_listed_nor_removed() -> None:
         await node.post("add", name="a")
         await node.web.snapshots.keep(list(node.node.members.values()), "7/1")
         assert await node.get("snapshots") == []
-        await node.refused(400, "snapshot/remove", label="job/7/1")
+        await node.expect_refusal(400, "snapshot/remove", label="job/7/1")
         assert len(node.node.registry.snapshots) == 1
 
 

@@ -1,4 +1,4 @@
-"""Virtual time of several tenants: nobody waits for another one, and what is given up ends."""
+"""Virtual time of several tenants: no tenant waits for another, and abandoned requests end."""
 
 import asyncio
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ async def two_tenants(fleet: TenantFleet) -> None:
 
 async def begin_year(fleet: TenantFleet) -> "asyncio.Task[object]":
     """Let one tenant move its time by a year; return when that is under way."""
-    move = asyncio.create_task(fleet.done("acme-chief", f"advance?for={YEAR}"))
+    move = asyncio.create_task(fleet.post("acme-chief", f"advance?for={YEAR}"))
     await moving(fleet.member("a-1").controller)
     return move
 
@@ -58,9 +58,9 @@ async def test_a_tenants_time_waits_for_no_other_tenants() -> None:
         await two_tenants(fleet)
         year = await begin_year(fleet)
         with within(5):
-            await fleet.done("zulu-chief", "advance?for=10s")
-            await fleet.done("zulu-chief", "advance?to=2026-01-05T00:01:00")
-            await fleet.done("zulu-chief", "advance?step=1")
+            await fleet.post("zulu-chief", "advance?for=10s")
+            await fleet.post("zulu-chief", "advance?to=2026-01-05T00:01:00")
+            await fleet.post("zulu-chief", "advance?step=1")
         assert not year.done()
         await give_up(year)
 
@@ -79,9 +79,9 @@ async def test_operator_who_waits_for_one_tenant_keeps_no_other_waiting() -> Non
     async with tenant_fleet() as fleet:
         await two_tenants(fleet)
         year = await begin_year(fleet)
-        of_all = asyncio.create_task(fleet.done("admin", "advance?for=1h"))
+        of_all = asyncio.create_task(fleet.post("admin", "advance?for=1h"))
         with within(5):
-            await fleet.done("zulu-chief", "advance?for=10s")
+            await fleet.post("zulu-chief", "advance?for=10s")
         assert not of_all.done()
         await give_up(year)
         await of_all
@@ -92,11 +92,11 @@ async def test_time_that_runs_runs_on_while_one_tenant_moves_its_own() -> None:
     async with tenant_fleet() as fleet:
         await two_tenants(fleet)
         year = await begin_year(fleet)
-        await fleet.done("admin", "advance?rate=100")
+        await fleet.post("admin", "advance?rate=100")
         await moving(fleet.member("z-1").controller)
         assert not year.done()
         await give_up(year)
-        await fleet.done("admin", "advance?rate=0")
+        await fleet.post("admin", "advance?rate=0")
 
 
 @for_each("count", [1, 5])
@@ -130,12 +130,12 @@ async def test_move_of_all_that_is_cancelled_moves_the_common_time_as_far() -> N
             assert before < node.node.clock.wall() < before + 300 * 86400
 
 
-@for_each("given", [{"for_": "367d"}, {"for_": "36500d"}, {"to": "2027-06-01T00:00"}], ids=str)
-async def test_a_move_longer_than_a_request_may_ask_for_is_refused(given: dict[str, str]) -> None:
+@for_each("options", [{"for_": "367d"}, {"for_": "36500d"}, {"to": "2027-06-01T00:00"}], ids=str)
+async def test_a_move_longer_than_a_request_may_ask_for_is_refused(options: dict[str, str]) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh")
-        said = await node.refused(400, "advance", **given)
-        assert "Allowed: up to 366d; send several requests." in said
+        problem = await node.expect_refusal(400, "advance", **options)
+        assert "Allowed: up to 366d; send several requests." in problem
         assert node.member("gh").controller.clock.wall() == BEGIN
 
 

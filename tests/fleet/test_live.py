@@ -117,7 +117,7 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
 
 
 @for_each(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({"for_": "soon"}, "soon"),
         ({"to": "2020-01-01T00:00"}, "This moment has passed"),
@@ -127,10 +127,10 @@ async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
         ({"for_": "1h", "step": "1"}, "Exactly one way to move time must be set"),
     ],
 )
-async def test_invalid_move_of_time_is_refused(given: dict[str, str], message: str) -> None:
+async def test_invalid_move_of_time_is_refused(options: dict[str, str], message: str) -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
-        assert message in await node.refused(400, "advance", **given)
+        assert message in await node.expect_refusal(400, "advance", **options)
         assert (await node.get(""))["time"] == BEGIN
 
 
@@ -152,7 +152,7 @@ async def test_the_common_time_goes_back_with_all_and_stays_where_only_some_do()
 async def test_on_real_time_nothing_is_moved_and_a_snapshot_is_of_what_is_remembered() -> None:
     async with loop_node(real_time=True) as node:
         await node.post("add", name="a")
-        assert "This node runs in real time" in await node.refused(409, "advance", for_="1h")
+        assert "This node runs in real time" in await node.expect_refusal(409, "advance", for_="1h")
         await node.post("send", command="stm.cgi?oname=0Pump")
         assert (await node.post("snapshot", label="before"))["done"] == 1
         await node.post("send", command="stm.cgi?oname=0Fan")
@@ -180,7 +180,7 @@ async def test_a_group_goes_back_to_a_snapshot() -> None:
         assert member.engine.settings.outputs[0].name != "Pump"
         assert member.clock.wall() == BEGIN
         assert (await node.get(""))["snapshots"] == ["before"]
-        assert "Allowed: before" in await node.refused(400, "restore", label="after")
+        assert "Allowed: before" in await node.expect_refusal(400, "restore", label="after")
 
 
 async def test_a_node_has_a_bounded_number_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ async def test_a_node_has_a_bounded_number_of_snapshots(monkeypatch: pytest.Monk
         await node.post("add", name="a")
         await node.post("snapshot", label="one")
         await node.post("snapshot", label="one")
-        assert "1 snapshots already" in await node.refused(409, "snapshot", label="two")
+        assert "1 snapshots already" in await node.expect_refusal(409, "snapshot", label="two")
 
 
 @pytest.mark.parametrize("real_time", [False, True])
@@ -209,7 +209,7 @@ async def test_fork_resumes_from_the_present_state(real_time: bool) -> None:
             assert other.controller.engine.values["OUT1"] == 1
         await node.post("send", command="stm.cgi?oname=0Fan", name="copy-1")
         assert one.controller.engine.settings.outputs[0].name == "Pump"
-        assert "a already" in await node.refused(409, "fork", name="copy-1", to="a")
+        assert "a already" in await node.expect_refusal(409, "fork", name="copy-1", to="a")
 
 
 async def test_faults_of_many_have_a_seed_each_and_end_together() -> None:
@@ -225,7 +225,7 @@ async def test_faults_of_many_have_a_seed_each_and_end_together() -> None:
         assert (await node.post("fault", fault="reboot*takes:5s"))["done"] == 3
         await node.post("fault", fault="none")
         assert [_fault_texts(node, f"gh-{n}") for n in (1, 2, 3)] == [[], [], []]
-        assert "There is no fault" in await node.refused(400, "fault", fault="gremlins")
+        assert "There is no fault" in await node.expect_refusal(400, "fault", fault="gremlins")
 
 
 async def test_too_many_faults_are_refused_by_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -249,11 +249,13 @@ async def test_a_tenant_gets_parts_of_the_machine_only_where_the_file_names_it(
     async with loop_node(lane) as node:
         named = 'tenants = ["acme"]\n' + table("a", tenant="acme", **keys)
         assert await start(node, read(tmp_path, named)) == []
-        refusal = await node.refused(409, "tenant/give", name="a")
+        refusal = await node.expect_refusal(409, "tenant/give", name="a")
         assert "assigns parts of the machine" in refusal
 
 
 async def test_nothing_of_the_machine_is_given_by_the_api() -> None:
     async with loop_node() as node:
         for key in ("serial_port", "trusted", "firmware_key", "mqtt_certificate", "cors_origins"):
-            assert "Unknown parameter" in await node.refused(400, "add", name="a", **{key: "/x"})
+            assert "Unknown parameter" in await node.expect_refusal(
+                400, "add", name="a", **{key: "/x"}
+            )

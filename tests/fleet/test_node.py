@@ -93,16 +93,16 @@ async def test_the_version_is_that_of_the_template_unless_one_is_asked_for() -> 
 async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-3", address="127.0.0.3", port=18099)
-        printed = await node.refused(409, "add", name="gh-{n}", count=5)
+        printed = await node.expect_refusal(409, "add", name="gh-{n}", count=5)
         assert printed == "Field name: There is a controller gh-3 already."
-        printed = await node.refused(409, "add", name="b", address="127.0.0.3")
+        printed = await node.expect_refusal(409, "add", name="b", address="127.0.0.3")
         assert printed == "Field address: b cannot have 127.0.0.3: gh-3 has it."
-        assert "gh-3 has it" in await node.refused(409, "add", name="b", port=18099)
+        assert "gh-3 has it" in await node.expect_refusal(409, "add", name="b", port=18099)
         assert await names(node) == ["gh-3"]
 
 
 @for_each(
-    ("given", "printed"),
+    ("options", "problem"),
     [
         ({"name": "Big"}, "'Big' is not a valid name"),
         ({"name": "localhost"}, "is not a valid name"),
@@ -118,21 +118,23 @@ async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
     ],
 )
 async def test_invalid_controller_is_refused_and_nothing_is_created(
-    given: dict[str, object], printed: str
+    options: dict[str, object], problem: str
 ) -> None:
     async with loop_node() as node:
-        assert printed in await node.refused(400, "add", **given)
+        assert problem in await node.expect_refusal(400, "add", **options)
         assert await names(node) == []
 
 
 async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
     page = BackupFile("3.9", "1.75", {"ui.user_read_only": True})
     async with loop_node() as node:
-        printed = await node.refused(409, "add", template(page), name="a", hw="3.0", sw="1.18")
+        printed = await node.expect_refusal(
+            409, "add", template(page), name="a", hw="3.0", sw="1.18"
+        )
         assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in printed
-        assert "not a backup" in await node.refused(400, "add", b"{", name="a")
+        assert "not a backup" in await node.expect_refusal(400, "add", b"{", name="a")
         unknown = template(BackupFile("9.9", "1.0", {}))
-        assert "version" in await node.refused(400, "add", unknown, name="a", hw="3.9")
+        assert "version" in await node.expect_refusal(400, "add", unknown, name="a", hw="3.9")
         assert await names(node) == []
 
 
@@ -147,7 +149,7 @@ async def test_one_that_cannot_be_made_undoes_those_made_with_it() -> None:
     first = free_port()
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", first + 1)
-        printed = await node.refused(409, "add", name="gh-{n}", count=2, port=first)
+        printed = await node.expect_refusal(409, "add", name="gh-{n}", count=2, port=first)
         assert f"gh-2: port {first + 1} of 127.0.0.1 cannot be used" in printed
         assert await names(node) == []
         assert node.node.registry.records == {}
@@ -156,9 +158,9 @@ async def test_one_that_cannot_be_made_undoes_those_made_with_it() -> None:
 async def test_unknown_tag_or_name_is_refused_with_the_known_ones() -> None:
     async with loop_node() as node:
         await node.post("add", name="a", tags="north,south")
-        printed = await node.refused(404, "send", command="outs.cgi?out0=1", tag="nroth")
+        printed = await node.expect_refusal(404, "send", command="outs.cgi?out0=1", tag="nroth")
         assert printed == "Field tag: No controller has the tag 'nroth'. Allowed: north, south."
-        assert "no controller 'b'" in await node.refused(404, "tag", name="b", add="x")
+        assert "no controller 'b'" in await node.expect_refusal(404, "tag", name="b", add="x")
 
 
 async def test_a_controller_gets_another_name_and_other_tags() -> None:
@@ -167,18 +169,20 @@ async def test_a_controller_gets_another_name_and_other_tags() -> None:
         renamed = await node.post("rename", name="gh-2", to="cellar")
         assert renamed["url"] == "http://cellar.localhost/"
         assert await names(node) == ["gh-1", "cellar", "gh-3"]
-        assert "gh-1 already" in await node.refused(409, "rename", name="cellar", to="gh-1")
-        assert "is not a valid name" in await node.refused(400, "rename", name="cellar", to="-")
+        assert "gh-1 already" in await node.expect_refusal(409, "rename", name="cellar", to="gh-1")
+        assert "is not a valid name" in await node.expect_refusal(
+            400, "rename", name="cellar", to="-"
+        )
         await node.post("tag", name="cellar,gh-3", add="south", remove="north")
         assert await names(node, tag="south") == ["cellar", "gh-3"]
         assert await names(node, tag="north") == ["gh-1"]
-        assert "No tag is set" in await node.refused(400, "tag", name="gh-1")
+        assert "No tag is set" in await node.expect_refusal(400, "tag", name="gh-1")
 
 
 async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, tags="north")
-        assert "No controllers are chosen" in await node.refused(400, "remove")
+        assert "No controllers are chosen" in await node.expect_refusal(400, "remove")
         assert (await node.post("remove", name="gh-1,gh-3"))["done"] == 2
         assert await names(node) == ["gh-2"]
         await node.post("add", name="gh-1")
@@ -187,7 +191,7 @@ async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> Non
 
 @pytest.fixture
 def no_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Collect no garbage, as if everything were frozen, and take apart at once what has left."""
+    """Collect no garbage, as if everything were frozen, and free immediately what has left."""
     monkeypatch.setattr(member_module, "LAST_ANSWER_S", 0.0)
     gc.collect()
     gc.disable()
@@ -205,7 +209,7 @@ async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: in
         member = node.member("gh-1")
         lane._left = writes
         if writes == 0:
-            assert "The node is dead" in await node.refused(507, "remove", name="gh-1")
+            assert "The node is dead" in await node.expect_refusal(507, "remove", name="gh-1")
         else:
             assert (await node.post("remove", name="gh-1"))["done"] == 1
         lane._left = 10**6
@@ -370,8 +374,8 @@ async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
     assert (tmp_path / "history.db").exists()
 
 
-async def _newest(node: LoopNode, name: str, asked: Request) -> float:
-    answer: Any = node.member(name).built.web.handle(asked, requester=UNRESTRICTED)
+async def _newest(node: LoopNode, name: str, request: Request) -> float:
+    answer: Any = node.member(name).built.web.handle(request, requester=UNRESTRICTED)
     printed = msgspec.json.decode((await answer).body)
     newest: float = printed["series"]["OUT0"]["values"][-1]
     return newest

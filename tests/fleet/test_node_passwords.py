@@ -24,7 +24,7 @@ from leverframe.storage.datafolder import DataFolder, FolderInUse, FolderOfContr
 from leverframe.storage.lanes.node_folder import FleetFolder
 from tests.fleet.http_client import ask_once
 from tests.fleet.test_fleet_serve import fleet_file
-from tests.fleet.test_moving import lived_in
+from tests.fleet.test_moving import live_in
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
@@ -39,7 +39,7 @@ class RunningNode:
         self.port = port
         self.printed = printed
 
-    async def asked(self, password: str | None, controller: str = "") -> int:
+    async def request_status(self, password: str | None, controller: str = "") -> int:
         """Ask the node, or a controller, as its administrator; return the status."""
         target, host = ("/api/settings", f"{controller}.localhost") if controller else ("/", HOME)
         account = {} if password is None else {"account": f"admin:{password}"}
@@ -71,7 +71,7 @@ async def running(
 
 
 @pytest.fixture(autouse=True)
-def typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def type_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{NEW}\n"))
 
 
@@ -93,7 +93,7 @@ async def test_passwd_changes_the_password_of_the_first_start(
     async with running(tmp_path, capsys, EVERYWHERE) as node:
         old = node.password("Sign in as admin")
         assert f"`leverframe passwd --data {data}` while the node is stopped" in node.printed
-        assert await node.asked(old) == 200
+        assert await node.request_status(old) == 200
         with pytest.raises(FolderInUse):
             await passwd(data)
     await passwd(data)
@@ -101,8 +101,8 @@ async def test_passwd_changes_the_password_of_the_first_start(
     assert not (data / "store.db").exists()
     async with running(tmp_path, capsys, EVERYWHERE) as node:
         assert "password" not in node.printed
-        assert await node.asked(old) == 401
-        assert await node.asked(NEW) == 200
+        assert await node.request_status(old) == 401
+        assert await node.request_status(NEW) == 200
 
 
 async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_controllers(
@@ -122,8 +122,8 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
     await passwd(data, of="cellar")
     assert capsys.readouterr().out == "Changed the password of admin of cellar.\n"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as started:
-        assert await started.asked(NEW, "cellar") == 200
-        assert await started.asked(NEW) == 401
+        assert await started.request_status(NEW, "cellar") == 200
+        assert await started.request_status(NEW) == 401
 
 
 async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
@@ -136,7 +136,7 @@ async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
     await passwd(tmp_path)
     assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     assert (tmp_path / "store.db").read_bytes() == before
-    # Whoever ran a controller in the same folder still gets at it.
+    # The former owner of a controller in the same folder can still sign in.
     DataFolder(tmp_path).close()
 
 
@@ -190,13 +190,13 @@ async def test_the_file_of_a_node_says_which_folder_is_meant(
     await change_password(Sources(file, {}, {}), None, False, None)
     assert capsys.readouterr().out == "Changed the password of admin of the node.\n"
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
-        assert await node.asked(old) == 401
-        assert await node.asked(NEW) == 200
+        assert await node.request_status(old) == 401
+        assert await node.request_status(NEW) == 200
 
 
 async def test_the_folder_of_a_single_controller_is_no_folder_of_a_node(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    await lived_in(data)
+    await live_in(data)
     before = files_in(data)
     sources = fleet_file(tmp_path, free_port(), CELLAR)
     message = (
@@ -216,7 +216,7 @@ async def test_a_node_that_has_run_beside_a_controller_runs_there_as_ever(
         pass
     (tmp_path / "data" / "store.db").touch()
     async with running(tmp_path, capsys, CELLAR) as node:
-        assert await node.asked(None, "cellar") == 200
+        assert await node.request_status(None, "cellar") == 200
 
 
 async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made(
@@ -228,7 +228,7 @@ async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made
     with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
         await passwd(tmp_path)
     own = tmp_path.with_name("own")
-    await lived_in(own)
+    await live_in(own)
     with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
         await adopt_folder(tmp_path, own, "cellar", [])
     assert files_in(tmp_path) == before
@@ -241,29 +241,29 @@ async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(
 ) -> None:
     """One that was adopted, and one that was made while the node was on loopback."""
     own, data = tmp_path / "own", tmp_path / "data"
-    await lived_in(own)
+    await live_in(own)
     async with running(tmp_path, capsys, CELLAR) as node:
-        assert await node.asked(None, "cellar") == 200
+        assert await node.request_status(None, "cellar") == 200
     await adopt_folder(data, own, "attic", [])
     capsys.readouterr()
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
         password = node.password("The administrators of cellar, attic")
         for name in ("cellar", "attic"):
-            assert await node.asked(None, name) == 401
-            assert await node.asked(password, name) == 200
-        assert await node.asked(password) == 401
+            assert await node.request_status(None, name) == 401
+            assert await node.request_status(password, name) == 200
+        assert await node.request_status(password) == 401
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
         assert "password" not in node.printed
-        assert await node.asked(password, "attic") == 200
-    # On loopback again, it still asks: nobody has taken its accounts away.
+        assert await node.request_status(password, "attic") == 200
+    # On loopback again, it still asks for a password: its accounts remain.
     async with running(tmp_path, capsys, CELLAR) as node:
-        assert await node.asked(None, "attic") == 401
+        assert await node.request_status(None, "attic") == 401
 
 
 async def test_first_password_names_its_controllers_in_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await lived_in(tmp_path / "own")
+    await live_in(tmp_path / "own")
     (tmp_path / "data").mkdir()
     await adopt_folder(tmp_path / "data", tmp_path / "own", "attic", [])
     capsys.readouterr()
@@ -274,7 +274,7 @@ async def test_first_password_names_its_controllers_in_json(
         }
         assert set(passwords) == {("attic",), ("cellar",)}
         for (name,), password in passwords.items():
-            assert await node.asked(password, name) == 200
+            assert await node.request_status(password, name) == 200
 
 
 async def test_on_loopback_no_password_is_made_for_a_controller_without_one(
@@ -283,4 +283,4 @@ async def test_on_loopback_no_password_is_made_for_a_controller_without_one(
     for _ in range(2):
         async with running(tmp_path, capsys, CELLAR) as node:
             assert "password" not in node.printed
-            assert await node.asked(None, "cellar") == 200
+            assert await node.request_status(None, "cellar") == 200

@@ -19,10 +19,10 @@ from leverframe.fleet.serve import start_controllers
 from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import Stored
 from tests.cases import for_each
-from tests.fleet.http_client import Answered, ask, ask_once, connected
+from tests.fleet.http_client import Answered, ask, ask_once, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.fleet.still_nodes import NORTH, StillNodes
-from tests.fleet.test_door import HOME, named
+from tests.fleet.test_door import HOME, name_in
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
@@ -32,7 +32,7 @@ ADDRESS = "127.0.0.9"
 
 
 class HeldLane(MemoryLane):
-    """Lets a node read its first controllers, and the others when it is told to."""
+    """Lets a node read its first controllers, and the rest on request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,10 +54,10 @@ class StartingNode:
         self._lane = lane
         self._starting = starting
 
-    async def asked(self, target: str, host: str = HOME, address: str = HOME) -> Answered:
+    async def ask(self, target: str, host: str = HOME, address: str = HOME) -> Answered:
         return await ask_once(address, self.port, target, host)
 
-    async def started(self) -> None:
+    async def wait_until_started(self) -> None:
         self._lane.may_continue.set()
         async with asyncio.timeout(PATIENCE_S):
             await self._starting
@@ -92,7 +92,7 @@ async def starting_node(
         try:
             yield node
         finally:
-            await node.started()
+            await node.wait_until_started()
 
 
 def _with(port: int | None) -> dict[str, object]:
@@ -109,13 +109,13 @@ async def test_health_says_that_a_node_is_starting_until_it_has_all_controllers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
-        answer = await node.asked("/health")
+        answer = await node.ask("/health")
         assert answer.status == 503
         assert "retry-after:" in answer.head.lower()
         message = msgspec.json.decode(answer.body)
         assert message == {"status": "starting", "controllers": STARTED, "of": 5}
-        await node.started()
-        answer = await node.asked("/health")
+        await node.wait_until_started()
+        answer = await node.ask("/health")
         assert answer.status == 200
         assert msgspec.json.decode(answer.body) == {"status": "ok", "controllers": 5}
 
@@ -124,35 +124,35 @@ async def test_health_during_a_start_hides_controllers_of_tenants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch, "acme") as node:
-        message = msgspec.json.decode((await node.asked("/health")).body)
+        message = msgspec.json.decode((await node.ask("/health")).body)
         assert message == {"status": "starting", "controllers": None, "of": None}
 
 
-@for_each("name", ["gh-4", "new", "nobody"])
+@for_each("name", ["gh-4", "new", "missing"])
 async def test_a_name_that_may_be_of_a_controller_yet_to_start_is_not_unknown(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with starting_node(monkeypatch) as node:
         host = f"{name}.localhost"
-        assert_not_yet(await node.asked("/json/all.json", host))
-        await node.started()
-        answer = await node.asked("/json/all.json", host)
-        assert answer.status == (404 if name == "nobody" else 200)
+        assert_not_yet(await node.ask("/json/all.json", host))
+        await node.wait_until_started()
+        answer = await node.ask("/json/all.json", host)
+        assert answer.status == (404 if name == "missing" else 200)
 
 
 async def test_a_controller_that_is_started_answers_while_others_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
-        answer = await node.asked("/json/all.json", "gh-1.localhost")
-        assert (answer.status, named(answer.body)) == (200, "gh-1")
+        answer = await node.ask("/json/all.json", "gh-1.localhost")
+        assert (answer.status, name_in(answer.body)) == (200, "gh-1")
 
 
 async def test_a_foreign_name_is_refused_while_a_node_starts_as_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
-        assert (await node.asked("/json/all.json", "gh-4.evil.example")).status == 404
+        assert (await node.ask("/json/all.json", "gh-4.evil.example")).status == 404
 
 
 async def test_a_connection_to_an_address_or_port_waits_for_its_controller(
@@ -161,17 +161,17 @@ async def test_a_connection_to_an_address_or_port_waits_for_its_controller(
     own = free_port()
     async with starting_node(monkeypatch, own_port=own) as node:
         async with (
-            connected(ADDRESS, node.port) as by_address,
-            connected(HOME, own) as by_port,
+            connection_to(ADDRESS, node.port) as by_address,
+            connection_to(HOME, own) as by_port,
         ):
             for client in (by_address, by_port):
                 assert_not_yet(await ask(client, "/json/all.json", HOME))
-            async with connected(HOME, own) as silent:
-                await node.started()
-                assert named((await ask(silent, "/json/all.json", HOME)).body) == "gh-4"
+            async with connection_to(HOME, own) as silent:
+                await node.wait_until_started()
+                assert name_in((await ask(silent, "/json/all.json", HOME)).body) == "gh-4"
         for address, port in ((ADDRESS, node.port), (HOME, own)):
             answer = await ask_once(address, port, "/json/all.json", HOME)
-            assert named(answer.body) == "gh-4"
+            assert name_in(answer.body) == "gh-4"
 
 
 async def test_a_port_of_a_controller_that_does_not_come_is_closed_after_the_start() -> None:
@@ -202,7 +202,7 @@ async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
 async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() -> None:
     chooses = {one.path for one in OPERATIONS if {"name", "tag"} & {it.name for it in one.query}}
     answering = {one.path for one in OPERATIONS if one.while_starting}
-    # The page is told that the node is starting; an account has a name, too.
+    # The page learns that the node is starting; an account has a name, too.
     assert chooses & answering == {
         "/api/fleet/stream",
         *(f"/api/fleet/account/{what}" for what in ("add", "remove", "password")),
@@ -212,7 +212,7 @@ async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() ->
 async def test_page_stream_shows_the_progress_of_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     async with starting_node(monkeypatch) as node:
         assert (await node.node.get(""))["starting"] == {"done": STARTED, "of": 5}
-        await node.started()
+        await node.wait_until_started()
         assert (await node.node.get(""))["starting"] is None
 
 

@@ -1,4 +1,4 @@
-"""A node that stops: some controllers together, told meanwhile, and seen through to its end."""
+"""A node that stops: a number of controllers together, with its progress, to the end."""
 
 import asyncio
 import json
@@ -14,21 +14,21 @@ from tests.fleet.loop_node import LoopNode, loop_node
 
 
 class HeldEnds:
-    """Lets controllers stop when they are told to, and counts those that are stopping."""
+    """Lets controllers stop on request, and counts those that are stopping."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = self.most = 0
         self.may_continue = asyncio.Event()
         end = Member.end
 
-        async def held(member: Member) -> None:
+        async def hold(member: Member) -> None:
             self.count += 1
             self.most = max(self.most, self.count)
             await self.may_continue.wait()
             await end(member)
             self.count -= 1
 
-        monkeypatch.setattr(Member, "end", held)
+        monkeypatch.setattr(Member, "end", hold)
 
 
 async def health(node: LoopNode) -> tuple[int, dict[str, object]]:

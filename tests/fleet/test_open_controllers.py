@@ -28,16 +28,16 @@ def passwords_in(answer: Any) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize(
-    ("what", "given"), [("account/add", {"name": "anna"}), ("tenant/add", {"tenant": "acme"})]
+    ("what", "options"), [("account/add", {"name": "anna"}), ("tenant/add", {"tenant": "acme"})]
 )
 async def test_first_account_or_tenant_gives_open_controllers_an_administrator(
-    what: str, given: dict[str, str]
+    what: str, options: dict[str, str]
 ) -> None:
     async with loop_node() as node:
         await node.node.door.listen(HOME, 0)
         await node.post("add", name="gh-{n}", count=2)
         assert (await state_of(node, "gh-1")).status == 200
-        answer = await node.post(what, **given)
+        answer = await node.post(what, **options)
         passwords = passwords_in(answer)
         assert list(passwords) == ["gh-1", "gh-2"]
         assert passwords["gh-1"] == passwords["gh-2"]
@@ -108,6 +108,6 @@ async def test_where_other_machines_come_controllers_cannot_be_left_open() -> No
     async with loop_node(host="0.0.0.0") as node:
         web = node.web
         web.accounts._always = False
-        message = await node.refused(409, "add", name="a", open=1)
+        message = await node.expect_refusal(409, "add", name="a", open=1)
         assert "Other machines can reach this node" in message
         assert not node.node.members

@@ -1,4 +1,4 @@
-"""The stream of a node's page: who is found, what is told of those in view, and what it costs."""
+"""The stream of a node's page: which controllers it finds, what it sends, and what it costs."""
 
 import asyncio
 import gc
@@ -30,12 +30,12 @@ ELSEWHERE = (
     (None, MemberRecord("well")),
 )
 
-#: Well below the time after which a page is told that the node is still there.
+#: Well below the interval of the keep-alive of a page.
 SOON_S = 5.0
 
 
-class Told:
-    """What a page was told, as it keeps it."""
+class PageCopy:
+    """What a page has received, as it stores it."""
 
     def __init__(self, reply: StreamReply) -> None:
         self._chunks = reply.chunks
@@ -56,11 +56,11 @@ class Told:
 
 
 @asynccontextmanager
-async def page(node: LoopNode, query: str = "") -> AsyncIterator[Told]:
+async def page(node: LoopNode, query: str = "") -> AsyncIterator[PageCopy]:
     reply: Any = await node.ask(f"/api/fleet/stream?{query}", method="GET")
     assert isinstance(reply, StreamReply)
     try:
-        message = Told(reply)
+        message = PageCopy(reply)
         await message.next()
         yield message
     finally:
@@ -68,11 +68,11 @@ async def page(node: LoopNode, query: str = "") -> AsyncIterator[Told]:
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_view, "GATHER_S", 0.0)
 
 
-def names(message: Told) -> list[str]:
+def names(message: PageCopy) -> list[str]:
     return [row["name"] for row in message.view["rows"]]
 
 
@@ -259,8 +259,8 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         node.node.cluster = others = StillNodes(node.node)
-        north, south, nobody = (LocatedController(n, *one) for n, one in enumerate(ELSEWHERE, 90))
-        others.elsewhere = [north, south, nobody]
+        north, south, unplaced = (LocatedController(n, *one) for n, one in enumerate(ELSEWHERE, 90))
+        others.elsewhere = [north, south, unplaced]
         async with page(node) as message:
             assert message.view["counts"] == {**dict.fromkeys(HEALTHS, 0), "fine": 2, "unknown": 3}
             assert (message.view["matching"], message.view["node"]["controllers"]) == (5, 5)
@@ -276,9 +276,9 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
             assert list(found) == message.view["order"]
             # Without the database, as the last look found them.
             others.moved = None
-            others.elsewhere = [south, nobody]
+            others.elsewhere = [south, unplaced]
             assert (await message.next())["order"] == ["shed", "well", "gh-1", "gh-2"]
-            # One that was unknown here, and is at a node that answers by now, tells of itself.
+            # A controller whose node was silent, and answers by now, reports itself.
             others.moved = [LocatedController(south.number, "north", south.record)]
             assert (await message.next())["order"] == ["well", "gh-1", "gh-2"]
         async with page(node, "health=unknown") as message:

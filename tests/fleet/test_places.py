@@ -8,9 +8,9 @@ import pytest
 from leverframe.fleet.serve import start_controllers
 from leverframe.storage.lanes.lane import MemoryLane
 from leverframe.storage.store import StoreUnavailable
-from tests.fleet.http_client import ask, ask_once, connected
+from tests.fleet.http_client import ask, ask_once, connection_to
 from tests.fleet.loop_node import LoopNode, loop_node
-from tests.fleet.test_door import HOME, listening, named
+from tests.fleet.test_door import HOME, listening, name_in
 from tests.fleet.test_fleet_file import read
 from tests.fleet.test_shared_ports import SWITCHES, coil
 from tests.patience import PATIENCE_S
@@ -22,7 +22,7 @@ ASK_ALL = "/json/all.json"
 
 
 async def who_answers(address: str, port: int) -> str:
-    return named((await ask_once(address, port, ASK_ALL, address)).body)
+    return name_in((await ask_once(address, port, ASK_ALL, address)).body)
 
 
 async def test_a_controller_answers_at_the_address_it_is_given_and_no_longer_at_the_old_one() -> (
@@ -40,7 +40,7 @@ async def test_a_controller_answers_at_the_address_it_is_given_and_no_longer_at_
         message = await node.post("place", name="gh-1", address="none")
         assert message["address"] is None
         assert (await ask_once(SECOND, port, ASK_ALL, SECOND)).status == 404
-        assert named((await ask_once(HOME, port, ASK_ALL, "gh-1.localhost")).body) == "gh-1"
+        assert name_in((await ask_once(HOME, port, ASK_ALL, "gh-1.localhost")).body) == "gh-1"
 
 
 async def test_a_controller_answers_at_the_port_it_is_given_until_it_is_taken_away() -> None:
@@ -68,7 +68,7 @@ async def test_moved_controller_keeps_running_and_its_connections_end() -> None:
         await node.post("add", name="gh-1", address=FIRST)
         await node.post("send", command="outs.cgi?out0=1")
         controller = node.member("gh-1").controller
-        async with connected(FIRST, port) as (reader, writer):
+        async with connection_to(FIRST, port) as (reader, writer):
             assert (await ask((reader, writer), ASK_ALL, FIRST)).status == 200
             await node.post("place", name="gh-1", address=SECOND)
             async with asyncio.timeout(PATIENCE_S):
@@ -103,13 +103,13 @@ async def test_modbus_and_snmp_can_be_switched_on_then_and_move_with_the_address
 
 async def _refusals(node: LoopNode, taken: int) -> list[str]:
     return [
-        await node.refused(400, "place", name="gh-1"),
-        await node.refused(404, "place", name="gh-9", port=9),
-        await node.refused(400, "place", name="gh-1", address="no"),
-        await node.refused(409, "place", name="gh-1", address=HOME),
-        await node.refused(409, "place", name="gh-1", address="10.9.8.7"),
-        await node.refused(409, "place", name="gh-1", address=SECOND),
-        await node.refused(409, "place", name="gh-1", port=taken),
+        await node.expect_refusal(400, "place", name="gh-1"),
+        await node.expect_refusal(404, "place", name="gh-9", port=9),
+        await node.expect_refusal(400, "place", name="gh-1", address="no"),
+        await node.expect_refusal(409, "place", name="gh-1", address=HOME),
+        await node.expect_refusal(409, "place", name="gh-1", address="10.9.8.7"),
+        await node.expect_refusal(409, "place", name="gh-1", address=SECOND),
+        await node.expect_refusal(409, "place", name="gh-1", port=taken),
     ]
 
 
@@ -178,7 +178,7 @@ async def test_of_controllers_in_the_fleet_file_the_file_decides(
     async with loop_node() as node:
         await listening(node)
         await start_controllers(node.web, fleet.controllers, as_json=False)
-        message = await node.refused(409, "place", name="cellar", address=FIRST)
+        message = await node.expect_refusal(409, "place", name="cellar", address=FIRST)
         assert "The fleet file sets the place of cellar" in message
         assert "Change address or port there" in message
         # By another name it is a controller of the node alone.

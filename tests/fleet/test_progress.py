@@ -1,4 +1,4 @@
-"""How far a request about many controllers is: whoever waits for it can ask."""
+"""The progress of a request about many controllers, for the client that waits for it."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ from tests.patience import PATIENCE_S
 MANY = 60
 
 
-async def seen_meanwhile(node: LoopNode, target: str, method: str = "POST") -> list[ProgressReport]:
+async def watch_progress(node: LoopNode, target: str, method: str = "POST") -> list[ProgressReport]:
     """Make a request, and ask how far it is until it is answered."""
     named = {PROGRESS.lower(): "mine"}
     # Others have their turn after every controller.
@@ -32,11 +32,11 @@ async def seen_meanwhile(node: LoopNode, target: str, method: str = "POST") -> l
         if reply.status == 200:
             seen.append(msgspec.json.decode(reply.body, type=ProgressReport))
     assert (await asking).status == 200
-    assert "No request with this id" in await refused(node)
+    assert "No request with this id" in await expect_refusal(node)
     return seen
 
 
-async def refused(node: LoopNode) -> str:
+async def expect_refusal(node: LoopNode) -> str:
     reply = await node.ask("/api/fleet/progress?id=mine", b"", "GET")
     assert reply.status == 404
     detail: str = msgspec.json.decode(reply.body)["detail"]
@@ -57,7 +57,7 @@ async def refused(node: LoopNode) -> str:
 async def test_it_counts_the_controllers_that_had_their_turn(target: str, method: str) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=MANY, tags="north")
-        seen = await seen_meanwhile(node, target, method)
+        seen = await watch_progress(node, target, method)
         assert {one.of for one in seen} <= {0, MANY}
         counts = [one.done for one in seen]
         assert counts == sorted(counts)
@@ -69,7 +69,7 @@ async def test_going_back_is_counted() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=MANY)
         await node.post("snapshot", label="noon")
-        seen = await seen_meanwhile(node, "restore?label=noon")
+        seen = await watch_progress(node, "restore?label=noon")
         assert any(0 < one.done < MANY == one.of for one in seen)
 
 

@@ -40,22 +40,24 @@ from tests.stopwatch import Stopwatch, within
 _BOUNDED = (bool, int, float, type(None))
 
 
-def unbounded(hint: Any) -> Iterator[str]:
+def find_unbounded(hint: Any) -> Iterator[str]:
     """Yield the parts of a type that may be as long as a client likes."""
     plain, metas = split_type(hint)
     if members := alternatives(plain):
         for member in members:
-            yield from unbounded(member)
+            yield from find_unbounded(member)
     elif get_origin(plain) is Literal or plain in _BOUNDED:
         return
     elif isinstance(plain, type) and issubclass(plain, Struct):
         for field in msgspec.structs.fields(plain):
-            yield from (f"{plain.__name__}.{field.name}: {part}" for part in unbounded(field.type))
+            yield from (
+                f"{plain.__name__}.{field.name}: {part}" for part in find_unbounded(field.type)
+            )
     elif not any(meta.max_length is not None for meta in metas):
         yield str(hint)
     else:
         for member in get_args(plain):
-            yield from unbounded(member)
+            yield from find_unbounded(member)
 
 
 def test_every_text_and_list_of_a_request_to_a_node_is_bounded() -> None:
@@ -66,7 +68,7 @@ def test_every_text_and_list_of_a_request_to_a_node_is_bounded() -> None:
             *((one.name, one.type) for one in endpoint.query),
             *((("body", endpoint.body),) if endpoint.body is not None else ()),
         )
-        for part in unbounded(hint)
+        for part in find_unbounded(hint)
     ]
     assert found == []
 
@@ -95,7 +97,7 @@ class _Nested(Struct):
     ids=str,
 )
 def test_a_type_without_a_bound_is_found(hint: Any, count: int) -> None:
-    assert len(list(unbounded(hint))) == count
+    assert len(list(find_unbounded(hint))) == count
 
 
 # --- tags -----------------------------------------------------------------------------------------
@@ -104,14 +106,14 @@ def test_a_type_without_a_bound_is_found(hint: Any, count: int) -> None:
 async def test_controller_has_at_most_32_tags() -> None:
     async with loop_node() as node:
         many = ",".join(f"t{n}" for n in range(MAX_TAGS + 1))
-        assert "Allowed: up to 32" in await node.refused(400, "add", name="gh", tags=many)
+        assert "Allowed: up to 32" in await node.expect_refusal(400, "add", name="gh", tags=many)
         most = ",".join(f"t{n}" for n in range(MAX_TAGS))
         await node.post("add", name="gh", tags=most)
-        assert "up to 32 of a controller" in await node.refused(400, "tag", add="one-more")
+        assert "up to 32 of a controller" in await node.expect_refusal(400, "tag", add="one-more")
         assert len(node.member("gh").record.tags) == MAX_TAGS
         await node.post("tag", add="one-more", remove="t0")
         assert "one-more" in node.member("gh").record.tags
-        assert "is not a valid tag" in await node.refused(400, "tag", add="x" * 41)
+        assert "is not a valid tag" in await node.expect_refusal(400, "tag", add="x" * 41)
 
 
 # --- every operation at its limits ----------------------------------------------------------------
@@ -307,13 +309,13 @@ async def restore_fleet(fleet: TenantFleet) -> None:
     node = fleet.node.node
     for name in ("a-1", "a-2", "a-3"):
         if name not in node.members:
-            await fleet.done(OPERATOR, f"add?name={name}&tenant=acme&tags=north")
+            await fleet.post(OPERATOR, f"add?name={name}&tenant=acme&tags=north")
     for name in [one for one in node.members if one not in ("a-1", "a-2", "a-3", "z-1")]:
-        await fleet.done(OPERATOR, f"remove?name={name}")
+        await fleet.post(OPERATOR, f"remove?name={name}")
     if not fleet.node.web.snapshots.labels("acme"):
-        await fleet.done("acme-chief", "snapshot?label=noon")
+        await fleet.post("acme-chief", "snapshot?label=noon")
     if not fleet.node.web.jobs.all("acme"):
-        await fleet.done("acme-chief", "rollout/plan?id=plan&command=outs.cgi?out0=1")
+        await fleet.post("acme-chief", "rollout/plan?id=plan&command=outs.cgi?out0=1")
 
 
 async def send_all(requests: Sequence[Sent]) -> None:

@@ -1,4 +1,4 @@
-"""Staged roll-outs: groups, thresholds, stop, going on, retry of the failed, and the way back."""
+"""Staged roll-outs: groups, thresholds, stop, resume, retry of the failed, and rollback."""
 
 import asyncio
 from typing import Any
@@ -22,7 +22,7 @@ OLD = {"hw": "3.0", "sw": "1.18"}
 async def plan(node: LoopNode, **given: object) -> FleetJob:
     """Plan a roll-out of a name, and return its job."""
     given.setdefault("command", NAME)
-    message = await node.post("rollout/plan", **given)
+    message = await node.post("rollout/plan", **options)
     return node.web.jobs.find(message["job"]["id"])
 
 
@@ -105,7 +105,7 @@ async def test_too_few_that_have_done_it_stop_it_before_the_next_group() -> None
         assert message["why"] == "1 of 2 controllers in group 1 succeeded; 100 % are required."
         assert [one["status"] for one in message["results"]] == [404, 200]
         assert message["can"] == ["resume", "retry", "undo"]
-        # Who lets it go on has accepted this failure.
+        # Resuming it accepts this failure.
         message = await operate(node, job, "resume")
         assert (message["status"], message["done"], message["failed"]) == ("finished", 3, 1)
         half = await plan(node, command=NEWER, groups="2", success=50, errors="none")
@@ -235,32 +235,38 @@ async def test_pause_continues_after_a_restart_of_the_node() -> None:
 
 async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
     async with loop_node() as node:
-        assert "No controller matches" in await node.refused(409, "rollout/plan", command=NAME)
+        assert "No controller matches" in await node.expect_refusal(
+            409, "rollout/plan", command=NAME
+        )
         await node.post("add", name="a")
 
-        async def refused(status: int, **given: object) -> str:
-            return await node.refused(status, "rollout/plan", **given)
+        async def refuse_plan(status: int, **options: object) -> str:
+            return await node.expect_refusal(status, "rollout/plan", **options)
 
-        assert "There is neither a command nor a body" in await refused(400)
-        assert "is no command" in await refused(404, command="nothing")
-        assert "is not a group size" in await refused(400, command=NAME, groups="few")
-        assert "is not a number of errors" in await refused(400, command=NAME, errors="few")
-        assert "pause" in await refused(400, command=NAME, pause="long")
-        both = await node.refused(400, "rollout/plan", b"x", command=NAME)
+        assert "There is neither a command nor a body" in await refuse_plan(400)
+        assert "is no command" in await refuse_plan(404, command="nothing")
+        assert "is not a group size" in await refuse_plan(400, command=NAME, groups="few")
+        assert "is not a number of errors" in await refuse_plan(400, command=NAME, errors="few")
+        assert "pause" in await refuse_plan(400, command=NAME, pause="long")
+        both = await node.expect_refusal(400, "rollout/plan", b"x", command=NAME)
         assert "There are both a command and a body" in both
         bad = b'{"hw": "9.9", "sw": "1", "settings": {}}'
-        assert "unknown version" in await node.refused(400, "rollout/plan", bad, what="template")
-        assert "There is no job 'x'" in await node.refused(404, "rollout/start", id="x")
-        assert "id is missing" in await node.refused(400, "rollout/start")
+        assert "unknown version" in await node.expect_refusal(
+            400, "rollout/plan", bad, what="template"
+        )
+        assert "There is no job 'x'" in await node.expect_refusal(404, "rollout/start", id="x")
+        assert "id is missing" in await node.expect_refusal(400, "rollout/start")
         job = await plan(node)
-        assert "is planned, so undo is not possible" in await node.refused(
+        assert "is planned, so undo is not possible" in await node.expect_refusal(
             409, "rollout/undo", id=job.plan.id
         )
         await node.post("rollout/remove", id=job.plan.id)
-        await node.refused(404, "rollout/start", id=job.plan.id)
+        await node.expect_refusal(404, "rollout/start", id=job.plan.id)
         paused = await plan(node)
         paused.state.status = "waiting"
-        assert "stop it first" in await node.refused(409, "rollout/remove", id=paused.plan.id)
+        assert "stop it first" in await node.expect_refusal(
+            409, "rollout/remove", id=paused.plan.id
+        )
 
 
 async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None:
@@ -390,7 +396,7 @@ async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
         await waiting(job)
         await node.member("gh-1").controller.writer.flush()
         lane._left = 0
-        await node.refused(507, "rollout/stop", id=job.plan.id)
+        await node.expect_refusal(507, "rollout/stop", id=job.plan.id)
         message = await node.get("rollout", id=job.plan.id)
         assert (message["status"], message["can"]) == ("waiting", ["stop", "resume"])
         lane._left = 10**6
@@ -401,7 +407,7 @@ async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
 
 
 async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bool) -> bool:
-    """Operate a roll-out with a node that dies after so many writes; tell whether it has."""
+    """Operate a roll-out with a node that dies after a number of writes; return whether it has."""
     lane = MortalLane(disk, 10**6, is_last_stored=is_last_stored)
     async with loop_node(lane) as node:
         assert await node.node.start_stored() == {}

@@ -15,7 +15,7 @@ from tests.cases import for_each
 
 
 @pytest.fixture(autouse=True)
-def sealed_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def write_sealed_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     tree = with_value(defaults(Profile()), "email.password", "hunter2")
     Path("sealed.bin").write_bytes(encode_backup(Profile(), tree, "correct horse"))

@@ -1,4 +1,4 @@
-"""Modbus TCP, SNMP and discovery: one socket each, told apart by the local address."""
+"""Modbus TCP, SNMP and discovery: one socket each, distinguished by the local address."""
 
 import asyncio
 import socket
@@ -56,7 +56,7 @@ async def test_modbus_answers_at_each_address_through_one_socket() -> None:
         assert (await node.post("send", command="stm.cgi?modbuson=1"))["done"] == 2
         await node.post("send", command="outs.cgi?out0=1", name="gh-2")
         assert [await coil(one, port) for one in (FIRST, SECOND)] == [0, 1]
-        # Nobody has this address.
+        # No controller has this address.
         with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
             await coil("127.0.0.23", port)
         await node.post("send", command="stm.cgi?modbuson=0", name="gh-1")
@@ -69,7 +69,7 @@ async def test_modbus_answers_at_each_address_through_one_socket() -> None:
 
 
 def use_up_its_time(node: LoopNode, name: str) -> float:
-    """Let a controller have worked long, while others are asked; return when it may go on."""
+    """Let a controller be busy while others are asked; return when it may continue."""
     share, shares = node.member(name).entrance.share, node.node.door.loop_shares
     for one in (share, LoopShare()):
         shares.must_wait(one, shares.clock())
@@ -135,7 +135,7 @@ async def test_one_that_was_given_them_without_an_address_is_in_trouble() -> Non
         await node.node.add([NewController(MemberRecord("a"), Profile(), leaves)])
         (one,) = await node.get("list")
         assert one["status"] == "degraded"
-        # What helps is said, and not to free a port that nobody has.
+        # The message says what helps, not to free a port that no program uses.
         assert sum("`leverframe fleet place NAME" in trouble for trouble in one["troubles"]) == 2
         assert not any("Free it" in trouble for trouble in one["troubles"])
 
@@ -175,9 +175,9 @@ async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> 
         discovery = FleetDiscovery(lambda: members.values(), 8080, troubles, lambda: now[0])
         discovery.start("127.0.0.1", port)
         try:
-            assert await _discovered(SECOND, port, 1) == [(SECOND, "gh-2:8080")]
-            everybody = [(FIRST, "gh-1:8080"), (SECOND, "gh-2:8080")]
-            assert await _discovered("127.255.255.255", port, 2) == everybody
+            assert await _discover(SECOND, port, 1) == [(SECOND, "gh-2:8080")]
+            all_controllers = [(FIRST, "gh-1:8080"), (SECOND, "gh-2:8080")]
+            assert await _discover("127.255.255.255", port, 2) == all_controllers
             said: list[bytes] = []
             asked = Asked(("127.0.0.1", 9), 1, "127.0.0.1", by_broadcast=True)
             assert discovery._port is not None
@@ -197,7 +197,7 @@ async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> 
         assert troubles == {}
 
 
-async def _discovered(address: str, port: int, count: int) -> list[tuple[str, str]]:
+async def _discover(address: str, port: int, count: int) -> list[tuple[str, str]]:
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.setblocking(False)

@@ -40,7 +40,7 @@ async def read(text: str) -> BackupFile:
     return await TemplateReader().read(text.encode())
 
 
-def refused(text: str) -> str:
+def refusal_of(text: str) -> str:
     with pytest.raises(BadValue) as refusal:
         asyncio.run(read(text))
     return refusal.value.at_its_place
@@ -61,7 +61,7 @@ def test_whole_backup_is_a_template_in_either_form(suffix: str) -> None:
 
 
 @for_each(
-    ("text", "said"),
+    ("text", "reason"),
     [
         (LONG_KEY, "A key of the template has more than 4 parts. Allowed: each path as one text"),
         ('"a". "b" .c\t.d.\'e\' = 1', "more than 4 parts"),
@@ -78,9 +78,9 @@ def test_whole_backup_is_a_template_in_either_form(suffix: str) -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_text_that_is_no_template_is_refused_with_the_reason(text: str, said: str) -> None:
-    if said:
-        assert said in refused(text)
+def test_text_that_is_no_template_is_refused_with_the_reason(text: str, reason: str) -> None:
+    if reason:
+        assert reason in refusal_of(text)
     else:
         assert asyncio.run(read(text)).settings == {"a": "2020-01-01"}
 
@@ -147,6 +147,8 @@ async def test_every_request_with_a_template_reads_it_so(what: str, given_: dict
         await node.post("add", name="gh")
         dotted = ".".join("a" * 25_000) + " = 1"
         with within(1):
-            assert "more than 4 parts" in await node.refused(400, what, dotted.encode(), **given_)
+            assert "more than 4 parts" in await node.expect_refusal(
+                400, what, dotted.encode(), **given_
+            )
         small = HEAD + '"outputs.0.name" = "Pump"\n'
         await node.post(what, small.encode(), **given_)

@@ -42,7 +42,7 @@ class Cluster:
         self.members: dict[str, ClusterMember] = {}
         self.nodes: dict[str, FleetNode] = {}
         self._registries: dict[str, ClusterRegistry] = {}
-        #: The same nodes, to be asked as people do.
+        #: The same nodes, for requests to their API.
         self.asked: dict[str, LoopNode] = {}
         self._doors: dict[str, FleetDoor] = {}
 
@@ -111,7 +111,7 @@ class Cluster:
         return next(one.members[name] for one in self.nodes.values() if name in one.members)
 
     async def add(self, node: str, *names: str, tags: tuple[str, ...] = ()) -> None:
-        """Make controllers at a node, and wait until they are shared out evenly."""
+        """Add controllers at a node, and wait until they are shared out evenly."""
         await self.nodes[node].add(
             [NewController(MemberRecord(name, tags), Profile()) for name in names]
         )
@@ -126,8 +126,8 @@ class Cluster:
     def counts(self) -> list[int]:
         return [len(node.members) for node in self.nodes.values()]
 
-    async def settled(self, *counts: int) -> None:
-        """Wait until the nodes have so many controllers, in the order in which they joined."""
+    async def wait_for_counts(self, *counts: int) -> None:
+        """Wait until the nodes have these numbers of controllers, in the order of joining."""
         await until(lambda: self.counts() == list(counts))
 
 

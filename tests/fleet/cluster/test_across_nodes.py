@@ -79,16 +79,20 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert exported[0]["settings"]["settings"]["outputs.0.name"] == "Pump"
     report = await a.get("")
     assert (report["controllers"], report["tags"]) == (4, {"all": 4})
-    # What nobody has is refused with the usual words.
-    assert "There is no controller 'five'" in await a.refused(404, "tag", name="five", add="x")
-    message = await a.refused(404, "tag", tag="none", add="x")
+    # An unknown controller is refused with the usual message.
+    assert "There is no controller 'five'" in await a.expect_refusal(
+        404, "tag", name="five", add="x"
+    )
+    message = await a.expect_refusal(404, "tag", tag="none", add="x")
     assert "No controller has the tag 'none'. Allowed: all." in message
-    assert "There is no controller 'five'" in await a.refused(404, "rename", name="five", to="six")
-    assert "No controllers are chosen" in await a.refused(400, "remove")
-    assert "not a backup" in await a.refused(400, "drift", b"{")
-    assert "There is no snapshot" in await a.refused(400, "restore", label="none")
+    assert "There is no controller 'five'" in await a.expect_refusal(
+        404, "rename", name="five", to="six"
+    )
+    assert "No controllers are chosen" in await a.expect_refusal(400, "remove")
+    assert "not a backup" in await a.expect_refusal(400, "drift", b"{")
+    assert "There is no snapshot" in await a.expect_refusal(400, "restore", label="none")
     assert (await a.post("send", command=NAME, search=other))["done"] == 1
-    assert (await a.post("send", command=NAME, search="nobody"))["done"] == 0
+    assert (await a.post("send", command=NAME, search="missing"))["done"] == 0
     # Whose life is over is not answered.
     answer = await cluster.members["b"].answer(NodeCall("api", "a", 0, b""))
     assert answer.refusal is not None
@@ -112,7 +116,7 @@ async def test_call_refused_by_another_node_keeps_its_reason(
     # Names are known by the last look, tags are not.
     monkeypatch.setattr(cluster.members["a"], "locate", away)
     assert [one["name"] for one in await a.get("list")] == list(NAMES)
-    assert "The database is away." in await a.refused(507, "tag", tag="all", add="x")
+    assert "The database is away." in await a.expect_refusal(507, "tag", tag="all", add="x")
     cluster.members["a"].lease.ended = "It must not act."
     with pytest.raises(StoreUnavailable, match="It must not act"):
         await a.web.jobs.executor.findings([1], "")
@@ -161,7 +165,7 @@ async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster
         1,
         await cluster.asked["b"].get("rollouts"),
     )
-    refused = await a.refused(409, "add", name=other, dry_run=1)
+    refused = await a.expect_refusal(409, "add", name=other, dry_run=1)
     assert refused == f"Field name: There is a controller {other} already."
     made = await a.post("add", name="like", like=other)
     assert made["names"] == ["like"]
@@ -234,7 +238,7 @@ async def test_failed_controller_is_retried_by_its_node_from_any_node(
             {"name": here, "status": 200, "detail": f"{here} is already running."},
             {"name": other, "status": 503, "detail": f"{other} failed to start: {reasons[0]}"},
         ]
-    assert "There is no controller 'five'" in await a.refused(404, "start", name="five")
+    assert "There is no controller 'five'" in await a.expect_refusal(404, "start", name="five")
     message = await a.post("start")
     assert message["results"] == [
         {"name": other, "status": 200, "detail": f"{other} is running now."}
@@ -298,17 +302,17 @@ async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_remo
     assert (await a.post("snapshot/remove", label="after"))["controllers"] == 4
     assert (await a.post("snapshot/remove", label="before"))["controllers"] == 1
     assert await cluster.asked["b"].get("snapshots") == []
-    assert "There is no snapshot" in await a.refused(400, "snapshot/remove", label="before")
+    assert "There is no snapshot" in await a.expect_refusal(400, "snapshot/remove", label="before")
     assert (await a.post("fault", fault="none", name=other))["done"] == 1
     assert (await a.post("rename", name=other, to="other"))["name"] == "other"
-    assert "belongs to a controller" in await a.refused(409, "rename", name="other", to="one") or (
-        other == "one"
-    )
+    assert "belongs to a controller" in await a.expect_refusal(
+        409, "rename", name="other", to="one"
+    ) or (other == "one")
     assert (await a.post("fork", name="other", to="copy"))["names"] == ["copy"]
     await until(lambda: sum(cluster.counts()) == 5)
     assert (await a.post("remove", name="other,copy"))["done"] == 2
     assert len(await cluster.asked["b"].get("list")) == 3
-    assert "This node runs in real time" in await a.refused(409, "advance", for_="1h")
+    assert "This node runs in real time" in await a.expect_refusal(409, "advance", for_="1h")
 
 
 async def test_snapshot_with_a_part_on_a_silent_node_is_not_reported_as_removed(
@@ -317,7 +321,7 @@ async def test_snapshot_with_a_part_on_a_silent_node_is_not_reported_as_removed(
     a = cluster.asked["a"]
     await a.post("snapshot", label="before")
     await cluster._doors["b"].inner.close()
-    why = await a.refused(503, "snapshot/remove", label="before")
+    why = await a.expect_refusal(503, "snapshot/remove", label="before")
     assert why == "The node b does not answer. Nothing was done there."
     assert list(cluster.nodes["a"].registry.snapshots) == []
     assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
@@ -471,7 +475,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     await a.post("rollout/remove", id=id)
     for what in ("export", f"show?name={min(far)}", f"rollout?id={job['id']}"):
         assert (await a.ask(f"/api/fleet/{what}", method="GET")).status == 503, what
-    refused = await a.refused(503, "send", command=NAME, search="one")
+    refused = await a.expect_refusal(503, "send", command=NAME, search="one")
     assert refused == "The node b does not answer. Nothing was done there."
 
 
@@ -490,7 +494,9 @@ async def test_what_a_node_has_taken_and_not_answered_is_not_known(
     statuses = {one["name"]: one for one in message["results"]}
     assert {name for name, one in statuses.items() if one["status"] == 504} == far
     assert "look whether it was done there" in statuses[min(far)]["detail"]
-    assert "has not answered in time" in await a.refused(504, "rename", name=min(far), to="new")
+    assert "has not answered in time" in await a.expect_refusal(
+        504, "rename", name=min(far), to="new"
+    )
 
 
 async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
@@ -551,7 +557,7 @@ async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
     assert (await by_eve(f"show?name={foreign}"))["status"] == 404
     assert (await by_eve("drain?node=b", "POST"))["status"] == 403
     assert (await by_eve("rollout?id=x"))["done"] == 2
-    # Forgotten with the tenant, whichever node goes on with it.
+    # Forgotten with the tenant, whichever node resumes it.
     await cluster.asked["b"].web.jobs.forget_tenant("green")
     assert (await by_eve("rollout?id=x"))["status"] == 404
 
@@ -567,24 +573,24 @@ async def test_commands_list_all_nodes_and_name_silent_ones(
     await door.listen(HOME, 0)
     url = f"http://{HOME}:{door.port}"
 
-    async def said(command: Any, *given: Any, **named: Any) -> str:
+    async def run(command: Any, *arguments: Any, **named: Any) -> str:
         with closing(CommandLineClient(url, None, None)) as client:
-            await asyncio.to_thread(command, client, *given, **named)
+            await asyncio.to_thread(command, client, *arguments, **named)
         return capsys.readouterr().out
 
     try:
-        listed = await said(list_controllers, False, {"name": []})
+        listed = await run(list_controllers, False, {"name": []})
         assert [f" {name} " in listed for name in NAMES] == [True] * 4
         assert "node" in listed
-        assert "b has 2 controllers left" in await said(drain_node, "b", undo=False)
-        assert "runs, drained" in await said(list_nodes, False)
-        assert "b takes its share again" in await said(drain_node, "b", undo=True)
-        await cluster.settled(2, 2)
-        assert "one goes to b." in await said(move_controller, "one", "b")
-        assert "one may run on any node." in await said(move_controller, "one", None)
-        assert '"is_drained":false' in await said(list_nodes, True)
+        assert "b has 2 controllers left" in await run(drain_node, "b", undo=False)
+        assert "runs, drained" in await run(list_nodes, False)
+        assert "b takes its share again" in await run(drain_node, "b", undo=True)
+        await cluster.wait_for_counts(2, 2)
+        assert "one goes to b." in await run(move_controller, "one", "b")
+        assert "one may run on any node." in await run(move_controller, "one", None)
+        assert '"is_drained":false' in await run(list_nodes, True)
         with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
-            await said(forget_node, "b")
+            await run(forget_node, "b")
         await cluster._doors["b"].inner.close()
         with closing(CommandLineClient(url, None, None)) as client:
             await asyncio.to_thread(list_controllers, client, False, {"name": []})

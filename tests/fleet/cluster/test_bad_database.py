@@ -34,7 +34,7 @@ _ROWS = (
 )
 
 
-def stored(address: str) -> object:
+def read_rows(address: str) -> object:
     with psycopg.connect(address) as connection:
         return connection.execute(_ROWS).fetchone()
 
@@ -125,7 +125,7 @@ def test_role_without_a_right_gets_the_grant_before_any_write(
     taken: str, lacking: str, grant: str, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
-    before = stored(address)
+    before = read_rows(address)
     of_guest = address.replace("user=postgres", "user=guest")
     with role_with_all_rights(address) as connection:
         connection.execute(f"REVOKE {taken} FROM guest".encode())
@@ -133,7 +133,7 @@ def test_role_without_a_right_gets_the_grant_before_any_write(
             f"The database cannot be used: the role guest lacks rights on {lacking}."
             f" Their owner grants them with `GRANT {grant} TO guest`."
         )
-        assert stored(address) == before
+        assert read_rows(address) == before
         assert not key_path.exists()
         connection.execute(f"GRANT {grant} TO guest".encode())
         begin_and_add(of_guest, key_path)
@@ -145,7 +145,7 @@ def test_role_without_schema_access_is_not_advised_to_create_tables(
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
     of_guest = address.replace("user=postgres", "user=guest")
     with role_with_all_rights(address) as connection:
-        # Of others, on whose tables nobody depends.
+        # Of another program; no node needs its tables.
         connection.execute("CREATE SCHEMA closed CREATE TABLE migration (number integer)")
         connection.execute("REVOKE USAGE ON SCHEMA public FROM PUBLIC")
         assert refusal(of_guest, key_path) == (
@@ -211,9 +211,9 @@ def test_older_tables_are_reported_with_the_migration_command(
         connection.execute(
             "DELETE FROM migration WHERE number = (SELECT max(number) FROM migration)"
         )
-    before = stored(address)
+    before = read_rows(address)
     assert "bring them up to date with `leverframe fleet migrate`" in refusal(address, key_path)
-    assert stored(address) == before
+    assert read_rows(address) == before
     assert not key_path.exists()
 
 
@@ -226,17 +226,17 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
         other = tmp_path / "other" / "fleet.key"
         other.parent.mkdir()
 
-        async def refused(identity: NodeIdentity, key_path: Path) -> str:
+        async def refuse(identity: NodeIdentity, key_path: Path) -> str:
             with pytest.raises(ErrorForPeople) as refused:
                 await open_cluster(cluster.database, identity, key_path)
             return str(refused.value)
 
         second = NodeIdentity("b", NODE.place)
-        assert f"There is no {other}" in await refused(second, other)
+        assert f"There is no {other}" in await refuse(second, other)
         assert not other.exists()
         other.write_bytes(bytes(32))
-        assert f"{other} is not the key of this fleet" in await refused(second, other)
-        assert await refused(NODE, tmp_path / "fleet.key") == (
+        assert f"{other} is not the key of this fleet" in await refuse(second, other)
+        assert await refuse(NODE, tmp_path / "fleet.key") == (
             "A node a is already running. Choose another name with --node."
         )
         with psycopg.connect(cluster.database) as connection:
@@ -246,7 +246,7 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
 
 
 @pytest.mark.parametrize(
-    ("text", "given", "where"),
+    ("text", "options", "place"),
     [
         ("", {"database": ""}, "--database: "),
         ("cluster = 3\n", {}, "line 1: write cluster as a [cluster] table."),
@@ -254,20 +254,20 @@ async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_
     ],
 )
 def test_mistake_in_the_cluster_table_is_reported_with_its_place(
-    text: str, given: dict[str, str], where: str, tmp_path: Path
+    text: str, options: dict[str, str], place: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "node.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadConfiguration) as refused:
-        read_fleet(Sources(path, {}, {}), given)
-    assert where in str(refused.value)
+        read_fleet(Sources(path, {}, {}), options)
+    assert place in str(refused.value)
 
 
 def test_unusable_inner_address_is_reported_before_registration(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     address = postgres.new_fleet()
-    before = stored(address)
+    before = read_rows(address)
     with socket.create_server(("127.0.0.1", 0)) as taken, FleetFolder(tmp_path) as folder:
         for inner, reason in (
             (f"127.0.0.1:{taken.getsockname()[1]}", "Address already in use"),
@@ -279,4 +279,4 @@ def test_unusable_inner_address_is_reported_before_registration(
             assert str(refused.value).startswith(f"The inner address {inner} cannot be used:")
             assert reason in str(refused.value)
             assert str(refused.value).endswith("with --inner.")
-    assert stored(address) == before
+    assert read_rows(address) == before

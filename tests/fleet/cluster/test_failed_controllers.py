@@ -25,7 +25,7 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
 
 
 @asynccontextmanager
-async def failed_at_b(cluster: Cluster) -> AsyncIterator[str]:
+async def fail_at_b(cluster: Cluster) -> AsyncIterator[str]:
     """Have something else use the port of a controller of b, and b start that again."""
     b, name, port = cluster.nodes["b"], min(cluster.names("b")), free_port()
     b.roster.retry_s = 1000.0
@@ -41,7 +41,7 @@ async def failed_at_b(cluster: Cluster) -> AsyncIterator[str]:
 
 async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -> None:
     a, here = cluster.asked["a"], min(cluster.names("a"))
-    async with failed_at_b(cluster) as name:
+    async with fail_at_b(cluster) as name:
         message = await a.post("remove", name=f"{here},{name}")
         assert {(one["name"], one["status"]) for one in message["results"]} == {
             (here, 200),
@@ -56,7 +56,7 @@ async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -
 
 
 async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> None:
-    async with failed_at_b(cluster) as name:
+    async with fail_at_b(cluster) as name:
         message = await cluster.asked["a"].post("remove", tag="all")
         assert (message["done"], message["refused"]) == (len(NAMES) - 1, 1)
         (refused,) = [one for one in message["results"] if one["status"] != 200]
@@ -65,7 +65,7 @@ async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> 
 
 
 async def test_failed_controller_is_placed_through_any_node(cluster: Cluster) -> None:
-    async with failed_at_b(cluster) as name:
+    async with fail_at_b(cluster) as name:
         port = free_port()
         message = await cluster.asked["a"].post("place", name=name, port=port)
         assert (message["node"], message["port"]) == ("b", port)
@@ -74,14 +74,14 @@ async def test_failed_controller_is_placed_through_any_node(cluster: Cluster) ->
 
 
 async def test_failed_controller_moves_to_another_node(cluster: Cluster) -> None:
-    async with failed_at_b(cluster) as name:
+    async with fail_at_b(cluster) as name:
         await cluster.members["b"].move([name], "a")
         await until(lambda: name in cluster.names("a"))
         assert cluster.nodes["b"].roster.list_failed() == []
 
 
 async def test_drained_node_gives_up_what_failed_to_start_there(cluster: Cluster) -> None:
-    async with failed_at_b(cluster):
+    async with fail_at_b(cluster):
         await cluster.members["a"].drain("b", undo=False)
         await until(lambda: sorted(cluster.names("a")) == sorted(NAMES))
         assert cluster.nodes["b"].roster.list_failed() == []

@@ -1,4 +1,4 @@
-"""Shares are whole, complete, in proportion, and the same for whoever works them out."""
+"""Shares are whole, complete, in proportion, and the same at every node."""
 
 from hypothesis import given
 from hypothesis import strategies as st

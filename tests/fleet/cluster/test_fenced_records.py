@@ -1,6 +1,6 @@
 """Records, snapshots, jobs and live state of a life that is over, on a real database.
 
-The node of the same name lives again and has the same controllers: the name alone tells nothing.
+The node of the same name lives again and has the same controllers: the name alone proves nothing.
 """
 
 import threading
@@ -138,7 +138,7 @@ async def test_a_death_waits_for_a_record_that_is_being_written_and_beats_do_not
         thread.start()
         query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         await until(lambda: lives.database.execute(query).fetchone() != (0,))
-        # Whoever waits to end a life does not hold up that one's beats either.
+        # A node that waits to end a life does not delay the beats of that life either.
         lives.database.execute("SET lock_timeout = 1000")
         assert membership.beat(lives.database, lives.former)
         writing.commit()

@@ -41,7 +41,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
     postgres: PostgresServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also at another node, which runs meanwhile."""
+    """Also at another node, which keeps running."""
     database = postgres.new_fleet()
     other = tmp_path / "other"
     other.mkdir()

@@ -1,4 +1,4 @@
-"""`leverframe fleet map`: what it prints, and what it tells a running HAProxy and people."""
+"""`leverframe fleet map`: what it prints, and what it sends to a running HAProxy."""
 
 import asyncio
 import socket
@@ -61,7 +61,7 @@ async def test_the_map_follows_the_directory(
         assert await asyncio.to_thread(carry_out, words) != 0
         assert f"{path} does not answer: No such file or directory." in capsys.readouterr().err
 
-        # Again and again: only what is different is told, and a trouble that lasts once.
+        # With --every only changes are sent, and a lasting problem is reported once.
         looks = 0
 
         def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Nodes on a real database: controllers that change hands go on where they were."""
+"""Nodes on a real database: controllers that change hands resume where they were."""
 
 import asyncio
 import logging
@@ -58,7 +58,7 @@ def runs_on(controller: Controller) -> bool:
     return [values[one] for one in ("OUT0", "OUT1", "EVENT1", "DS1")] == [1, 1, 1, 21.5]
 
 
-def left_s(controller: Controller) -> float:
+def remaining_s(controller: Controller) -> float:
     left = controller.engine.outputs.returns_in(0, controller.clock.now())
     assert left is not None
     return left
@@ -78,13 +78,13 @@ async def test_moved_controller_resumes_and_its_live_state_is_deleted(
     first = controller_of(cluster, "a")
     let_run(first)
     began = time.monotonic()
-    left, started = left_s(first), first.engine.machine.started
+    left, started = remaining_s(first), first.engine.machine.started
     await cluster.members["b"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
     second = controller_of(cluster, "b")
     assert runs_on(second)
-    goes_on_with = left_s(second)
-    assert left - (time.monotonic() - began) - 0.05 <= goes_on_with < left
+    remaining = remaining_s(second)
+    assert left - (time.monotonic() - began) - 0.05 <= remaining < left
     assert second.engine.machine.started == started
     assert second.board.bench is not None
     assert second.board.bench.outputs[:2] == [True, True]
@@ -98,7 +98,7 @@ async def test_a_reading_on_its_way_to_a_controller_that_moves_is_not_taken_for_
     await cluster.nodes["a"].add(new("one"))
     await cluster.join("b")
     request = Request("GET", "/sim.cgi", "DS1=21.5", {}, b"", HOME)
-    # Whatever is not done at once has its turn after what the node is at.
+    # Work that is not done immediately has its turn after what the node is at.
     on_its_way: Any = cluster.member("one").entrance.handler(request)
     await cluster.members["b"].move(["one"], "b")
     await until(lambda: "one" in cluster.names("b"))
@@ -152,7 +152,7 @@ async def test_what_is_saved_every_second_is_there_when_a_node_dies(cluster: Clu
     await dies(cluster, "a")
     await until(lambda: "one" in cluster.names("b"))
     assert runs_on(controller_of(cluster, "b"))
-    left = left_s(controller_of(cluster, "b"))
+    left = remaining_s(controller_of(cluster, "b"))
     assert 599 - (time.monotonic() - began) < left < 600
 
 
@@ -172,14 +172,14 @@ async def test_owner_saves_changed_state_and_the_rest_at_intervals(
     await cluster.nodes["a"].remove([cluster.nodes["a"].members["two"]])
     assert len(query(cluster, SAVED)) == 1
     with open_database(cluster.database) as connection:
-        taken_in_turn(connection, cluster.nodes["a"].members["one"].number)
+        check_live_is_fenced(connection, cluster.nodes["a"].members["one"].number)
     controller_of(cluster, "a").lose_power()
     await saver.save()
     assert query(cluster, SAVED) == []
-    await told_and_tried_again(saver, monkeypatch, caplog)
+    await check_failed_save_is_logged_once(saver, monkeypatch, caplog)
 
 
-def taken_in_turn(connection: Connection, number: int) -> None:
+def check_live_is_fenced(connection: Connection, number: int) -> None:
     """Who does not have a controller any more saves nothing of it, and takes nothing."""
     own = Claim("a", 1)
     assert len(take_live(connection, own, [number])) == 1
@@ -197,10 +197,10 @@ def taken_in_turn(connection: Connection, number: int) -> None:
     assert take_live(connection, own, [number]) == {}
 
 
-async def told_and_tried_again(
+async def check_failed_save_is_logged_once(
     saver: LiveSaver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A database that is away is told once."""
+    """A database that is away is logged once."""
     tried = 0
 
     async def fails() -> int:

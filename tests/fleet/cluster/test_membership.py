@@ -67,7 +67,7 @@ def test_a_job_of_a_dead_node_is_taken_by_one_of_those_that_see_it(
     a, b = live(database, "a", "b")
     nodes = membership.read_nodes(database)
     database.execute("INSERT INTO job (number, id, node, epoch) VALUES (1, 'once', 'dead', 1)")
-    # Each job that b looks at makes it wait; a takes it meanwhile.
+    # Each job that b looks at makes it wait; a takes it in that time.
     waits = f"{membership._IS_FREE} AND pg_advisory_lock_shared(7) IS NOT NULL"
     monkeypatch.setattr(membership, "_IS_FREE", waits)
     database.execute("SELECT pg_advisory_lock(7)")
@@ -120,7 +120,7 @@ def test_a_released_controller_goes_where_it_is_wanted(database: psycopg.Connect
     for claim in (a, b, c):
         membership.claim_free(database, claim, nodes)
     moved = next(one for one in membership.read_places(database) if one.node == "a")
-    assert membership.want(database, [moved.name, "nobody"], "c") == "nobody"
+    assert membership.want(database, [moved.name, "missing"], "c") == "missing"
     assert membership.want(database, [moved.name], "b") is None
     membership.release(database, a, [moved.number])
     assert membership.claim_free(database, c, nodes) == []
@@ -145,10 +145,10 @@ def test_resigned_node_differs_from_one_declared_dead(database: psycopg.Connecti
     assert membership.declare_dead(database, seen)
     # Fenced, it can no longer say that it has ended in order.
     membership.resign(database, b)
-    assert told_lives(database) == {"a": (False, True), "b": (False, False), "c": (True, False)}
+    assert read_lives(database) == {"a": (False, True), "b": (False, False), "c": (True, False)}
 
 
-def told_lives(database: psycopg.Connection[Any]) -> dict[str, tuple[bool, bool]]:
+def read_lives(database: psycopg.Connection[Any]) -> dict[str, tuple[bool, bool]]:
     """Return of each node whether it lives, and whether it has ended in order."""
     return {one.name: (one.is_alive, one.has_resigned) for one in membership.read_nodes(database)}
 
@@ -160,12 +160,12 @@ def test_who_dies_before_the_first_beat_is_dead_and_not_stopped(
     for seen in membership.read_nodes(database):
         assert seen.has_session
         assert membership.declare_dead(database, seen)
-    assert told_lives(database) == {"a": (False, False), "b": (False, False)}
+    assert read_lives(database) == {"a": (False, False), "b": (False, False)}
     # It is as any other in its next life, and may end that before a beat in order.
     (a,) = live(database, "a")
     assert next(one for one in membership.read_nodes(database) if one.name == "a").has_session
     membership.resign(database, a)
-    assert told_lives(database) == {"a": (False, True), "b": (False, False)}
+    assert read_lives(database) == {"a": (False, True), "b": (False, False)}
 
 
 def test_report_shows_the_database_and_the_versions(

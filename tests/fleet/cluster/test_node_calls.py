@@ -1,4 +1,4 @@
-"""Calls from node to node: proven on both sides, answered once, and told where they are not."""
+"""Calls from node to node: proven on both sides, answered once, and reported if they are not."""
 
 import asyncio
 import hmac
@@ -31,7 +31,7 @@ from leverframe.fleet.cluster.node_calls import (
 )
 from leverframe.fleet.other_nodes import CallUnanswered, SilentNode
 from leverframe.interface.table.refusals import BadValue, Refusal
-from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, joined_nodes, until
+from tests.fleet.cluster.joined_doors import HOME, KEY, JoinedNodes, join_nodes, until
 from tests.patience import PATIENCE_S
 
 CALL = NodeCall("echo", "a", 1, b"x" * 300_000, PROTOCOL)
@@ -56,7 +56,7 @@ class Answering:
 
 @pytest.fixture
 async def nodes() -> AsyncIterator[JoinedNodes]:
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         yield nodes
 
 
@@ -105,7 +105,7 @@ async def test_who_is_not_reached_has_done_nothing_and_who_does_not_answer_may_h
 
 
 def says_no_number(one: Any, **changed: Any) -> Any:
-    """Stand in for a program of the first protocol, which tells no number in its answers."""
+    """Stand in for a program of the first protocol, which sends no number in its answers."""
     return one if isinstance(one, CallAnswer) else replace(one, **changed)
 
 
@@ -133,7 +133,7 @@ async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_s
     assert not isinstance(refused.value, SilentNode)
 
 
-async def said_to(
+async def exchange_with_b(
     nodes: JoinedNodes, *pieces: bytes | None, is_heard: Callable[[], object] = lambda: True
 ) -> bytes:
     """Shake hands for a call to b and send pieces, None for a right call; return what comes back.
@@ -171,15 +171,15 @@ async def test_what_no_node_has_said_on_this_connection_is_not_done(
     foreign = frame_message(packed, stranger.of_question(packed))
     long = (MAX_CALL_BYTES + 1).to_bytes(4, "big") + bytes(PROOF_BYTES)
     for pieces in ((heard,), (foreign,), (long,), (heard[:10], heard[10:]), (heard + b"x",)):
-        assert await said_to(nodes, *pieces) == b""
+        assert await exchange_with_b(nodes, *pieces) == b""
     assert b.calls == []
-    assert b"This is no call" in await said_to(nodes, b"no call")
+    assert b"This is no call" in await exchange_with_b(nodes, b"no call")
     b.may_answer.clear()
-    assert await said_to(nodes, None, b"more", is_heard=lambda: b.calls) == b""
+    assert await exchange_with_b(nodes, None, b"more", is_heard=lambda: b.calls) == b""
     assert len(b.calls) == 1
     b.may_answer.set()
     monkeypatch.setattr("leverframe.fleet.cluster.node_calls.ARRIVES_WITHIN_S", 0.05)
-    assert await said_to(nodes) == b""
+    assert await exchange_with_b(nodes) == b""
 
 
 async def test_an_answer_that_is_none_of_this_fleet_is_not_believed(
@@ -191,13 +191,13 @@ async def test_an_answer_that_is_none_of_this_fleet_is_not_believed(
     with pytest.raises(CallUnanswered):
         await ask(nodes)
     monkeypatch.undo()
-    async with relayed(nodes, "b", answer=lambda data: data[:-1] + b"?"):
+    async with relay_calls(nodes, "b", answer=lambda data: data[:-1] + b"?"):
         with pytest.raises(CallUnanswered):
             await ask(nodes)
 
 
 @asynccontextmanager
-async def relayed(
+async def relay_calls(
     nodes: JoinedNodes,
     to: str,
     question: Callable[[bytes], bytes | None] = lambda data: data,
@@ -246,10 +246,10 @@ async def test_a_question_that_comes_back_to_its_sender_is_not_answered_by_it(
 ) -> None:
     a, b = Answering(), answering(nodes)
     nodes["a"].fleet_door.inner.answer = a.answer
-    async with relayed(nodes, "b"):
+    async with relay_calls(nodes, "b"):
         assert await ask(nodes) == CALL.content
     assert len(b.calls) == 1
-    async with relayed(nodes, "a"):
+    async with relay_calls(nodes, "a"):
         with pytest.raises(SilentNode):
             await ask(nodes)
     assert a.calls == []
@@ -257,7 +257,7 @@ async def test_a_question_that_comes_back_to_its_sender_is_not_answered_by_it(
 
 async def test_a_question_is_not_taken_for_its_own_answer(nodes: JoinedNodes) -> None:
     b = answering(nodes)
-    async with relayed(nodes, "b", question=lambda data: None):
+    async with relay_calls(nodes, "b", question=lambda data: None):
         with pytest.raises(CallUnanswered):
             await ask(nodes)
     assert b.calls == []

@@ -1,4 +1,4 @@
-"""The two ends of a joined connection, by what each is told and when."""
+"""The two ends of a joined connection, by what each receives and when."""
 
 import asyncio
 import socket

@@ -22,12 +22,12 @@ from leverframe.fleet.owners import DEADLINES
 from tests.fleet.cluster.node_processes import (
     SOURCE,
     add_controllers,
-    asked,
-    changed,
+    ask_controller,
     counts,
     environment,
     name_of,
     running,
+    set_name,
     share_key,
 )
 from tests.patience import PATIENCE_S
@@ -84,7 +84,7 @@ class UpdatedNodes:
         if name in self._lives:
             self._lives.pop(name).close()
 
-    def shared_out(self) -> None:
+    def wait_until_shared_out(self) -> None:
         """Wait until each of the two has its part."""
         until = time.monotonic() + PATIENCE_S
         while counts(self.ports["b"]) != [COUNT // 2, COUNT // 2]:
@@ -97,9 +97,9 @@ class UpdatedNodes:
         ).json()
         return [one["version"] for one in message["nodes"]]
 
-    def send(self, by: str, value: int) -> dict[str, tuple[int, str]]:
-        """Change all controllers at once by a node; return status and detail of each."""
-        address = f"http://127.0.0.1:{self.ports[by]}/api/fleet/send"
+    def send(self, node: str, value: int) -> dict[str, tuple[int, str]]:
+        """Change all controllers together through a node; return status and detail of each."""
+        address = f"http://127.0.0.1:{self.ports[node]}/api/fleet/send"
         query = {"command": f"eeprom.cgi?dword3={value}"}
         message = httpx.post(address, params=query, timeout=PATIENCE_S).json()
         return {one["name"]: (one["status"], str(one)) for one in message["results"]}
@@ -131,10 +131,10 @@ class Counting:
         while not self._over.wait(0.2):
             for port in tuple(self._nodes.ports.values()):
                 self.asked[name] += 1
-                if changed(port, name, self.asked[name]):
+                if set_name(port, name, self.asked[name]):
                     self.last[name] = self.asked[name]
 
-    def goes_on(self) -> None:
+    def require_service(self) -> None:
         """Wait until every controller has acknowledged three more changes."""
         goal = {name: last + 3 for name, last in self.last.items()}
         until = time.monotonic() + PATIENCE_S
@@ -152,7 +152,7 @@ def nodes(postgres: PostgresServer, tmp_path: Path) -> Iterator[UpdatedNodes]:
         share_key(tmp_path, "a", "b")
         both.start("b", SOURCE)
         add_controllers(both.ports["a"], COUNT)
-        both.shared_out()
+        both.wait_until_shared_out()
         yield both
     finally:
         both.stop("b")
@@ -172,20 +172,20 @@ def test_nodes_are_updated_and_set_back_one_by_one_under_load(
 ) -> None:
     following = next_release(tmp_path / "next")
     for name in NAMES:
-        assert asked(nodes.ports["a"], name, "/outs.cgi?pulse0=600").status_code == 200
+        assert ask_controller(nodes.ports["a"], name, "/outs.cgi?pulse0=600").status_code == 200
     with Counting(nodes) as clients:
-        clients.goes_on()
+        clients.require_service()
         assert "999_next" in migrate(postgres.fleet_of(tmp_path), following)
-        clients.goes_on()
+        clients.require_service()
         for name, source, versions in (
             ("b", following, [leverframe.__version__, NEXT_VERSION]),
             ("a", following, [NEXT_VERSION, NEXT_VERSION]),
             ("b", SOURCE, [NEXT_VERSION, leverframe.__version__]),
         ):
             nodes.start(name, source)
-            nodes.shared_out()
+            nodes.wait_until_shared_out()
             assert nodes.versions() == versions
-            clients.goes_on()
+            clients.require_service()
             for by in nodes.ports:
                 message = nodes.send(by, sum(clients.last.values()))
                 assert {status for status, _ in message.values()} == {200}, message
@@ -194,7 +194,7 @@ def test_nodes_are_updated_and_set_back_one_by_one_under_load(
         # What was not acknowledged may be stored, too.
         assert clients.last[name] <= stored <= clients.asked[name]
         # They have gone from node to node five times, and have never been started again.
-        assert "<out>100000</out>" in asked(nodes.ports["b"], name, "/outs.cgi").text
+        assert "<out>100000</out>" in ask_controller(nodes.ports["b"], name, "/outs.cgi").text
 
 
 def test_a_release_whose_tables_are_not_there_yet_says_how_to_make_them(
@@ -219,10 +219,10 @@ def test_a_node_that_does_not_speak_the_next_language_is_named(
     following = next_release(tmp_path / "next", PROTOCOL + 1)
     migrate(postgres.fleet_of(tmp_path), following)
     nodes.start("b", following)
-    nodes.shared_out()
-    # Requests of clients are led to the owner as before.
+    nodes.wait_until_shared_out()
+    # Requests of clients reach the owner as before.
     for value, port in enumerate(nodes.ports.values(), 1):
-        assert all(changed(port, name, value) for name in NAMES)
+        assert all(set_name(port, name, value) for name in NAMES)
     # What the older one asks the newer one understands.
     assert {status for status, _ in nodes.send("a", 1).values()} == {200}
     with within(DEADLINES["step"].hold_s):

@@ -61,7 +61,7 @@ WHAT_TO_DO = (
 )
 
 
-def described() -> dict[str, Any]:
+def describe_calls() -> dict[str, Any]:
     """Describe all calls and answers, without the texts for people."""
     envelope = {"call": NodeCall, "answer": CallAnswer}
     names = [*envelope, *(f"{what} {part}" for what in CALLS for part in ("call", "answer"))]
@@ -86,7 +86,7 @@ def _without_texts(schema: Any) -> Any:
 
 
 def test_what_nodes_say_to_each_other_is_what_was_noted() -> None:
-    assert described() == json.loads(NOTED.read_text("utf-8")), WHAT_TO_DO
+    assert describe_calls() == json.loads(NOTED.read_text("utf-8")), WHAT_TO_DO
 
 
 async def test_each_call_that_a_node_takes_is_noted_and_understood_as_it_is_asked() -> None:
@@ -94,7 +94,7 @@ async def test_each_call_that_a_node_takes_is_noted_and_understood_as_it_is_aske
         await node.post("add", name="a")
         assert set(node.node.calls) == set(CALLS) == set(ASKED)
         for what, asked in ASKED.items():
-            # Of this job there is nothing to tell.
+            # This job has nothing to report.
             with suppress(NoSuchJob):
                 answer = await node.node.calls[what](msgspec.msgpack.encode(asked))
                 if answer:
@@ -110,4 +110,4 @@ def test_message_without_a_number_uses_the_first_protocol() -> None:
 
 
 if __name__ == "__main__":
-    NOTED.write_text(json.dumps(described(), indent=1, sort_keys=True) + "\n", "utf-8")
+    NOTED.write_text(json.dumps(describe_calls(), indent=1, sort_keys=True) + "\n", "utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.faults.promotion import promoted_behind
+from tests.fleet.faults.promotion import promote_standby_behind
 from tests.fleet.faults.scene import Size, fault_scene
 from tests.postgres_server import postgres_server
 from tests.postgres_standby import standby_of
@@ -42,7 +42,7 @@ async def test_changes_missing_on_a_promoted_standby_are_reported(tmp_path: Path
             asyncio.timeout(LONGEST_S),
             fault_scene(server, tmp_path, ledger, SHORT, 1, standby) as scene,
         ):
-            await promoted_behind(scene)
+            await promote_standby_behind(scene)
             verdict = await scene.end(may_lose=True)
     assert ledger.violations == []
     assert verdict.lost > 0
