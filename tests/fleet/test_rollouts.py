@@ -19,9 +19,9 @@ NEWER = "stm.cgi?eventname=1Frost"
 OLD = {"hw": "3.0", "sw": "1.18"}
 
 
-async def plan(node: LoopNode, **given: object) -> FleetJob:
+async def plan(node: LoopNode, **options: object) -> FleetJob:
     """Plan a roll-out of a name, and return its job."""
-    given.setdefault("command", NAME)
+    options.setdefault("command", NAME)
     message = await node.post("rollout/plan", **options)
     return node.web.jobs.find(message["job"]["id"])
 
