@@ -88,8 +88,8 @@ def test_every_operation_is_described_and_reaches_the_controllers_of_all_nodes()
     [
         ("/nothing", "GET", 404, "This is a node with many controllers"),
         ("/outs.cgi?out0=1", "GET", 404, "This is a node with many controllers"),
-        ("/api/fleet/list", "POST", 405, "takes GET"),
-        ("/api/fleet/remove?name=a", "GET", 405, "takes POST"),
+        ("/api/fleet/list", "POST", 405, "accepts GET"),
+        ("/api/fleet/remove?name=a", "GET", 405, "accepts POST"),
         ("/api/fleet/list?colour=red", "GET", 400, "Unknown parameter"),
         ("/api/fleet/list?tag=a&tag=b", "GET", 400, "It is set twice"),
         ("/api/fleet/send?command=outs.cgi?out0=1&dry_run=maybe", "POST", 400, "'maybe'"),

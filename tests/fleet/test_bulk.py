@@ -87,8 +87,8 @@ async def test_dry_run_returns_the_same_refusals_and_changes_nothing() -> None:
 @for_each(
     ("command", "status", "message"),
     [
-        ("nothing.cgi?a=1", 404, "is no command"),
-        ("outs.cgi", 404, "is no command"),
+        ("nothing.cgi?a=1", 404, "is not a command"),
+        ("outs.cgi", 404, "is not a command"),
         ("# a remark", 400, "There are no commands"),
         ("outs.cgi?out0=1\nouts.cgi?out1=1", 400, "control character"),
         ("", 400, "command is missing"),

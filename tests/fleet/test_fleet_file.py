@@ -99,9 +99,13 @@ async def test_renamed_controller_of_the_file_is_created_again_with_a_warning(
         ('name = "b"\ntags = ["no tag"]', 6, "'no tag' is not a valid tag"),
         ('name = "b-{n}"\ncount = 2\nport = 65535', 7, "65536 is not a valid port"),
         ('name = "b"\nsettings = "none.toml"', 6, "none.toml cannot be read"),
-        ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
+        ('name = "b"\nhwx = "3.0"', 6, "Unknown key b.hwx. Did you mean hw?"),
         ('name = "B"', 5, "'B' is not a valid name"),
-        ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
+        (
+            'tags = ["a"]',
+            4,
+            "name is missing in number 2; it must be a string of at least one character.",
+        ),
         ('name = "b"\naddress = "no"', 6, "is not a valid address for a controller"),
         ('name = "b"\nboard = { kind = "linux" }', 6, "Virtual time needs simulated boards"),
         (
@@ -231,8 +235,8 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
     [
         ('name = "x"\n', "fleet.toml, line 1: unknown key name for a node. Known keys: host, port"),
         ("controllers = 3\n", "fleet.toml, line 1: write controllers as [[controllers]]"),
-        ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
-        ("at = 3\n", "fleet.toml, line 1: at is unknown"),
+        ("prot = 8090\n", "fleet.toml, line 1: Unknown key prot. Did you mean port?"),
+        ("at = 3\n", "fleet.toml, line 1: Unknown key at."),
     ],
 )
 def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(

@@ -81,7 +81,7 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
         ('sim = "DS1', 'smi = "DS1', 22, "unknown key smi"),
         ("eventname", "eventnmae", 15, "has no command 'eventnmae'"),
         ("/outs.cgi?ortime=05", "/outs.cgi?ortime=x", 19, "'x' is not a whole number"),
-        ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is no command"),
+        ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is not a command"),
         ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "holds several commands"),
         ('name = "old"', 'name = "gh-1"', 11, "There is a controller gh-1 already"),
     ],

@@ -244,7 +244,7 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
             return await node.expect_refusal(status, "rollout/plan", **options)
 
         assert "There is neither a command nor a body" in await refuse_plan(400)
-        assert "is no command" in await refuse_plan(404, command="nothing")
+        assert "is not a command" in await refuse_plan(404, command="nothing")
         assert "is not a group size" in await refuse_plan(400, command=NAME, groups="few")
         assert "is not a number of errors" in await refuse_plan(400, command=NAME, errors="few")
         assert "pause" in await refuse_plan(400, command=NAME, pause="long")

@@ -261,7 +261,7 @@ async def test_start_reports_silent_node_and_retries_the_rest(
         (here, 200),
         (other, 503),
     ]
-    assert "The node b does not answer." in message["results"][1]["detail"]
+    assert "Node b does not answer." in message["results"][1]["detail"]
 
 
 async def test_controller_created_by_another_node_is_no_longer_reported_as_failed(
@@ -322,7 +322,7 @@ async def test_snapshot_with_a_part_on_a_silent_node_is_not_reported_as_removed(
     await a.post("snapshot", label="before")
     await cluster._doors["b"].inner.close()
     why = await a.expect_refusal(503, "snapshot/remove", label="before")
-    assert why == "The node b does not answer. Nothing was done there."
+    assert why == "Node b does not answer. Nothing was done there."
     assert list(cluster.nodes["a"].registry.snapshots) == []
     assert list(cluster.nodes["b"].registry.snapshots) == ["before"]
 
@@ -408,7 +408,7 @@ async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
     cluster._doors["b"].inner.answer = lambda call: answer(replace(call, protocol=PROTOCOL + 1))
     for what in ("list", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
-    older = "The node b runs an older program, which does not understand this. Nothing was done"
+    older = "Node b runs an older version, which does not understand this. Nothing was done"
     found = {one["name"]: one for one in await a.get("list")}
     assert all(found[name]["troubles"][0].startswith(older) for name in far)
     message = await a.post("tag", tag="all", add="x")
@@ -420,7 +420,7 @@ async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
     assert (await headers_of(a, "list"))[SILENT_NODES] == "b"
     message = await a.post("tag", tag="all", add="y")
     (detail,) = {one["detail"] for one in message["results"] if one["status"] != 200}
-    assert "its answer is not understood: look whether it was done there" in detail
+    assert "its answer is not understood. Check whether it was done there" in detail
 
 
 async def _answer_of_another_program(call: NodeCall) -> CallAnswer:
@@ -451,7 +451,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     await cluster._doors["b"].inner.close()
     found = {one["name"]: one for one in await a.get("list")}
     assert {name for name, one in found.items() if one["status"] == "unknown"} == far
-    assert found[min(far)]["troubles"] == ["The node b does not answer. Nothing was done there."]
+    assert found[min(far)]["troubles"] == ["Node b does not answer. Nothing was done there."]
     assert found[min(far)]["time"] is None
     for what in ("list", "list?health=fine", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
@@ -476,7 +476,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     for what in ("export", f"show?name={min(far)}", f"rollout?id={job['id']}"):
         assert (await a.ask(f"/api/fleet/{what}", method="GET")).status == 503, what
     refused = await a.expect_refusal(503, "send", command=NAME, search="one")
-    assert refused == "The node b does not answer. Nothing was done there."
+    assert refused == "Node b does not answer. Nothing was done there."
 
 
 async def test_what_a_node_has_taken_and_not_answered_is_not_known(
@@ -493,7 +493,7 @@ async def test_what_a_node_has_taken_and_not_answered_is_not_known(
     message = await a.post("tag", tag="all", add="x")
     statuses = {one["name"]: one for one in message["results"]}
     assert {name for name, one in statuses.items() if one["status"] == 504} == far
-    assert "look whether it was done there" in statuses[min(far)]["detail"]
+    assert "Check whether it was done there" in statuses[min(far)]["detail"]
     assert "has not answered in time" in await a.expect_refusal(
         504, "rename", name=min(far), to="new"
     )
@@ -597,6 +597,6 @@ async def test_commands_list_all_nodes_and_name_silent_ones(
         message = capsys.readouterr()
         # Once, although the time zone is asked for, too.
         assert message.err.count("their part is missing, since they do not answer: b") == 1
-        assert "The node b does not answer." in message.out
+        assert "Node b does not answer." in message.out
     finally:
         await door.stop(0.1)

@@ -67,7 +67,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
         assert (status, await south.asked(NEW)) == (401, 200)
         # The folder is another one, the node is not.
         sources = Sources(None, {}, {"data": str(data)})
-        with pytest.raises(PasswordRefused, match="The node south runs; stop it first"):
+        with pytest.raises(PasswordRefused, match="The node south is running; stop it first"):
             await change_password(sources, None, True, None, database, "south")
         with open_database(database) as connection:
             assert {one.name: one.is_alive for one in read_nodes(connection)} == {

@@ -167,7 +167,7 @@ async def test_stranger_at_the_inner_port_reaches_no_controller_and_learns_nothi
         # One line a minute for all of it, without what was sent.
         lines = [record.message for record in caplog.records]
         assert len(lines) == 1
-        assert "to the inner port is refused" in lines[0]
+        assert "rejected a connection from 127.0.0.1 to the inner port" in lines[0]
         assert len(await exchange_with_b(nodes, None)) == VERDICT_BYTES
         await until(lambda: not nodes["b"].door.descriptors.clients.used)
 

@@ -213,7 +213,10 @@ async def check_failed_save_is_logged_once(
         task = asyncio.create_task(saver.run(0.01))
         await until(lambda: tried > 3)
         task.cancel()
-    assert caplog.text.count("live state was not saved: no way") == 1
+    assert (
+        caplog.text.count("live state could not be saved; next attempt with the next save: no way")
+        == 1
+    )
 
 
 async def test_controller_that_cannot_be_released_keeps_running(

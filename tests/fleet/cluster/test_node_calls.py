@@ -98,7 +98,7 @@ async def test_who_is_not_reached_has_done_nothing_and_who_does_not_answer_may_h
     with pytest.raises(CallUnanswered):
         await ask(nodes)
     nodes["a"].directory.replace({}, {})
-    with pytest.raises(SilentNode, match="The node b does not answer"):
+    with pytest.raises(SilentNode, match="Node b does not answer"):
         await ask(nodes)
     # One line a minute, besides that of the fault.
     assert sum("the node b cannot be asked" in one.message for one in caplog.records) == 1
@@ -125,7 +125,7 @@ async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_s
     b.error = Refusal(sentence)
     with pytest.raises(SilentNode) as raised:
         await ask(nodes)
-    assert raised.value.detail.startswith("The node b runs an older program")
+    assert raised.value.detail.startswith("Node b runs an older version")
     assert not raised.value.has_taken_it
     b.error = BadValue("It is wrong.")
     with pytest.raises(Refusal, match="It is wrong") as refused:
