@@ -23,7 +23,7 @@ def basic(name: str, password: str) -> str:
     return "Basic " + b64encode(f"{name}:{password}".encode()).decode()
 
 
-async def test_beyond_loopback_every_path_but_health_asks_for_the_administrator() -> None:
+async def test_every_path_but_health_requires_the_administrator_beyond_loopback() -> None:
     lane = MemoryLane()
     password = await ensure_administrator(lane.store(OF_NODE))
     assert password is not None
@@ -40,7 +40,7 @@ async def test_beyond_loopback_every_path_but_health_asks_for_the_administrator(
         assert dict(challenge.headers)["WWW-Authenticate"].startswith("Basic ")
 
 
-async def test_the_administrator_gets_in_and_new_controllers_have_a_password_shown_once() -> None:
+async def test_administrator_signs_in_and_new_passwords_are_shown_once() -> None:
     lane = MemoryLane()
     password = await ensure_administrator(lane.store(OF_NODE))
     async with loop_node(lane, host="0.0.0.0") as node:
@@ -58,7 +58,7 @@ async def test_the_administrator_gets_in_and_new_controllers_have_a_password_sho
         assert access.admin.password.encode() not in shown.body
 
 
-async def test_a_body_is_taken_only_from_who_may_send_it() -> None:
+async def test_body_is_accepted_from_permitted_accounts_only() -> None:
     lane = MemoryLane()
     password = await ensure_administrator(lane.store(OF_NODE))
     async with loop_node(lane, host="0.0.0.0") as node:
@@ -107,14 +107,14 @@ async def test_invalid_api_requests_are_refused_with_the_reason(
         assert message in msgspec.json.decode(reply.body)["detail"]
 
 
-async def test_a_page_of_another_site_is_refused() -> None:
+async def test_request_of_another_site_is_refused() -> None:
     async with loop_node() as node:
         reply = await node.ask("/api/fleet/add?name=a", origin="https://evil.example", host="x")
         assert reply.status == 403
         assert await node.get("list") == []
 
 
-async def test_the_api_is_described_as_openapi_with_every_path_and_parameter() -> None:
+async def test_openapi_describes_every_path_and_parameter() -> None:
     async with loop_node() as node:
         reply = await node.ask("/api/openapi.json", b"", "GET")
         document = msgspec.json.decode(reply.body)
@@ -187,7 +187,7 @@ async def test_expiring_certificate_is_reported_with_the_days_left(tmp_path: Pat
         assert await message(node, -0.5) == ([ended], 1, count_findings(1, 0) | {days: -1})
 
 
-async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> None:
+async def test_page_and_its_files_require_the_administrator() -> None:
     lane = MemoryLane()
     password = await ensure_administrator(lane.store(OF_NODE))
     async with loop_node(lane, host="0.0.0.0") as node:
@@ -209,7 +209,7 @@ async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> No
         assert (await node.ask("/web/nothing.js", method="GET", **account)).status == 404
 
 
-async def test_the_names_of_thousands_go_in_a_form_where_a_query_has_no_room_for_them() -> None:
+async def test_form_body_carries_thousands_of_names() -> None:
     form = {"content_type": "application/x-www-form-urlencoded; charset=UTF-8"}
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)

@@ -57,7 +57,7 @@ async def test_refusing_controllers_are_listed_and_the_others_carry_out() -> Non
         assert changed == [True] * (COUNT - 3) + [False] * 3
 
 
-async def test_all_or_none_changes_nothing_where_one_refuses() -> None:
+async def test_all_or_none_changes_nothing_if_a_controller_refuses() -> None:
     async with loop_node() as node:
         old = await add_mixed_controllers(node)
         before = [member.controller.engine.settings for member in members(node)]
@@ -102,7 +102,7 @@ async def test_invalid_command_is_refused_immediately(
         assert message in await node.expect_refusal(status, "send", command=command)
 
 
-async def test_a_value_that_is_not_allowed_is_refused_by_each_in_its_words() -> None:
+async def test_disallowed_value_is_refused_by_each_controller() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         message = await node.post("send", command="outs.cgi?out9=1")
@@ -114,7 +114,7 @@ async def test_a_value_that_is_not_allowed_is_refused_by_each_in_its_words() -> 
         assert message["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
 
 
-async def test_a_command_with_a_body_and_one_with_a_password_are_carried_out() -> None:
+async def test_commands_with_a_body_or_a_password_are_carried_out() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         body = b"&s0=lamp*0*1*64800*0*127*1&&"
@@ -126,7 +126,7 @@ async def test_a_command_with_a_body_and_one_with_a_password_are_carried_out() -
         assert [entry.name for entries in schedules for entry in entries if entry] == ["lamp"] * 2
 
 
-async def test_journals_and_audit_trails_name_the_fleet_and_who_asked() -> None:
+async def test_journals_and_audit_trails_name_the_fleet_and_the_account() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("send", command="stm.cgi?sname=Cellar")
@@ -164,7 +164,7 @@ async def test_dry_run_lists_the_changes() -> None:
 PASSWORD = "stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*"
 
 
-async def test_all_or_none_sets_passwords_in_one_round_after_they_are_hashed(
+async def test_all_or_none_sets_passwords_together_after_hashing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with loop_node() as node:
@@ -189,7 +189,7 @@ async def test_all_or_none_sets_passwords_in_one_round_after_they_are_hashed(
         assert not any(one.controller.engine.settings.access.required for one in members(node))
 
 
-async def test_a_controller_without_power_refuses_in_a_dry_run_and_otherwise() -> None:
+async def test_controller_without_power_refuses_also_in_a_dry_run() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         node.member("gh-1").controller.lose_power()
@@ -200,7 +200,7 @@ async def test_a_controller_without_power_refuses_in_a_dry_run_and_otherwise() -
         assert on(node) == 1
 
 
-async def test_what_a_controller_logs_is_under_its_name_also_after_it_was_renamed(
+async def test_log_lines_have_the_current_name_of_their_controller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[str] = []
@@ -232,7 +232,7 @@ async def test_what_a_controller_logs_is_under_its_name_also_after_it_was_rename
         assert CONTROLLER.get().name == ""
 
 
-async def test_others_have_their_turns_while_something_is_done_to_many() -> None:
+async def test_bulk_work_leaves_turns_to_others() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh")
         turns = 0
@@ -253,7 +253,7 @@ async def test_others_have_their_turns_while_something_is_done_to_many() -> None
         assert turns >= 4
 
 
-async def test_all_or_none_tries_again_what_changes_while_it_is_tried() -> None:
+async def test_all_or_none_retries_after_a_concurrent_change() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=10)
         await give_way_at_each_part()
@@ -272,7 +272,7 @@ async def test_all_or_none_tries_again_what_changes_while_it_is_tried() -> None:
         assert message["results"][0]["status"] == 503
 
 
-async def test_all_or_none_takes_no_more_than_one_round_of_the_loop_has_time_for() -> None:
+async def test_all_or_none_is_limited_to_one_turn_of_the_loop() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=51)
         many = "outs.cgi?" + "&".join(["out0=1"] * 100)

@@ -68,7 +68,7 @@ async def die(disk: Disk, command: str, writes: int, *, is_last_stored: bool) ->
 
 @pytest.mark.parametrize("is_last_stored", [False, True])
 @pytest.mark.parametrize(("command", "value"), [(NAME, "Pump"), (TOGGLE, 1)])
-async def test_a_change_is_made_once_wherever_the_node_was_killed(
+async def test_killed_node_makes_each_change_once(
     command: str, value: object, is_last_stored: bool
 ) -> None:
     begin, writes, has_died = await prepare_disk(), 0, True
@@ -91,7 +91,7 @@ async def test_a_change_is_made_once_wherever_the_node_was_killed(
     assert writes > COUNT + 3
 
 
-async def test_asked_again_with_the_same_id_nothing_is_done_and_the_results_are_the_same() -> None:
+async def test_repeated_request_id_does_nothing_and_returns_the_same_results() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         await node.post("add", name="old", hw="3.0", sw="1.18")
@@ -105,7 +105,7 @@ async def test_asked_again_with_the_same_id_nothing_is_done_and_the_results_are_
         assert await node.post("send", command=command, id="b") == first
 
 
-async def test_the_rows_of_forgotten_changes_go_with_the_next_one(
+async def test_rows_of_forgotten_changes_are_erased_with_the_next_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.jobs.MAX_ENDED", 2)
@@ -190,7 +190,7 @@ async def _write_later(
     await write(rows)
 
 
-async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(
+async def test_job_passwords_are_hashed_sealed_and_hidden(
     tmp_path: Any,
 ) -> None:
     from leverframe.storage.lanes.sqlite_lane import SqliteLane
@@ -207,7 +207,7 @@ async def test_passwords_are_hashed_and_what_a_job_does_is_sealed_and_not_shown(
     assert b"c2VjcmV0" not in everything
 
 
-async def test_a_switch_that_was_not_saved_is_not_done_twice() -> None:
+async def test_unsaved_switch_is_not_done_twice() -> None:
     """What is remembered of a step goes to the disk when that takes it again."""
 
     async with loop_node() as node:

@@ -40,7 +40,7 @@ def name_in(answer: str) -> str:
     return answer.partition('"sname":"')[2].partition('"')[0]
 
 
-async def test_a_controller_is_found_by_its_name_and_the_node_by_its_address() -> None:
+async def test_door_finds_controllers_by_name_and_the_node_by_address() -> None:
     async with loop_node(hosts=("fleet.example",)) as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
@@ -54,7 +54,7 @@ async def test_a_controller_is_found_by_its_name_and_the_node_by_its_address() -
                 assert answer.body.count('"name"') == 2
 
 
-async def test_beyond_loopback_the_machines_own_name_is_the_nodes() -> None:
+async def test_machine_name_reaches_the_node_beyond_loopback() -> None:
     machine = socket.gethostname()
     async with loop_node(host="0.0.0.0") as node:
         await node.node.add([NewController(MemberRecord("gh-1"), Profile())])
@@ -89,7 +89,7 @@ def send_host(door: Door, host: str) -> Entrance | int:
     raise AssertionError("the request is not complete")
 
 
-async def test_hosts_that_clients_make_up_leave_nothing_behind() -> None:
+async def test_invented_hosts_leave_nothing_behind() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-1")
         door, controller = node.node.door, node.member("gh-1").entrance
@@ -110,7 +110,7 @@ async def test_hosts_that_clients_make_up_leave_nothing_behind() -> None:
         assert left < 300_000
 
 
-async def test_a_controller_is_found_by_an_address_of_its_own_through_the_same_socket() -> None:
+async def test_door_finds_a_controller_by_its_own_address() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=3, address="127.0.0.7")
@@ -125,7 +125,7 @@ async def test_a_controller_is_found_by_an_address_of_its_own_through_the_same_s
         assert (await ask_once("127.0.0.7", port, "/outs.cgi", "127.0.0.7")).status == 404
 
 
-async def test_a_controller_is_found_by_a_port_of_its_own() -> None:
+async def test_door_finds_a_controller_by_its_own_port() -> None:
     async with loop_node() as node:
         await listening(node)
         port = free_port()
@@ -137,7 +137,7 @@ async def test_a_controller_is_found_by_a_port_of_its_own() -> None:
             await asyncio.open_connection(HOME, port)
 
 
-async def test_a_node_that_stops_ends_those_that_have_a_port_and_all_others(
+async def test_stopping_node_ends_connections_of_all_ports(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with loop_node() as node:
@@ -166,7 +166,7 @@ async def test_unreachable_address_is_refused() -> None:
 
 
 @pytest.mark.parametrize("host", [HOME, "0.0.0.0"])
-async def test_an_address_at_which_the_node_is_asked_is_refused(host: str) -> None:
+async def test_address_of_the_node_is_refused_for_a_controller(host: str) -> None:
     async with loop_node(host=host) as node:
         await listening(node, host)
         with pytest.raises(Conflict, match="a: the node itself is available at 127.0.0.1."):
@@ -174,13 +174,13 @@ async def test_an_address_at_which_the_node_is_asked_is_refused(host: str) -> No
         assert not node.node.members
 
 
-async def test_a_door_on_every_address_takes_any() -> None:
+async def test_door_on_all_addresses_accepts_any_address() -> None:
     async with loop_node(host="0.0.0.0") as node:
         node.node.door._host = "0.0.0.0"
         node.node.door._check_address("a", "10.7.0.1")
 
 
-async def test_without_the_right_to_an_interface_the_door_takes_its_own_address_only(
+async def test_door_without_interface_rights_uses_its_own_address_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Refusing(door_module.socket.socket):
@@ -200,7 +200,7 @@ async def test_without_the_right_to_an_interface_the_door_takes_its_own_address_
         )
 
 
-async def test_no_other_machine_can_reach_a_node_on_loopback() -> None:
+async def test_node_on_loopback_is_unreachable_from_other_machines() -> None:
     async with loop_node() as node:
         await listening(node)
         (listening_socket,) = node.node.door._listener.sockets  # type: ignore[union-attr]
@@ -231,7 +231,7 @@ async def test_new_name_is_valid_immediately_and_the_old_one_is_not() -> None:
         assert node.node.door.shares.count_of("gh-1") == 0
 
 
-async def test_a_page_of_one_controller_cannot_switch_another() -> None:
+async def test_page_of_a_controller_cannot_switch_another() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
@@ -246,7 +246,7 @@ async def test_a_page_of_one_controller_cannot_switch_another() -> None:
         assert len(await node.get("list")) == 2
 
 
-async def test_controllers_have_cookies_and_passwords_of_their_own() -> None:
+async def test_each_controller_has_its_own_cookies_and_passwords() -> None:
     async with loop_node(host="0.0.0.0") as node:
         await node.node.door.listen(HOME, 0)
         port = node.node.door.port
@@ -276,7 +276,7 @@ async def _with_administrators(node: LoopNode) -> list[str]:
     return passwords
 
 
-async def test_who_may_not_send_a_body_is_refused_before_it_is_read() -> None:
+async def test_forbidden_body_is_refused_before_it_is_read() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")
@@ -294,7 +294,7 @@ async def test_who_may_not_send_a_body_is_refused_before_it_is_read() -> None:
             assert small.status == 200
 
 
-async def test_a_flood_at_one_controller_leaves_connections_for_another() -> None:
+async def test_flooded_controller_leaves_connections_for_others() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
@@ -318,7 +318,7 @@ async def test_a_flood_at_one_controller_leaves_connections_for_another() -> Non
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 200
 
 
-async def test_a_fault_of_one_controller_is_its_own() -> None:
+async def test_fault_of_a_controller_affects_no_other() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2)
@@ -337,7 +337,7 @@ async def test_a_fault_of_one_controller_is_its_own() -> None:
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 200
 
 
-async def test_with_tls_each_name_answers_by_https_and_leads_there(tmp_path: Path) -> None:
+async def test_tls_node_serves_each_name_by_https_and_redirects_to_it(tmp_path: Path) -> None:
     certificate = certificate_of(
         Config(tls=True, hosts=("*.fleet.example",)), tmp_path, "leverframe fleet"
     )
@@ -362,7 +362,7 @@ async def test_with_tls_each_name_answers_by_https_and_leads_there(tmp_path: Pat
 
 
 @pytest.mark.parametrize("proxies", [(HOME,), ("10.0.0.5",)], ids=["named", "stranger"])
-async def test_waits_after_wrong_passwords_go_by_the_client_of_a_named_proxy(
+async def test_waits_after_wrong_passwords_count_the_client_behind_a_named_proxy(
     proxies: tuple[str, ...],
 ) -> None:
     async with loop_node(host="0.0.0.0", proxies=proxies) as node:

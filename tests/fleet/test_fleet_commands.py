@@ -127,7 +127,7 @@ def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
     assert f"/, port {port} " in fleet("list", "one")
 
 
-def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) -> None:
+def test_copies_are_numbered_and_placed_like_new_controllers(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-1")
     port = free_ports(2)[0]
     places = ("--first", "4", "--address", "127.0.1.1", "--port", str(port))
@@ -136,7 +136,7 @@ def test_copies_are_numbered_and_placed_as_new_controllers_are(fleet: Terminal) 
     assert (last["address"], last["port"]) == ("127.0.1.2", port + 1)
 
 
-def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Terminal) -> None:
+def test_place_sets_address_and_port_of_a_controller(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-1")
     port = str(free_port())
     message = fleet("place", "gh-1", "--address", "127.0.1.1", "--port", port)
@@ -146,7 +146,7 @@ def test_a_controller_that_is_there_is_given_an_address_and_a_port(fleet: Termin
     assert fleet.json("place", "gh-1", "--address", "none")[0]["address"] is None
 
 
-def test_several_are_given_addresses_and_ports_that_follow_each_other(fleet: Terminal) -> None:
+def test_place_assigns_consecutive_addresses_and_ports(fleet: Terminal) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3")
     port = free_ports(2)[0]
     message = fleet("place", "gh-1", "gh-3", "--address", "127.0.1.9", "--port", str(port))
@@ -184,7 +184,7 @@ def test_list_ends_with_the_failed_controllers(
     assert "2 controllers failed to start" in message.err
 
 
-def test_a_port_in_use_refuses_all_that_are_to_be_added(
+def test_port_in_use_refuses_the_whole_addition(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.controller_commands.AT_A_TIME", 2)
@@ -212,7 +212,7 @@ def test_added_controllers_are_printed_although_the_rest_is_refused(
     assert "gh-3: port " in message
 
 
-def test_a_command_that_ends_by_a_fault_of_the_program_ends_with_an_error(
+def test_command_with_an_internal_error_ends_with_an_error(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(self: FleetExecutor, *given: object) -> None:
@@ -348,7 +348,7 @@ def test_advance_until_prints_the_time_of_the_moved_controllers(
     assert "This moment has passed." in fleet("advance", "--to", "2026-01-05", ends_with=2)
 
 
-def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: Path) -> None:
+def test_rollout_commands_plan_watch_and_operate(fleet: Terminal, tmp_path: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3", "--tag", "all")
     fleet("add", "--name", "old", "--hw", "3.0", "--sw", "1.18")
     frost = ("--command", "stm.cgi?eventname=1Frost")
@@ -381,7 +381,7 @@ def test_a_roll_out_is_planned_watched_and_operated(fleet: Terminal, tmp_path: P
     assert "leverframe fleet rollout start" in planned
 
 
-def test_drift_from_a_template_and_who_changed_what(fleet: Terminal, tmp_path: Path) -> None:
+def test_drift_and_changes_show_differences_and_users(fleet: Terminal, tmp_path: Path) -> None:
     fleet("add", "--name", "gh-{n}", "--count", "3", "--tag", "all")
     fleet("add", "--name", "old", "--hw", "3.0", "--sw", "1.18")
     template = tmp_path / "pump.toml"
@@ -424,7 +424,7 @@ def export_two(fleet: Terminal, folder: Path) -> None:
     assert "2 controllers written to" in fleet("export", str(folder))
 
 
-def test_an_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path) -> None:
+def test_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     export_two(fleet, folder)
     assert "choose another name" in fleet("export", str(folder), ends_with=2)
@@ -639,7 +639,7 @@ def test_rename_of_a_controller_in_the_file_warns_of_the_next_start(fleet: Termi
     assert "Remove" not in fleet("rename", "depot", "store")
 
 
-def test_a_password_is_typed_or_read_from_standard_input(
+def test_password_is_typed_or_read_from_standard_input(
     fleet: Terminal, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
     made = fleet.json("account", "add", "anna")[0]
@@ -671,7 +671,7 @@ def test_password_of_new_administrators_is_printed(capsys: pytest.CaptureFixture
     assert "The administrators of gh-1 to gh-2 have the password abc-def" in message
 
 
-def test_tenants_and_accounts_are_made_used_and_removed(
+def test_tenants_and_accounts_are_created_used_and_removed(
     fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "created: acme" in fleet("tenant", "add", "acme", "--max", "2")
@@ -744,7 +744,7 @@ def test_first_account_prints_the_passwords_of_administrators(fleet: Terminal) -
     assert "The administrators of gh-1, gh-2 have the password " in message
 
 
-def test_nothing_is_cut_in_a_table_on_a_narrow_terminal() -> None:
+def test_table_on_a_narrow_terminal_is_not_cut() -> None:
     table = table_of("node", "inner address")
     table.add_row("north", "127.0.0.1:44383")
     console = Console(width=20, file=StringIO())

@@ -40,7 +40,7 @@ def read(folder: Path, text: str, **files: str) -> FleetFile:
     return read_fleet(Sources(folder / "fleet.toml", {}, {}))
 
 
-async def test_the_controllers_of_a_file_start_as_it_says(tmp_path: Path) -> None:
+async def test_controllers_start_as_the_fleet_file_says(tmp_path: Path) -> None:
     fleet = read(tmp_path, GOOD, cellar=CELLAR)
     assert (fleet.config.port, fleet.mistakes) == (8090, [])
     async with loop_node() as node:
@@ -51,7 +51,7 @@ async def test_the_controllers_of_a_file_start_as_it_says(tmp_path: Path) -> Non
         assert node.member("cellar").controller.engine.settings.outputs[0].name == "Pump"
 
 
-async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
+async def test_fleet_file_applies_at_the_next_start_and_settings_stay(
     tmp_path: Path,
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
@@ -175,7 +175,7 @@ async def test_port_in_use_is_reported_and_the_others_start(tmp_path: Path) -> N
         assert (await node.get(""))["not_started"] == [message]
 
 
-async def test_those_beside_one_that_cannot_be_are_made_together(
+async def test_controllers_beside_a_failed_one_are_created_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = '[[controllers]]\nname = "gh-{n}"\ncount = 20\n[[controllers]]\nname = "a"\nport = '
@@ -239,7 +239,7 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
         ("at = 3\n", "fleet.toml, line 1: Unknown key at."),
     ],
 )
-def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
+def test_mistake_in_node_keys_refuses_the_fleet_file(
     text: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadConfiguration, match=".") as refused:
@@ -260,7 +260,7 @@ def test_running_a_scenario_names_the_simulate_command(
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-async def test_the_first_password_of_a_files_controllers_is_shown_once(
+async def test_first_password_of_file_controllers_is_shown_once(
     as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
@@ -271,7 +271,7 @@ async def test_the_first_password_of_a_files_controllers_is_shown_once(
         assert ("password" in capsys.readouterr().out) is message
 
 
-def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:
+def test_interval_of_live_state_is_checked(tmp_path: Path) -> None:
     text = '[cluster]\ndatabase = "dbname=fleet"\nlive_state_every = {}\n'
     fleet = read(tmp_path, text.format(1))
     assert fleet.cluster is not None

@@ -56,9 +56,7 @@ def test_scenario_prints_events_in_order_with_refusals(
     assert lines[5].startswith("simulated 2h for 4 controllers; ")
 
 
-def test_the_same_scenario_has_the_same_digest_and_another_one_another(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_digest_identifies_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     digests = []
     for text in (SCENARIO, SCENARIO, SCENARIO.replace("out0=1", "out2=1")):
         simulate(tmp_path, text, "--json")
@@ -134,7 +132,7 @@ tag = ["nroth"]
         (TWO_MOMENTS_WITHOUT_CONTROLLERS, [4, 4, 4, 9]),
     ],
 )
-def test_all_mistakes_are_reported_together(
+def test_scenario_mistakes_are_reported_together(
     text: str, lines: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert simulate(tmp_path, text) == 2

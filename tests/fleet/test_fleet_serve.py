@@ -88,7 +88,7 @@ async def test_taken_port_is_reported_before_anything_is_created(tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_nothing_acknowledged_is_lost_when_a_node_is_killed_under_load(tmp_path: Path) -> None:
+def test_node_killed_under_load_loses_no_acknowledged_change(tmp_path: Path) -> None:
     """Count a number up in each of many controllers; kill the node; look at every one of them."""
     count, rounds, chance = 20, 3, Random(7)
     port = free_port()

@@ -39,7 +39,7 @@ def parts(node: FleetNode) -> list[int]:
     return [part for one in node.registry.snapshots.values() for part in one.parts.values()]
 
 
-async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_path: Path) -> None:
+async def test_snapshot_survives_the_process_with_sealed_secrets(tmp_path: Path) -> None:
     async with loop_node(lane(tmp_path)) as node:
         await begin(node)
     assert SECRET.encode() not in everything_in(tmp_path)
@@ -62,7 +62,7 @@ async def test_a_snapshot_survives_the_process_and_its_secrets_are_sealed(tmp_pa
         assert node.member("gh-2").controller.engine.settings.outputs[0].name == "Pump"
 
 
-async def test_parts_of_a_snapshot_are_gone_with_their_controller_and_with_a_newer_one() -> None:
+async def test_snapshot_parts_end_with_their_controller_or_a_newer_snapshot() -> None:
     async with loop_node() as node:
         await begin(node)
         before = parts(node.node)
@@ -78,7 +78,7 @@ async def test_parts_of_a_snapshot_are_gone_with_their_controller_and_with_a_new
         assert (await node.get(""))["snapshots"] == []
 
 
-async def test_another_version_does_not_take_a_stored_snapshot(tmp_path: Path) -> None:
+async def test_stored_snapshot_of_another_version_is_refused(tmp_path: Path) -> None:
     async with loop_node(lane(tmp_path)) as node:
         await node.post("add", name="a", hw="3.5", sw="1.49")
         await node.post("snapshot", label="noon")
@@ -90,7 +90,7 @@ async def test_another_version_does_not_take_a_stored_snapshot(tmp_path: Path) -
         assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in message["results"][0]["detail"]
 
 
-async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unwritable_snapshot_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     class FullLane(MemoryLane):
         is_full = False
 
@@ -109,7 +109,7 @@ async def test_a_snapshot_that_cannot_be_written_is_none(monkeypatch: pytest.Mon
         assert (await node.get(""))["snapshots"] == []
 
 
-async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_place(
+async def test_removed_snapshot_frees_its_label_and_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.groups.MAX_LABELS", 2)
@@ -133,7 +133,7 @@ async def test_snapshots_are_listed_and_a_removed_one_frees_its_label_and_its_pl
         assert (await node.post("snapshot", label="third"))["done"] == 2
 
 
-async def test_a_removed_snapshot_is_gone_after_the_next_start(tmp_path: Path) -> None:
+async def test_removed_snapshot_stays_removed_after_a_restart(tmp_path: Path) -> None:
     async with loop_node(lane(tmp_path)) as node:
         await begin(node)
         await node.post("snapshot/remove", label="noon")

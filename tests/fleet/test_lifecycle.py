@@ -71,7 +71,7 @@ HAPPENINGS: dict[MemberEvent, Callable[[Member], None]] = {
 
 @for_each("event", MemberEvent)
 @for_each("state", STATES)
-def test_event_leads_where_the_table_says_or_cannot_happen(
+def test_event_follows_the_table_or_cannot_happen(
     state: type[MemberState], event: MemberEvent
 ) -> None:
     member = Member(MemberRecord("a"), 1, EXAMPLES[state])
@@ -118,7 +118,7 @@ def test_failure_is_reported_until_the_outcome_of_the_next_attempt() -> None:
     assert (member.failure, member.is_due(0.0)) == (None, False)
 
 
-def test_member_without_parts_is_no_controller() -> None:
+def test_member_without_parts_is_not_a_controller() -> None:
     member = Member(MemberRecord("a"), 1, FAILED)
     with pytest.raises(NotRunning, match="a does not run"):
         member.controller  # noqa: B018
@@ -131,7 +131,7 @@ def test_member_without_parts_is_no_controller() -> None:
 # --- the roster -----------------------------------------------------------------------------------
 
 
-def test_only_stored_controllers_are_retried_automatically() -> None:
+def test_automatic_retry_covers_stored_controllers_only() -> None:
     roster = Roster()
     roster.retry_s = 1000.0
     fail(roster, MemberRecord("a"), 1, "no")
@@ -194,7 +194,7 @@ def break_controller(name: str) -> NewController:
     return NewController(MemberRecord(name, tenant="missing"), Profile(), config=config)
 
 
-async def test_interrupted_start_is_a_failure_that_can_be_tried_again() -> None:
+async def test_interrupted_start_is_a_failure_that_can_be_retried() -> None:
     lane = FaultyLane()
     async with loop_node(lane) as node:
         await node.post("add", name="a")

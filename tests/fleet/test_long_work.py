@@ -80,7 +80,7 @@ def send_what_if(client: Streams) -> None:
     client[1].write(head.encode() + body)
 
 
-async def test_what_if_at_its_limits_delays_no_other_controller_and_takes_no_memory() -> None:
+async def test_largest_what_if_delays_no_controller_and_needs_no_memory() -> None:
     async with busy_node() as (_, port):
         async with connection_to(HOME, port) as busy, connection_to(HOME, port) as other:
             before = memory_bytes()
@@ -97,7 +97,7 @@ async def test_what_if_at_its_limits_delays_no_other_controller_and_takes_no_mem
         await until_work_runs(runs=False)
 
 
-async def test_a_second_what_if_of_a_controller_waits_and_is_refused_with_a_time() -> None:
+async def test_second_what_if_of_a_controller_waits_or_is_refused_with_a_time() -> None:
     async with busy_node() as (node, port):
         places = node.node.services.places
         places.wait_s = 0.05
@@ -132,7 +132,7 @@ async def test_reading_of_many_controllers_is_answered(path: str) -> None:
         assert (await ask_once(HOME, port, path, "localhost")).status == 200
 
 
-async def test_one_export_of_a_tenant_is_under_way_at_a_time() -> None:
+async def test_tenant_runs_one_export_at_a_time() -> None:
     async with busy_node() as (node, port):
         streams: WorkPlaces = node.node.services.streams
         streams.wait_s = 0.01

@@ -85,7 +85,7 @@ async def ends(client: Streams, sent: bytes = b"") -> None:
             assert await reader.read() == b""
 
 
-async def test_one_that_is_yet_to_start_is_busy_and_answers_by_the_same_connection_then(
+async def test_starting_controller_is_busy_then_answers_on_the_same_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with half_started(monkeypatch) as node:
@@ -109,7 +109,9 @@ async def test_one_that_is_yet_to_start_is_busy_and_answers_by_the_same_connecti
         await until(lambda: clients.used == 0)
 
 
-async def test_who_is_not_expected_is_refused_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unexpected_client_is_refused_during_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with (
         half_started(monkeypatch) as node,
         connection_to("127.0.0.74", node.modbus) as client,
@@ -117,7 +119,7 @@ async def test_who_is_not_expected_is_refused_as_ever(monkeypatch: pytest.Monkey
         await ends(client)
 
 
-async def test_one_that_has_started_without_modbus_ends_the_connection(
+async def test_controller_without_modbus_ends_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with (
@@ -129,7 +131,7 @@ async def test_one_that_has_started_without_modbus_ends_the_connection(
         await ends(client, READ_COIL)
 
 
-async def test_what_is_no_modbus_and_long_silence_end_the_connection(
+async def test_invalid_modbus_or_long_silence_ends_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with half_started(monkeypatch) as node:
@@ -140,7 +142,7 @@ async def test_what_is_no_modbus_and_long_silence_end_the_connection(
             await ends(client)
 
 
-async def test_connections_that_wait_are_counted_and_end_with_the_port(
+async def test_waiting_connections_are_counted_and_end_with_the_port(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with half_started(monkeypatch) as node:
@@ -157,7 +159,7 @@ async def test_connections_that_wait_are_counted_and_end_with_the_port(
             await ends(client)
 
 
-async def test_snmp_stays_silent_and_managers_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_snmp_is_silent_during_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     async with half_started(monkeypatch) as node:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as manager:

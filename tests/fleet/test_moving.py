@@ -155,7 +155,7 @@ async def test_failed_move_is_reported_and_changes_nothing(tmp_path: Path) -> No
     await release_controller(data, "a", tmp_path / "out")
 
 
-async def test_a_damaged_history_stays_behind_and_the_settings_are_moved(
+async def test_damaged_history_stays_behind_and_settings_move(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, data = tmp_path / "own", tmp_path / "node"
@@ -182,7 +182,7 @@ async def names_in(data: Path) -> list[str]:
     return [row["name"] for row in kept.values()]
 
 
-def test_the_command_line_moves_in_and_out_also_without_a_history(
+def test_adopt_and_release_commands_work_without_a_history(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
@@ -204,7 +204,7 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
         (None, "Remove cellar from any fleet file, or"),
     ],
 )
-def test_one_that_a_fleet_file_names_is_released_with_a_word_about_it(
+def test_release_of_a_controller_in_the_fleet_file_prints_a_note(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], controllers: str | None, message: str | None
 ) -> None:
     own, data, file = tmp_path / "own", tmp_path / "node", tmp_path / "fleet.toml"

@@ -44,7 +44,7 @@ async def names(node: LoopNode, **chosen: str) -> list[str]:
     return [one["name"] for one in await node.get("list", **chosen)]
 
 
-async def test_controllers_are_made_from_a_template_by_a_pattern_of_names() -> None:
+async def test_template_and_name_pattern_create_controllers() -> None:
     async with loop_node() as node:
         made = await node.post(
             "add",
@@ -70,7 +70,7 @@ async def test_controllers_are_made_from_a_template_by_a_pattern_of_names() -> N
         assert (about["controllers"], about["tags"]) == (3, {"glass": 3, "north": 3})
 
 
-async def test_controllers_of_several_versions_live_in_one_node() -> None:
+async def test_node_runs_controllers_of_several_versions() -> None:
     async with loop_node() as node:
         for name, hw, sw in (("a", "3.0", "1.58a"), ("b", "3.5", "1.49"), ("c", None, None)):
             version = {} if hw is None else {"hw": hw, "sw": sw}
@@ -82,7 +82,7 @@ async def test_controllers_of_several_versions_live_in_one_node() -> None:
         ]
 
 
-async def test_the_version_is_that_of_the_template_unless_one_is_asked_for() -> None:
+async def test_template_sets_the_version_unless_one_is_requested() -> None:
     older = template(BackupFile("3.5", "1.49", {}))
     async with loop_node() as node:
         await node.post("add", older, name="a")
@@ -90,7 +90,7 @@ async def test_the_version_is_that_of_the_template_unless_one_is_asked_for() -> 
         assert [one["hw"] for one in await node.get("list")] == ["3.5", "3.9"]
 
 
-async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
+async def test_duplicate_name_refuses_the_whole_addition() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-3", address="127.0.0.3", port=18099)
         printed = await node.expect_refusal(409, "add", name="gh-{n}", count=5)
@@ -125,7 +125,7 @@ async def test_invalid_controller_is_refused_and_nothing_is_created(
         assert await names(node) == []
 
 
-async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
+async def test_template_unsupported_by_a_version_is_refused() -> None:
     page = BackupFile("3.9", "1.75", {"ui.user_read_only": True})
     async with loop_node() as node:
         printed = await node.expect_refusal(
@@ -138,14 +138,14 @@ async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
         assert await names(node) == []
 
 
-async def test_a_dry_run_checks_all_and_makes_nothing() -> None:
+async def test_dry_run_checks_all_and_creates_nothing() -> None:
     async with loop_node() as node:
         printed = await node.post("add", name="gh-{n}", count=2, dry_run=1)
         assert (printed["names"], printed["dry_run"]) == (["gh-1", "gh-2"], True)
         assert await names(node) == []
 
 
-async def test_one_that_cannot_be_made_undoes_those_made_with_it() -> None:
+async def test_failed_creation_undoes_the_whole_addition() -> None:
     first = free_port()
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", first + 1)
@@ -163,7 +163,7 @@ async def test_unknown_tag_or_name_is_refused_with_the_known_ones() -> None:
         assert "no controller 'b'" in await node.expect_refusal(404, "tag", name="b", add="x")
 
 
-async def test_a_controller_gets_another_name_and_other_tags() -> None:
+async def test_controller_is_renamed_and_tagged() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, tags="north")
         renamed = await node.post("rename", name="gh-2", to="cellar")
@@ -179,7 +179,7 @@ async def test_a_controller_gets_another_name_and_other_tags() -> None:
         assert "No tag is set" in await node.expect_refusal(400, "tag", name="gh-1")
 
 
-async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> None:
+async def test_removed_controllers_are_gone_and_free_their_names() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3, tags="north")
         assert "No controllers are chosen" in await node.expect_refusal(400, "remove")
@@ -200,7 +200,7 @@ def no_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @for_each("writes", [0, 1, 2])
-async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: int) -> None:
+async def test_removal_on_a_full_disk_is_all_or_nothing(writes: int) -> None:
     disk = Disk()
     lane = MortalLane(disk, 10**6, is_last_stored=False)
     async with loop_node(lane) as node:
@@ -230,7 +230,7 @@ async def test_a_removal_is_never_half_done_wherever_the_disk_is_full(writes: in
     ("how", "real_time"),
     [(how, real) for how in ("remove", "drop", "hand_over") for real in (False, True)],
 )
-async def test_those_that_leave_take_no_memory_though_nothing_is_collected(
+async def test_removed_controllers_free_their_memory_without_collection(
     no_collection: None, how: str, real_time: bool
 ) -> None:
     history = SharedHistory(None, Bounds()) if real_time else None
@@ -247,7 +247,7 @@ async def test_those_that_leave_take_no_memory_though_nothing_is_collected(
         await until(lambda: all(part() is None for part in left))
 
 
-async def test_a_node_that_starts_again_has_its_controllers_and_what_they_remember() -> None:
+async def test_restarted_node_has_its_controllers_and_their_state() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         await node.post("add", name="a", tags="north", hw="3.5", sw="1.49")
@@ -326,7 +326,7 @@ async def test_failed_restart_is_reported_and_the_others_start() -> None:
         assert await names(again) == ["gh-3"]
 
 
-async def test_a_version_that_is_asked_for_at_the_next_start_is_become() -> None:
+async def test_version_requested_at_the_next_start_is_applied() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         await node.post("add", name="a", hw="3.5", sw="1.49")
@@ -337,7 +337,7 @@ async def test_a_version_that_is_asked_for_at_the_next_start_is_become() -> None
         assert (one["hw"], one["sw"]) == ("3.9", "1.75")
 
 
-async def test_controllers_are_as_they_were_in_a_file_that_is_opened_again(
+async def test_reopened_file_has_the_same_controllers(
     tmp_path: Path,
 ) -> None:
     for again in (False, True):
@@ -357,7 +357,7 @@ async def test_controllers_are_as_they_were_in_a_file_that_is_opened_again(
                     assert names_of == {"gh-7": "Fan", "gh-8": "Pump"}
 
 
-async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
+async def test_histories_share_a_file_and_end_with_their_controllers(
     tmp_path: Path,
 ) -> None:
     history = SharedHistory(tmp_path / "history.db", Bounds())
@@ -381,7 +381,7 @@ async def _newest(node: LoopNode, name: str, request: Request) -> float:
     return newest
 
 
-async def test_others_have_their_turn_while_many_are_made() -> None:
+async def test_creating_many_controllers_leaves_turns_to_others() -> None:
     turns = 0
 
     async def count_turns() -> None:
@@ -399,7 +399,7 @@ async def test_others_have_their_turn_while_many_are_made() -> None:
         assert len(await node.get("list")) == 100
 
 
-async def test_the_bootloader_of_a_node_s_controller_waits_60_seconds() -> None:
+async def test_bootloader_of_a_controller_waits_60_seconds() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         assert (await node.post("send", command="stm.cgi?upgrade=devstart3"))["done"] == 1
@@ -411,7 +411,7 @@ async def test_the_bootloader_of_a_node_s_controller_waits_60_seconds() -> None:
         assert controller.troubles == {}
 
 
-async def test_what_happens_is_logged_where_that_is_wanted(
+async def test_journal_entries_are_logged_on_request(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level("INFO", "leverframe.journal"):

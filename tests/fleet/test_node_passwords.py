@@ -126,7 +126,7 @@ async def test_passwd_changes_further_accounts_of_a_node_and_those_of_its_contro
         assert await started.request_status(NEW) == 401
 
 
-async def test_a_store_that_passwd_once_made_beside_a_node_is_left_alone(
+async def test_passwd_leaves_an_old_store_beside_a_node_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with open_stopped_node(tmp_path):
@@ -163,7 +163,7 @@ async def test_passwd_reports_unknown_accounts_and_changes_nothing(
 
 
 @pytest.mark.parametrize("account", [None, "anna"])
-async def test_a_short_password_is_refused_for_every_account_of_a_node(
+async def test_short_password_is_refused_for_every_account(
     account: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_stopped_node(tmp_path) as node:
@@ -175,13 +175,13 @@ async def test_a_short_password_is_refused_for_every_account_of_a_node(
         assert node.registry.accounts["anna"].password == "hash"
 
 
-async def test_a_controller_is_named_only_in_the_folder_of_a_node(tmp_path: Path) -> None:
+async def test_controller_name_requires_the_folder_of_a_node(tmp_path: Path) -> None:
     with pytest.raises(PasswordRefused, match="is not the folder of a node. Omit --controller"):
         await passwd(tmp_path, of="cellar")
     assert files_in(tmp_path) == []
 
 
-async def test_the_file_of_a_node_says_which_folder_is_meant(
+async def test_file_of_a_node_determines_the_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with running(tmp_path, capsys, EVERYWHERE + CELLAR) as node:
@@ -194,7 +194,7 @@ async def test_the_file_of_a_node_says_which_folder_is_meant(
         assert await node.request_status(NEW) == 200
 
 
-async def test_the_folder_of_a_single_controller_is_no_folder_of_a_node(tmp_path: Path) -> None:
+async def test_folder_of_a_single_controller_is_refused_as_node_folder(tmp_path: Path) -> None:
     data = tmp_path / "data"
     await live_in(data)
     before = files_in(data)
@@ -209,7 +209,7 @@ async def test_the_folder_of_a_single_controller_is_no_folder_of_a_node(tmp_path
     assert files_in(data) == before
 
 
-async def test_a_node_that_has_run_beside_a_controller_runs_there_as_ever(
+async def test_node_beside_a_controller_runs_in_the_same_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with running(tmp_path, capsys, CELLAR):
@@ -219,7 +219,7 @@ async def test_a_node_that_has_run_beside_a_controller_runs_there_as_ever(
         assert await node.request_status(None, "cellar") == 200
 
 
-async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made(
+async def test_node_with_a_database_has_its_accounts_there_only(
     tmp_path: Path,
 ) -> None:
     with FleetFolder(tmp_path) as folder:
@@ -236,7 +236,7 @@ async def test_a_node_with_a_database_has_its_accounts_there_and_nothing_is_made
     assert "`leverframe passwd --data data --database WHERE`" in message
 
 
-async def test_who_was_open_gets_a_password_when_strangers_can_reach_the_node(
+async def test_open_controllers_get_a_password_when_the_node_becomes_reachable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One that was adopted, and one that was made while the node was on loopback."""
@@ -277,7 +277,7 @@ async def test_first_password_names_its_controllers_in_json(
             assert await node.request_status(password, name) == 200
 
 
-async def test_on_loopback_no_password_is_made_for_a_controller_without_one(
+async def test_node_on_loopback_creates_no_controller_password(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):

@@ -105,7 +105,7 @@ def assert_not_yet(answer: Answered) -> None:
     assert "retry-after:" in answer.head.lower()
 
 
-async def test_health_says_that_a_node_is_starting_until_it_has_all_controllers(
+async def test_health_reports_a_start_until_all_controllers_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
@@ -129,7 +129,7 @@ async def test_health_during_a_start_hides_controllers_of_tenants(
 
 
 @for_each("name", ["gh-4", "new", "missing"])
-async def test_a_name_that_may_be_of_a_controller_yet_to_start_is_not_unknown(
+async def test_name_is_not_reported_as_unknown_during_the_start(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with starting_node(monkeypatch) as node:
@@ -140,7 +140,7 @@ async def test_a_name_that_may_be_of_a_controller_yet_to_start_is_not_unknown(
         assert answer.status == (404 if name == "missing" else 200)
 
 
-async def test_a_controller_that_is_started_answers_while_others_start(
+async def test_started_controller_answers_while_others_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
@@ -148,14 +148,14 @@ async def test_a_controller_that_is_started_answers_while_others_start(
         assert (answer.status, name_in(answer.body)) == (200, "gh-1")
 
 
-async def test_a_foreign_name_is_refused_while_a_node_starts_as_ever(
+async def test_foreign_name_is_refused_also_during_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch) as node:
         assert (await node.ask("/json/all.json", "gh-4.evil.example")).status == 404
 
 
-async def test_a_connection_to_an_address_or_port_waits_for_its_controller(
+async def test_connection_to_an_address_or_port_waits_for_its_controller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own = free_port()
@@ -174,7 +174,7 @@ async def test_a_connection_to_an_address_or_port_waits_for_its_controller(
             assert name_in(answer.body) == "gh-4"
 
 
-async def test_a_port_of_a_controller_that_does_not_come_is_closed_after_the_start() -> None:
+async def test_port_of_a_failed_controller_is_closed_after_the_start() -> None:
     own = free_port()
     async with loop_node() as node:
         node.node.begin_start([MemberRecord("gone", port=own)])
@@ -186,7 +186,7 @@ async def test_a_port_of_a_controller_that_does_not_come_is_closed_after_the_sta
 
 
 @for_each("endpoint", [one for one in OPERATIONS if not one.while_starting])
-async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
+async def test_requests_about_controllers_are_refused_during_the_start(
     endpoint: Operation,
 ) -> None:
     async with loop_node() as node:
@@ -199,7 +199,7 @@ async def test_what_concerns_controllers_is_refused_for_all_until_all_are_there(
         assert b"The node is starting: 0 of 1 controllers run." in reply.body
 
 
-async def test_nothing_that_chooses_controllers_answers_while_a_node_starts() -> None:
+async def test_requests_that_choose_controllers_are_refused_during_the_start() -> None:
     chooses = {one.path for one in OPERATIONS if {"name", "tag"} & {it.name for it in one.query}}
     answering = {one.path for one in OPERATIONS if one.while_starting}
     # The page learns that the node is starting; an account has a name, too.
@@ -217,7 +217,7 @@ async def test_page_stream_shows_the_progress_of_the_start(monkeypatch: pytest.M
 
 
 @for_each("path", ["/api/fleet", "/api/fleet/owners", "/api/fleet/nodes", "/api/fleet/stream"])
-async def test_a_node_does_not_pass_for_the_only_one_before_it_has_joined_others(path: str) -> None:
+async def test_joining_node_is_not_reported_as_the_only_node(path: str) -> None:
     async with loop_node() as node:
         node.node.door.directory = Directory(NORTH)
         node.node.begin_start([])
@@ -243,7 +243,7 @@ class AskingStarting(NodeAsking):
         return NodeAnswer(200, b"[]")
 
 
-def test_commands_wait_for_a_node_that_is_starting_and_say_so(
+def test_commands_wait_for_a_starting_node_and_print_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(node_client, "START_LOOK_S", 0.0)
@@ -252,7 +252,7 @@ def test_commands_wait_for_a_node_that_is_starting_and_say_so(
     assert node.said == ["257 of 1,000", "900 of 1,000"]
 
 
-def test_commands_give_up_on_a_node_that_never_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_give_up_on_a_node_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_client, "START_S", 0.0)
     with pytest.raises(NodeRefused, match="Starting"):
         AskingStarting(["0 of 1"]).get("list", {})

@@ -36,7 +36,7 @@ async def health(node: LoopNode) -> tuple[int, dict[str, object]]:
     return reply.status, json.loads(reply.body)
 
 
-async def test_as_many_are_stopped_together_as_the_bound_says(
+async def test_number_of_controllers_stopped_together_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with loop_node() as node:
@@ -50,7 +50,7 @@ async def test_as_many_are_stopped_together_as_the_bound_says(
         assert not node.node.members
 
 
-async def test_one_that_fails_to_stop_keeps_no_other_from_its_end(
+async def test_controller_that_fails_to_stop_does_not_block_the_rest(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with loop_node() as node:

@@ -91,7 +91,7 @@ async def test_failed_controller_shows_the_cause_at_its_name_and_address(
         assert name_in((await ask_node(node, "b.localhost")).body) == "b"
 
 
-async def test_a_roll_out_says_why_a_controller_failed_to_start(folder: Path) -> None:
+async def test_rollout_reports_why_a_controller_failed_to_start(folder: Path) -> None:
     lane, port = MemoryLane(), free_port()
     async with loop_node(lane) as before:
         await start(before, folder, port)
@@ -116,7 +116,7 @@ async def test_every_controller_of_an_invalid_table_shows_its_mistake(folder: Pa
             assert (await ask_node(node, host)).status == 404
 
 
-async def test_a_browser_gets_a_page_with_the_cause_and_the_way_to_the_node(folder: Path) -> None:
+async def test_browser_gets_a_page_with_the_cause_and_a_link_to_the_node(folder: Path) -> None:
     page = {"Accept": "text/html", "Accept-Language": "fr"}
     async with node_with_failed_controller(folder, is_stored=False) as node:
         fail(node.node, MemberRecord("c"), UNMADE, "It has <b> & more.")
@@ -138,7 +138,7 @@ async def test_cause_is_hidden_from_strangers_if_sign_in_is_required() -> None:
         assert "fleet.toml" not in answer.body
 
 
-async def test_one_that_has_started_after_all_answers_and_its_address_may_be_another_s(
+async def test_retried_controller_answers_and_its_address_may_be_reassigned(
     folder: Path,
 ) -> None:
     async with node_with_failed_controller(folder, is_stored=False) as node:

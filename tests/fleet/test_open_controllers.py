@@ -85,9 +85,7 @@ async def test_new_controllers_have_an_administrator_once_there_is_a_tenant() ->
         assert (await node.post("account/add", name="anna"))["protected"] == []
 
 
-async def test_controllers_are_left_open_only_where_that_is_asked_for_and_the_answer_says_so() -> (
-    None
-):
+async def test_controllers_stay_open_only_on_request_and_the_answer_counts_them() -> None:
     async with loop_node() as node:
         await node.node.door.listen(HOME, 0)
         await node.post("add", name="gh-{n}", count=2)
@@ -104,7 +102,7 @@ async def test_controllers_are_left_open_only_where_that_is_asked_for_and_the_an
         assert (await node.post("tenant/add", tenant="north"))["left_open"] == 0
 
 
-async def test_where_other_machines_come_controllers_cannot_be_left_open() -> None:
+async def test_reachable_node_leaves_no_controller_open() -> None:
     async with loop_node(host="0.0.0.0") as node:
         web = node.web
         web.accounts._always = False

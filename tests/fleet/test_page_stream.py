@@ -165,7 +165,7 @@ async def test_names_tags_and_time_are_shown_immediately() -> None:
         ("owner=acme", []),
     ],
 )
-async def test_controllers_are_found_and_commanded_by_what_is_known_of_them(
+async def test_controllers_are_selected_by_name_tag_and_search(
     query: str, found: list[str]
 ) -> None:
     async with loop_node() as node:
@@ -196,7 +196,7 @@ async def test_index_is_dropped_after_the_last_page(
         assert (left, node.node.watchers, node.web.index.counts()["fine"]) == (watchers, set(), 0)
 
 
-async def test_a_page_that_looks_elsewhere_has_only_those_asked_again_that_changed(
+async def test_scrolled_page_requests_changed_controllers_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with loop_node() as node:
@@ -212,7 +212,7 @@ async def test_a_page_that_looks_elsewhere_has_only_those_asked_again_that_chang
         assert asked == [node.member("gh-2").controller.findings]
 
 
-def test_what_happened_is_counted_by_two_minutes() -> None:
+def test_events_are_counted_by_two_minutes() -> None:
     journal, now = Journal(), 10_000 * BAR_S
     assert count_entries(journal, now) == [0] * BARS
     for age in (BARS * BAR_S, BAR_S, 0.0, -5.0):
@@ -226,7 +226,7 @@ def test_names_are_sorted_by_their_numbers() -> None:
     assert sorted(names, key=natural) == in_order
 
 
-async def test_stream_shows_changes_of_roll_outs_and_nodes(
+async def test_stream_shows_changes_of_rollouts_and_nodes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "FLEET_LOOK_S", 0.01)
@@ -252,7 +252,7 @@ async def test_stream_shows_changes_of_roll_outs_and_nodes(
             assert (await message.next())["cluster"]["free"] == 3
 
 
-async def test_controllers_for_which_no_node_answers_stay_in_view(
+async def test_controllers_of_silent_nodes_stay_in_view(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "FLEET_LOOK_S", 0.01)
@@ -285,7 +285,7 @@ async def test_controllers_for_which_no_node_answers_stay_in_view(
             assert message.view["order"] == ["well"]
 
 
-async def test_requests_that_look_at_the_same_time_do_not_disturb_each_other() -> None:
+async def test_simultaneous_looks_do_not_disturb_each_other() -> None:
     async with loop_node() as node:
         # So many that one look gives way to the other.
         await node.post("add", name="gh-{n}", count=300)
@@ -293,7 +293,7 @@ async def test_requests_that_look_at_the_same_time_do_not_disturb_each_other() -
         assert [len(found) for found in both] == [300, 300]
 
 
-async def test_a_node_that_ends_while_another_one_looks_is_forgotten_by_the_loop() -> None:
+async def test_node_that_ends_during_a_look_is_released_by_the_loop() -> None:
     async with loop_node() as node:
         await node.node.calls["view.keys"](msgspec.msgpack.encode(KeysCall(Wanted(), USUAL_ROWS)))
     index = weakref.ref(node.web.index)

@@ -25,9 +25,7 @@ async def who_answers(address: str, port: int) -> str:
     return name_in((await ask_once(address, port, ASK_ALL, address)).body)
 
 
-async def test_a_controller_answers_at_the_address_it_is_given_and_no_longer_at_the_old_one() -> (
-    None
-):
+async def test_controller_moves_to_its_new_address() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-1")
@@ -43,7 +41,7 @@ async def test_a_controller_answers_at_the_address_it_is_given_and_no_longer_at_
         assert name_in((await ask_once(HOME, port, ASK_ALL, "gh-1.localhost")).body) == "gh-1"
 
 
-async def test_a_controller_answers_at_the_port_it_is_given_until_it_is_taken_away() -> None:
+async def test_controller_listens_on_its_port_until_it_is_removed() -> None:
     async with loop_node() as node:
         await listening(node)
         await node.post("add", name="gh-1")
@@ -77,7 +75,7 @@ async def test_moved_controller_keeps_running_and_its_connections_end() -> None:
         assert controller.engine.values["OUT0"] == 1
 
 
-async def test_modbus_and_snmp_can_be_switched_on_then_and_move_with_the_address() -> None:
+async def test_modbus_and_snmp_can_be_enabled_and_move_with_the_address() -> None:
     modbus_port, snmp_port = free_port(), free_port()
     async with loop_node(modbus_port=modbus_port, snmp_port=snmp_port) as node:
         await listening(node)
@@ -113,7 +111,7 @@ async def _refusals(node: LoopNode, taken: int) -> list[str]:
     ]
 
 
-async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None:
+async def test_impossible_place_is_refused_and_the_old_place_stays() -> None:
     async with loop_node() as node:
         port = await listening(node)
         await node.post("add", name="gh-{n}", count=2, address=FIRST)
@@ -142,7 +140,7 @@ async def test_a_place_that_cannot_be_is_refused_and_the_old_one_stays() -> None
         assert await who_answers(FIRST, port) == "gh-1"
 
 
-async def test_a_place_that_cannot_be_stored_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_place_that_cannot_be_stored_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async with loop_node() as node:
         await listening(node)
         await node.post("add", name="gh-1")
@@ -159,7 +157,7 @@ async def test_a_place_that_cannot_be_stored_is_not_taken(monkeypatch: pytest.Mo
             await who_answers(HOME, wanted)
 
 
-async def test_a_place_is_there_after_the_next_start() -> None:
+async def test_place_survives_a_restart() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         await listening(node)
@@ -171,7 +169,7 @@ async def test_a_place_is_there_after_the_next_start() -> None:
         assert await who_answers(FIRST, port) == "gh-1"
 
 
-async def test_of_controllers_in_the_fleet_file_the_file_decides(
+async def test_fleet_file_decides_the_place_of_its_controllers(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     fleet = read(tmp_path_factory.mktemp("fleet"), '[[controllers]]\nname = "cellar"\n')

@@ -54,7 +54,7 @@ async def expect_refusal(node: LoopNode) -> str:
         ("export", "GET"),
     ],
 )
-async def test_it_counts_the_controllers_that_had_their_turn(target: str, method: str) -> None:
+async def test_progress_counts_finished_controllers(target: str, method: str) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=MANY, tags="north")
         seen = await watch_progress(node, target, method)
@@ -65,7 +65,7 @@ async def test_it_counts_the_controllers_that_had_their_turn(target: str, method
         assert max(counts) <= MANY
 
 
-async def test_going_back_is_counted() -> None:
+async def test_rollback_of_the_database_is_counted() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=MANY)
         await node.post("snapshot", label="noon")
@@ -73,7 +73,7 @@ async def test_going_back_is_counted() -> None:
         assert any(0 < one.done < MANY == one.of for one in seen)
 
 
-def test_a_tenant_follows_its_own_requests_alone() -> None:
+def test_tenant_sees_progress_of_its_own_requests_only() -> None:
     under_way = RequestsUnderWay()
     with under_way.follow("acme", "mine"):
         count_done(3)
@@ -83,7 +83,7 @@ def test_a_tenant_follows_its_own_requests_alone() -> None:
                 under_way.report(other, "mine")
 
 
-async def test_id_of_a_request_that_is_too_long_is_refused() -> None:
+async def test_too_long_request_id_is_refused() -> None:
     async with loop_node() as node:
         named = {PROGRESS.lower(): "x" * 65}
         reply = await node.ask("/api/fleet/list", b"", "GET", **named)
@@ -91,7 +91,7 @@ async def test_id_of_a_request_that_is_too_long_is_refused() -> None:
         assert b"up to 64 letters" in reply.body
 
 
-async def test_few_large_requests_of_a_tenant_run_at_a_time_and_none_of_others_waits() -> None:
+async def test_large_requests_of_a_tenant_are_limited_and_delay_no_other() -> None:
     under_way, done, other_runs = RequestsUnderWay(), asyncio.Event(), asyncio.Event()
     running: list[str] = []
 

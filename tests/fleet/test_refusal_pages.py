@@ -30,7 +30,7 @@ def links(answer: Answered) -> list[str]:
     return re.findall('<a href="([^"]*)"', answer.body)
 
 
-async def test_an_address_with_nothing_is_a_page_with_the_way_to_the_controllers() -> None:
+async def test_unknown_path_gets_a_page_with_links_to_controllers() -> None:
     async with loop_node() as node:
         answer = await ask_node(node, "/nonsense", "localhost", **PAGE)
         assert (answer.status, heading(answer)) == (404, "Il n’y a rien ici")
@@ -39,7 +39,7 @@ async def test_an_address_with_nothing_is_a_page_with_the_way_to_the_controllers
         assert (plain.status, "application/problem+json" in plain.head) == (404, True)
 
 
-async def test_an_unknown_name_is_a_page_that_leads_to_the_node_in_its_own_domains_only() -> None:
+async def test_unknown_name_gets_a_page_with_a_link_in_own_domains_only() -> None:
     async with loop_node(hosts=("fleet.example",)) as node:
         for host, link in (
             ("nope.localhost:8081", ["//localhost:8081/"]),
@@ -53,7 +53,7 @@ async def test_an_unknown_name_is_a_page_that_leads_to_the_node_in_its_own_domai
         assert "problem+json" in plain.head
 
 
-async def test_a_page_carries_its_style_and_the_policy_names_it() -> None:
+async def test_refusal_page_carries_its_style_and_policy() -> None:
     async with loop_node() as node:
         answer = await ask_node(node, "/", "nope.localhost", **PAGE)
         style = answer.body.partition("<style>")[2].partition("</style>")[0]

@@ -96,7 +96,7 @@ class _Nested(Struct):
     ],
     ids=str,
 )
-def test_a_type_without_a_bound_is_found(hint: Any, count: int) -> None:
+def test_unbounded_type_is_found(hint: Any, count: int) -> None:
     assert len(list(find_unbounded(hint))) == count
 
 
@@ -356,7 +356,7 @@ _PIECES = st.sampled_from(
 
 @examples(200)
 @given(st.data())
-def test_parameters_of_any_text_are_read_or_refused(data: st.DataObject) -> None:
+def test_parameters_with_any_text_are_read_or_refused(data: st.DataObject) -> None:
     endpoint = data.draw(st.sampled_from(OPERATIONS))
     names = st.sampled_from([one.name for one in endpoint.query] or ["none"])
     texts = st.lists(_PIECES, max_size=40).map("".join)
@@ -366,7 +366,7 @@ def test_parameters_of_any_text_are_read_or_refused(data: st.DataObject) -> None
         assert read_parameters(query, endpoint.query).keys() == given_.keys()
 
 
-async def test_a_command_of_660_kilobytes_is_refused_immediately() -> None:
+async def test_command_of_660_kilobytes_is_refused_immediately() -> None:
     async with beside_neighbour() as (fleet, neighbour):
         command = "outs.cgi?" + "&".join(["out0=1"] * 94_000)
         for sent in (

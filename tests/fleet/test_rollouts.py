@@ -50,14 +50,14 @@ def names(node: LoopNode) -> list[str]:
         (4, "100%", [4]),
     ],
 )
-def test_groups_hold_every_controller_once(count: int, sizes: str, groups: list[int]) -> None:
+def test_groups_contain_each_controller_once(count: int, sizes: str, groups: list[int]) -> None:
     found = form_groups(range(count), sizes)
     assert [len(group) for group in found] == groups
     assert [number for group in found for number in group] == list(range(count))
 
 
 @pytest.mark.parametrize("sizes", ["0", "101%", "some", "-1", "1;2", ",".join(["1"] * 60)])
-def test_sizes_that_are_none_are_refused(sizes: str) -> None:
+def test_invalid_group_sizes_are_refused(sizes: str) -> None:
     with pytest.raises(BadValue, match="group"):
         form_groups(range(100), sizes)
 
@@ -71,7 +71,7 @@ def test_errors_are_a_count_or_a_percentage_of_all() -> None:
         error_count("few", 10)
 
 
-async def test_a_roll_out_goes_group_by_group_and_back() -> None:
+async def test_rollout_goes_group_by_group_and_rolls_back() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=5, tags="all")
         await node.post("send", command="stm.cgi?oname=0Fan", name="gh-2")
@@ -95,7 +95,7 @@ async def test_a_roll_out_goes_group_by_group_and_back() -> None:
         assert node.node.registry.snapshots == {}
 
 
-async def test_too_few_that_have_done_it_stop_it_before_the_next_group() -> None:
+async def test_too_few_successes_stop_a_rollout_before_the_next_group() -> None:
     async with loop_node() as node:
         await node.post("add", name="old", **OLD)
         await node.post("add", name="gh-{n}", count=3)
@@ -112,7 +112,7 @@ async def test_too_few_that_have_done_it_stop_it_before_the_next_group() -> None
         assert (await operate(node, half, "start"))["status"] == "finished"
 
 
-async def test_error_limit_stops_a_roll_out_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_limit_stops_a_rollout_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AT_A_TIME", 1)
     async with loop_node() as node:
         await node.post("add", name="old-{n}", count=4, **OLD)
@@ -126,7 +126,7 @@ async def test_error_limit_stops_a_roll_out_immediately(monkeypatch: pytest.Monk
         assert (message["status"], message["failed"], message["done"]) == ("stopped", 4, 0)
 
 
-async def test_only_those_that_failed_are_tried_again() -> None:
+async def test_retry_covers_failed_controllers_only() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=4)
         for name in ("gh-2", "gh-3"):
@@ -144,7 +144,7 @@ async def test_only_those_that_failed_are_tried_again() -> None:
         assert (message["undone"], set(names(node))) == (4, {""})
 
 
-async def test_a_refusal_that_no_longer_holds_is_another_try() -> None:
+async def test_retry_succeeds_when_the_refusal_no_longer_holds() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         await node.post("send", command="stm.cgi?outblock=1")
@@ -157,7 +157,7 @@ async def test_a_refusal_that_no_longer_holds_is_another_try() -> None:
         assert node.member("a").controller.engine.values["OUT0"] == 1
 
 
-async def test_a_new_finding_counts_as_a_failure_and_one_from_before_does_not() -> None:
+async def test_only_new_findings_count_as_failures() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
         first, second = node.member("gh-1").controller, node.member("gh-2").controller
@@ -179,7 +179,7 @@ async def test_a_new_finding_counts_as_a_failure_and_one_from_before_does_not() 
         assert (message["undone"], set(names(node))) == (2, {""})
 
 
-async def test_one_that_does_not_answer_any_more_counts_as_a_failure() -> None:
+async def test_silent_controller_counts_as_a_failure() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
         controller = node.member("gh-1").controller
@@ -233,7 +233,7 @@ async def test_pause_continues_after_a_restart_of_the_node() -> None:
         assert (await operate(node, again, "resume"))["status"] == "finished"
 
 
-async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
+async def test_invalid_rollout_is_refused_with_the_reason() -> None:
     async with loop_node() as node:
         assert "No controller matches" in await node.expect_refusal(
             409, "rollout/plan", command=NAME
@@ -269,7 +269,7 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:
         )
 
 
-async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None:
+async def test_template_rollout_keeps_settings_that_it_does_not_name() -> None:
     template = (
         b'{"hw": "3.9", "sw": "1.75", "settings":'
         b' {"outputs.0.name": "Pump", "outputs.1.name": "", "outputs.2.remember": true}}'
@@ -296,7 +296,7 @@ async def test_a_template_is_rolled_out_and_what_it_does_not_say_stays() -> None
         assert [one.name for one in outputs[:4]] == ["", "Fan", "", "Lamp"]
 
 
-async def test_several_commands_are_one_change_of_each_controller() -> None:
+async def test_several_commands_are_one_change_per_controller() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         body = b"# names\nstm.cgi?oname=0Pump\nstm.cgi?oname=1Fan\n"
@@ -324,7 +324,7 @@ async def test_removed_or_renamed_controller_is_reported() -> None:
         assert (message["why"], message["undone"]) == ("1 could not be restored.", 1)
 
 
-async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_begins(
+async def test_rollout_needs_a_snapshot_to_begin_and_to_roll_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with loop_node() as node:
@@ -346,7 +346,7 @@ async def test_without_a_snapshot_there_is_no_way_back_and_without_one_nothing_b
 
 
 @pytest.mark.parametrize("is_last_stored", [False, True])
-async def test_rollout_and_its_way_back_resume_wherever_storage_refused_a_write(
+async def test_rollout_and_rollback_resume_after_any_refused_write(
     is_last_stored: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
@@ -384,7 +384,7 @@ async def _is_held_up_after(
     return is_held_up
 
 
-async def test_rollout_keeps_running_where_its_stop_cannot_be_stored(
+async def test_rollout_keeps_running_if_its_stop_cannot_be_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.job.AGAIN_S", 0.0)
@@ -431,7 +431,7 @@ async def die(disk: Disk, id: str, what: str, writes: int, *, is_last_stored: bo
 
 @pytest.mark.parametrize("is_last_stored", [False, True])
 @pytest.mark.parametrize("what", ["start", "undo"])
-async def test_a_roll_out_and_its_way_back_are_done_once_wherever_the_node_was_killed(
+async def test_killed_node_does_each_rollout_step_and_rollback_once(
     what: str, is_last_stored: bool
 ) -> None:
     begin = Disk()

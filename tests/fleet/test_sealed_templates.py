@@ -29,7 +29,9 @@ def write_sealed_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         "drift --template sealed.bin",
     ],
 )
-def test_a_sealed_backup_is_no_template(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sealed_backup_is_refused_as_a_template(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     # No node listens there: the file is refused before any is asked.
     assert main(["fleet", *words.split(), "--node", "http://127.0.0.1:9"]) == 2
     error = capsys.readouterr().err
@@ -39,7 +41,7 @@ def test_a_sealed_backup_is_no_template(words: str, capsys: pytest.CaptureFixtur
     assert "sealed" not in Path("template.toml").read_text(encoding="utf-8")
 
 
-def test_a_sealed_backup_in_a_fleet_file_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_sealed_backup_in_a_fleet_file_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     Path("fleet.toml").write_text(
         '[[controllers]]\nname = "gh-1"\nsettings = "sealed.bin"\n', encoding="utf-8"
     )

@@ -98,7 +98,7 @@ async def test_modbus_and_snmp_wait_for_the_turn_of_the_controller() -> None:
         assert perf_counter() > may_continue
 
 
-async def test_a_port_in_use_refuses_to_switch_modbus_and_snmp_on() -> None:
+async def test_port_in_use_refuses_modbus_and_snmp() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken_udp,
@@ -117,7 +117,7 @@ async def test_a_port_in_use_refuses_to_switch_modbus_and_snmp_on() -> None:
                 assert f"Port {port} of {FIRST} cannot be used: Address already in use" in detail
 
 
-async def test_a_controller_without_an_address_cannot_switch_them_on() -> None:
+async def test_controller_without_an_address_cannot_enable_modbus_and_snmp() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         for command in SWITCHES:
@@ -125,7 +125,7 @@ async def test_a_controller_without_an_address_cannot_switch_them_on() -> None:
             assert "has no address of its own" in message["results"][0]["detail"]
 
 
-async def test_one_that_was_given_them_without_an_address_is_in_trouble() -> None:
+async def test_modbus_and_snmp_without_an_address_are_reported_as_a_problem() -> None:
     leaves = {
         "modbus_tcp.enabled": True,
         "snmp.enabled": True,
@@ -141,7 +141,7 @@ async def test_one_that_was_given_them_without_an_address_is_in_trouble() -> Non
 
 
 @pytest.mark.needs_program("snmpget")
-async def test_snmp_answers_at_each_address_from_that_address() -> None:
+async def test_snmp_answers_from_the_requested_address() -> None:
     port = free_port()
     async with loop_node(snmp_port=port) as node:
         await two(node)
@@ -212,7 +212,7 @@ async def _discover(address: str, port: int, count: int) -> list[tuple[str, str]
     return sorted(found)
 
 
-async def test_a_discovery_port_that_cannot_be_shared_is_a_trouble() -> None:
+async def test_unshareable_discovery_port_is_reported_as_a_problem() -> None:
     troubles: dict[str, str] = {}
     discovery = FleetDiscovery(list, 8080, troubles)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
@@ -222,7 +222,7 @@ async def test_a_discovery_port_that_cannot_be_shared_is_a_trouble() -> None:
     await discovery.close()
 
 
-async def test_on_an_address_of_its_own_a_node_has_the_ports_there() -> None:
+async def test_node_with_its_own_address_has_the_ports_there() -> None:
     assert bind_to_loopback(socket.SOCK_STREAM, "192.0.2.1", 0) is None
     port = free_port()
     async with loop_node(modbus_port=port, host="0.0.0.0") as node:
@@ -235,7 +235,7 @@ async def test_on_an_address_of_its_own_a_node_has_the_ports_there() -> None:
 
 
 @pytest.mark.needs_program("snmptrapd")
-async def test_traps_of_a_node_name_the_controller_that_sends_them(tmp_path: Path) -> None:
+async def test_traps_name_the_sending_controller(tmp_path: Path) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
     await receiver.start("authCommunity log alarm")

@@ -97,7 +97,7 @@ async def test_controller_with_a_freed_port_starts_and_is_no_longer_reported() -
         assert (await node.post("start"))["results"] == []
 
 
-async def test_it_starts_with_what_the_fleet_file_says_of_it(
+async def test_retried_controller_starts_as_the_fleet_file_says(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lane, port = MemoryLane(), free_port()
@@ -126,7 +126,7 @@ async def test_it_starts_with_what_the_fleet_file_says_of_it(
     assert [one.sysfs for one in wirings] == ["/elsewhere"]
 
 
-async def test_one_that_is_placed_elsewhere_starts_there() -> None:
+async def test_failed_controller_starts_at_its_new_place() -> None:
     async with node_with_blocked_port() as blocked:
         node, port = blocked.node, free_port()
         message = await node.post("place", name="a", port=port)
@@ -135,7 +135,7 @@ async def test_one_that_is_placed_elsewhere_starts_there() -> None:
         assert (await node.get(""))["not_started"] == []
 
 
-async def test_a_place_at_which_it_cannot_be_reached_is_refused_and_the_old_one_stays() -> None:
+async def test_unreachable_place_is_refused_and_the_old_place_stays() -> None:
     async with node_with_blocked_port() as blocked:
         node = blocked.node
         message = await node.expect_refusal(409, "place", name="a", address="127.0.0.31")
@@ -165,7 +165,7 @@ async def test_place_is_kept_and_reported_if_the_start_fails_otherwise(
 
 
 @for_each("names", ["a", "a,b"])
-async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: str) -> None:
+async def test_removed_failed_controller_leaves_nothing_and_frees_its_name(names: str) -> None:
     async with node_with_blocked_port() as blocked:
         node = blocked.node
         (number,) = node.node.roster.numbers_of_failed().values()
@@ -182,7 +182,7 @@ async def test_one_that_is_removed_leaves_nothing_and_its_name_is_free(names: st
         await node.post("add", name="a")
 
 
-async def test_tags_and_searches_remove_only_what_runs() -> None:
+async def test_removal_by_tag_or_search_covers_running_controllers_only() -> None:
     async with node_with_blocked_port() as blocked:
         message = await blocked.node.post("remove", tag="north")
         assert [one["name"] for one in message["results"]] == ["b"]
@@ -245,7 +245,7 @@ async def never_made(folder: Path, **keys: Any) -> AsyncIterator[NeverMade]:
             yield NeverMade(node, other)
 
 
-async def test_one_that_was_never_made_is_made_while_the_node_runs(tmp_path: Path) -> None:
+async def test_controller_that_was_never_created_is_created_by_a_retry(tmp_path: Path) -> None:
     async with never_made(tmp_path) as never:
         node = never.node
         assert (await node.get(""))["can_start"] == ["a"]
@@ -320,7 +320,7 @@ async def test_added_controller_loses_its_old_failure(tmp_path: Path) -> None:
         ]
 
 
-async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> None:
+async def test_node_of_a_cluster_creates_controllers_of_its_file(tmp_path: Path) -> None:
     async with never_made(tmp_path) as never:
         never.node.node.cluster = StillNodes(never.node.node)
         never.node.node.roster.retry_s = 1000.0
@@ -329,7 +329,7 @@ async def test_a_node_among_others_makes_what_its_file_names(tmp_path: Path) -> 
         assert (await never.node.post("start"))["results"] == []
 
 
-async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
+async def test_removed_address_belongs_to_the_node_again() -> None:
     async with node_with_blocked_port() as blocked:
         node = blocked.node.node
         (number,) = node.roster.numbers_of_failed().values()
@@ -340,7 +340,7 @@ async def test_an_address_that_was_taken_from_it_is_the_nodes() -> None:
         assert node.door.at_address("127.0.0.31") is node.door.node
 
 
-async def test_tenants_hear_of_their_own_without_the_cause_and_may_remove_them() -> None:
+async def test_tenants_see_their_failed_controllers_without_cause_and_may_remove_them() -> None:
     async with tenant_fleet([("acme", ["acme-1"], ""), ("zeta", ["zeta-1"], "")]) as fleet:
         node = fleet.node.node
         for name in ("acme-1", "zeta-1"):

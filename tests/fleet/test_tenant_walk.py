@@ -229,7 +229,7 @@ async def test_tenant_answers_do_not_depend_on_other_tenants() -> None:
             await compare(alone, shared, who)
 
 
-async def test_who_may_use_an_endpoint_is_as_its_rule_says() -> None:
+async def test_endpoint_permissions_match_its_rule() -> None:
     expected: dict[For, tuple[int | None, ...]] = {
         # no account, a user of a tenant, an administrator of it, a user of the operator
         "all": (None, None, None, None),
@@ -251,7 +251,7 @@ async def test_who_may_use_an_endpoint_is_as_its_rule_says() -> None:
         assert await fleet.names("zulu-guest") == ["zeta-1", "zeta-2"]
 
 
-async def test_a_tenant_whose_account_is_gone_gets_no_further() -> None:
+async def test_removed_account_is_refused() -> None:
     async with tenant_fleet([ACME]) as fleet:
         assert (await fleet.ask("acme-guest", "list")).status == 200
         await fleet.post(OPERATOR, "account/remove?name=acme-guest")

@@ -32,7 +32,7 @@ async def expect_refusal(fleet: TenantFleet, account: str, what: str, status: in
     return answer.detail
 
 
-async def test_a_name_in_two_tenants_is_refused_in_the_same_words_whosever_it_is() -> None:
+async def test_taken_name_gets_the_same_refusal_for_any_owner() -> None:
     async with tenant_fleet(BOTH) as fleet:
         await fleet.post(OPERATOR, "add?name=house")
         for what in ("add?name=", "rename?name=acme-1&to=", "fork?name=acme-1&to="):
@@ -62,7 +62,7 @@ class SlowLane(MemoryLane):
         return stored
 
 
-async def test_a_look_that_began_before_the_first_account_does_not_undo_its_password() -> None:
+async def test_earlier_look_does_not_undo_the_first_password() -> None:
     lane = SlowLane()
     async with loop_node(lane) as node:
         fleet = TenantFleet(node)
@@ -78,7 +78,7 @@ async def test_a_look_that_began_before_the_first_account_does_not_undo_its_pass
         await fleet.post(OPERATOR, "tenant/add?tenant=acme")
 
 
-async def test_a_tenant_makes_as_many_controllers_as_it_may_and_the_operator_more() -> None:
+async def test_limit_of_controllers_binds_tenants_not_the_operator() -> None:
     async with tenant_fleet(BOTH) as fleet:
         await fleet.post(OPERATOR, "tenant/add?tenant=acme&max=3")
         message = await expect_refusal(fleet, "acme-chief", "add?name=more-{n}&count=2", 409)
@@ -94,7 +94,7 @@ async def test_a_tenant_makes_as_many_controllers_as_it_may_and_the_operator_mor
         assert (zulu["controllers"], zulu["max_controllers"]) == (1, 100)
 
 
-async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> None:
+async def test_controller_given_away_is_gone_for_its_first_tenant() -> None:
     async with tenant_fleet(BOTH) as fleet:
         await fleet.post("acme-chief", "snapshot?label=noon")
         plan = "rollout/plan?command=stm.cgi?oname=0Pump&id=names&groups=1,rest"
@@ -130,7 +130,7 @@ async def test_a_controller_given_to_another_tenant_is_gone_for_the_first() -> N
         assert message.endswith("There is no tenant 'gone'.")
 
 
-async def test_roll_out_does_not_see_health_of_reassigned_controllers() -> None:
+async def test_rollout_does_not_see_health_of_reassigned_controllers() -> None:
     async with tenant_fleet(BOTH) as fleet:
         plan = "rollout/plan?command=stm.cgi?oname=0Pump&id=names&groups=1,rest&pause=1h"
         await fleet.post("acme-chief", plan)
@@ -147,7 +147,7 @@ async def test_roll_out_does_not_see_health_of_reassigned_controllers() -> None:
         assert "It does not answer." in message
 
 
-async def test_a_user_of_a_tenant_switches_and_sets_nothing() -> None:
+async def test_user_of_a_tenant_cannot_switch_or_set() -> None:
     async with tenant_fleet(BOTH) as fleet:
         for more in ("", "&dry_run=1", "&all_or_none=1"):
             message = await fleet.post("acme-guest", f"send?command=outs.cgi?out0=1{more}")
@@ -187,7 +187,7 @@ async def test_jobs_and_snapshots_of_two_tenants_may_have_the_same_names() -> No
         assert (await fleet.ask("acme-chief", "snapshots")).json == []
 
 
-async def test_limits_of_jobs_and_snapshots_are_each_tenants_own(
+async def test_limits_of_jobs_and_snapshots_apply_to_each_tenant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.jobs.jobs.MAX_ENDED", 1)
@@ -214,7 +214,7 @@ async def test_tenant_moves_its_own_time_and_the_operator_that_of_all() -> None:
         )
 
 
-async def test_a_tenant_that_has_something_is_not_removed_and_leaves_nothing_behind() -> None:
+async def test_only_empty_tenants_are_removed_and_leave_nothing() -> None:
     async with tenant_fleet(BOTH) as fleet:
         message = await expect_refusal(fleet, OPERATOR, "tenant/remove?tenant=zulu", 409)
         assert "zulu has 1 controllers and 2 accounts" in message
@@ -231,7 +231,7 @@ async def test_a_tenant_that_has_something_is_not_removed_and_leaves_nothing_beh
         assert (await fleet.ask("zulu-chief", "rollouts")).json == []
 
 
-async def test_a_job_under_way_ends_with_its_tenant() -> None:
+async def test_running_job_ends_with_its_tenant() -> None:
     async with tenant_fleet(BOTH) as fleet:
         plan = "rollout/plan?command=outs.cgi?out0=1&id=slow&groups=1,rest&pause=1h"
         await fleet.post("acme-chief", plan)
@@ -260,7 +260,7 @@ async def test_a_job_under_way_ends_with_its_tenant() -> None:
         ("add?name=x&tenant=gone", 404, "There is no tenant 'gone'"),
     ],
 )
-async def test_what_makes_no_sense_is_refused_in_a_sentence(
+async def test_invalid_tenant_request_is_refused_with_the_reason(
     what: str, status: int, message: str
 ) -> None:
     async with tenant_fleet(BOTH[:1]) as fleet:
@@ -269,7 +269,7 @@ async def test_what_makes_no_sense_is_refused_in_a_sentence(
         assert (await fleet.ask(OPERATOR, "accounts")).text == before
 
 
-async def test_first_account_requires_sign_in_and_locks_no_user_out() -> None:
+async def test_first_account_requires_sign_in_and_keeps_users_signed_in() -> None:
     lane = MemoryLane()
     async with loop_node(lane) as node:
         fleet = TenantFleet(node)
@@ -302,7 +302,7 @@ async def test_account_gets_a_new_password_and_the_old_one_ends() -> None:
         assert (await fleet.ask("acme-guest", "list")).status == 401
 
 
-async def test_an_account_that_is_removed_while_its_password_is_checked_is_refused() -> None:
+async def test_account_removed_during_its_password_check_is_refused() -> None:
     async with tenant_fleet(BOTH[:1]) as fleet:
         asked = asyncio.create_task(fleet.ask("acme-guest", "list"))
         await asyncio.sleep(0)
@@ -318,7 +318,7 @@ async def test_number_of_accounts_is_limited(monkeypatch: pytest.MonkeyPatch) ->
         )
 
 
-async def test_a_stream_ends_with_its_account_and_beats_whatever_others_do(
+async def test_stream_ends_with_its_account_and_keeps_beating_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "GATHER_S", 0.0)
@@ -343,7 +343,7 @@ async def test_a_stream_ends_with_its_account_and_beats_whatever_others_do(
         assert [one async for one in chunks if not one.startswith(b":")] == []
 
 
-async def test_a_stream_of_an_open_node_ends_when_people_have_to_sign_in(
+async def test_stream_of_an_open_node_ends_when_sign_in_is_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(page_view, "STILL_HERE_S", 0.01)
@@ -358,7 +358,7 @@ async def test_a_stream_of_an_open_node_ends_when_people_have_to_sign_in(
         assert [one async for one in chunks if not one.startswith(b":")] == []
 
 
-async def test_tenants_accounts_and_whose_controllers_are_survive_a_restart(tmp_path: Path) -> None:
+async def test_tenants_accounts_and_owners_survive_a_restart(tmp_path: Path) -> None:
     def lane() -> SqliteLane:
         return SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
 
@@ -388,7 +388,7 @@ name = "house"
 """
 
 
-async def test_a_file_names_tenants_and_whose_controllers_are(tmp_path: Path) -> None:
+async def test_fleet_file_names_tenants_and_owners(tmp_path: Path) -> None:
     lane = MemoryLane()
     for text, owners in (
         (FILE, ["acme", "acme", ""]),
@@ -417,7 +417,7 @@ async def test_mistake_about_tenants_in_a_file_is_reported_with_its_line(tmp_pat
             read(tmp_path, FILE.replace('["acme", "zulu"]', wrong))
 
 
-async def test_health_counts_no_controllers_where_there_are_tenants() -> None:
+async def test_health_omits_the_number_of_controllers_with_tenants() -> None:
     async with tenant_fleet(BOTH) as fleet:
         fleet.node.member("zeta-1").controller.troubles["email"] = "The server refuses it."
         fleet.node.node.roster.note_mistake("table 2", "line 5: b.hwx is unknown.")

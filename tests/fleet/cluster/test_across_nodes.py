@@ -148,7 +148,7 @@ async def test_answer_of_another_node_in_doubt_is_marked_stale(
     cluster.members["b"].lease.ended = None
 
 
-async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster) -> None:
+async def test_all_or_none_covers_all_nodes(cluster: Cluster) -> None:
     a, other = cluster.asked["a"], there(cluster)
     tried = await a.post("send", command=NAME, dry_run=1)
     assert (tried["done"], tried["dry_run"]) == (4, True)
@@ -174,7 +174,7 @@ async def test_a_change_is_tried_and_made_everywhere_or_nowhere(cluster: Cluster
     assert settings.outputs[0].name == "Pump"
 
 
-async def test_a_controller_of_another_node_is_placed_there_and_who_lost_it_does_not(
+async def test_place_applies_at_the_owner_only(
     cluster: Cluster,
 ) -> None:
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
@@ -281,7 +281,7 @@ async def test_failed_controllers_are_reported_with_their_node(cluster: Cluster)
     assert message == ["b: line 5: x.hwx is unknown."]
 
 
-async def test_controllers_of_others_are_tagged_renamed_copied_restored_and_removed(
+async def test_controllers_of_other_nodes_can_be_changed_and_removed(
     cluster: Cluster,
 ) -> None:
     a, other = cluster.asked["a"], there(cluster)
@@ -339,7 +339,7 @@ async def test_progress_counts_controllers_of_all_nodes(cluster: Cluster) -> Non
         assert under_way.report(None, "export") == ProgressReport(4, 4)
 
 
-async def test_the_page_of_one_node_shows_the_controllers_of_all(
+async def test_page_of_a_node_shows_controllers_of_all_nodes(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("leverframe.fleet.page_view.FLEET_LOOK_S", 0.01)
@@ -398,7 +398,7 @@ async def headers_of(node: LoopNode, what: str) -> dict[str, str]:
 
 
 @pytest.mark.thorough
-async def test_a_node_of_an_older_program_is_named_as_one_that_does_not_answer(
+async def test_node_of_an_older_version_is_reported_as_silent(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for purpose in ("read", "change"):
@@ -441,7 +441,7 @@ async def test_unknown_call_is_reported_as_version_mismatch(cluster: Cluster) ->
         )
 
 
-async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
+async def test_silent_node_is_named_and_its_controllers_are_unknown(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for purpose in ("read", "change", "job", "step"):
@@ -479,7 +479,7 @@ async def test_a_node_that_does_not_answer_is_named_and_nothing_is_pretended(
     assert refused == "Node b does not answer. Nothing was done there."
 
 
-async def test_what_a_node_has_taken_and_not_answered_is_not_known(
+async def test_unanswered_change_is_reported_as_not_known(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(DEADLINES, "change", Deadline(0.05, 3.0))
@@ -499,7 +499,7 @@ async def test_what_a_node_has_taken_and_not_answered_is_not_known(
     )
 
 
-async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
+async def test_moving_controller_is_renamed_and_tagged_at_its_new_owner(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The node that is asked has let it go, and who has lost it does not write its record."""
@@ -532,7 +532,7 @@ async def test_a_controller_that_moves_is_renamed_and_tagged_where_it_is_then(
     assert (await a.get("list", name="moved"))[0]["tags"] == ["all", "x"]
 
 
-async def test_people_of_a_tenant_have_theirs_on_all_nodes_and_nothing_else(
+async def test_accounts_of_a_tenant_see_its_controllers_on_all_nodes_only(
     cluster: Cluster,
 ) -> None:
     a, own, other = cluster.asked["a"], min(cluster.names("a")), there(cluster)

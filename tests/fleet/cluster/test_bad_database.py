@@ -183,16 +183,14 @@ def test_role_without_any_right_gets_all_grants(postgres: PostgresServer, tmp_pa
         begin_and_add(of_guest, key_path)
 
 
-def test_a_database_or_a_role_that_is_not_there_is_named(
-    postgres: PostgresServer, tmp_path: Path
-) -> None:
+def test_missing_database_or_role_is_named(postgres: PostgresServer, tmp_path: Path) -> None:
     address, key_path = postgres.new_fleet(), tmp_path / "fleet.key"
     assert 'database "nothing" does not exist' in refusal(f"{address} dbname=nothing", key_path)
     stranger = address.replace("user=postgres", "user=stranger")
     assert 'role "stranger" does not exist' in refusal(stranger, key_path)
 
 
-def test_an_older_server_is_refused_before_anything_is_asked_of_it(
+def test_older_server_is_refused_before_any_query(
     postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = postgres.new_database()
@@ -217,7 +215,7 @@ def test_older_tables_are_reported_with_the_migration_command(
     assert not key_path.exists()
 
 
-async def test_a_node_with_another_key_or_none_or_a_name_that_is_taken_does_not_come_in(
+async def test_wrong_or_missing_key_or_taken_name_is_refused(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:

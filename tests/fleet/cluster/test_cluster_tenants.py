@@ -26,7 +26,7 @@ def of(tenant: str, *names: str) -> list[NewController]:
     return [NewController(MemberRecord(name, tenant=tenant), Profile()) for name in names]
 
 
-async def test_all_nodes_know_tenants_and_accounts_and_takeovers_keep_whose_controllers_are(
+async def test_all_nodes_know_tenants_and_takeovers_keep_owners(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     database = postgres.new_fleet()
@@ -58,7 +58,7 @@ async def test_all_nodes_know_tenants_and_accounts_and_takeovers_keep_whose_cont
         assert await first.count_of("acme") == 1
 
 
-async def test_the_database_refuses_what_another_node_has_made_impossible(
+async def test_database_refuses_changes_that_another_node_made_impossible(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with cluster_on(postgres.new_fleet(), tmp_path) as cluster:

@@ -75,7 +75,7 @@ async def ask_member(member: Member, target: str) -> Reply:
     return reply
 
 
-async def test_changes_are_507_and_switching_503_until_the_database_returns(
+async def test_changes_get_507_and_switching_503_until_the_database_returns(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = away
@@ -103,7 +103,7 @@ async def test_changes_are_507_and_switching_503_until_the_database_returns(
 
 
 @pytest.mark.thorough
-async def test_a_controller_that_cannot_be_removed_now_runs_on_and_is_removed_later(
+async def test_controller_that_cannot_be_removed_keeps_running_until_it_can(
     away: tuple[PostgresServer, Cluster],
 ) -> None:
     server, cluster = away
@@ -127,7 +127,7 @@ async def test_a_controller_that_cannot_be_removed_now_runs_on_and_is_removed_la
 
 
 @pytest.mark.thorough
-async def test_one_that_was_removed_while_its_node_could_not_know_is_stopped(
+async def test_controller_removed_during_an_outage_is_stopped(
     there: tuple[PostgresServer, Cluster], caplog: pytest.LogCaptureFixture
 ) -> None:
     _, cluster = there
@@ -222,7 +222,7 @@ def troubles_in(chunk: bytes) -> list[str] | None:
 @pytest.mark.thorough
 @pytest.mark.needs_program("mosquitto")
 @pytest.mark.needs_program("mosquitto_sub")
-async def test_commands_by_mqtt_are_answered_with_a_sentence_and_carried_out_when_it_is_back(
+async def test_mqtt_commands_get_the_cause_during_an_outage_and_work_after_it(
     there: tuple[PostgresServer, Cluster], tmp_path: Path
 ) -> None:
     server, cluster = there

@@ -80,7 +80,7 @@ async def test_failed_controller_moves_to_another_node(cluster: Cluster) -> None
         assert cluster.nodes["b"].roster.list_failed() == []
 
 
-async def test_drained_node_gives_up_what_failed_to_start_there(cluster: Cluster) -> None:
+async def test_drained_node_releases_failed_controllers(cluster: Cluster) -> None:
     async with fail_at_b(cluster):
         await cluster.members["a"].drain("b", undo=False)
         await until(lambda: sorted(cluster.names("a")) == sorted(NAMES))

@@ -78,7 +78,7 @@ WRITES: dict[str, tuple[Write, type[Exception] | None]] = {
 }
 
 
-async def test_a_life_that_is_over_writes_no_records(lives: TwoLives) -> None:
+async def test_ended_life_writes_no_records(lives: TwoLives) -> None:
     lives.begin_again()
     before = lives.rows()
     for name, (write, refusal) in WRITES.items():
@@ -106,9 +106,7 @@ async def test_present_life_writes_records(lives: TwoLives) -> None:
     await lives.registry.remove([ONE])
 
 
-async def test_a_life_that_is_over_gives_up_and_erases_nothing(
-    lives: TwoLives, tmp_path: Path
-) -> None:
+async def test_ended_life_releases_and_erases_nothing(lives: TwoLives, tmp_path: Path) -> None:
     lane = PostgresLane(lives.address, lives.former, tmp_path / "fleet.key")
     await lane.store(ONE).commit(Changes({"a": 1}))
     lives.begin_again()
@@ -120,7 +118,7 @@ async def test_a_life_that_is_over_gives_up_and_erases_nothing(
     await lane.close()
 
 
-async def test_a_death_waits_for_a_record_that_is_being_written_and_beats_do_not(
+async def test_death_waits_for_a_record_being_written_and_beats_do_not(
     lives: TwoLives,
 ) -> None:
     with psycopg.connect(lives.address) as writing:

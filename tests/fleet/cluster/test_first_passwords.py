@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 
 
-async def test_who_was_open_gets_a_password_when_strangers_can_reach_a_node_of_several(
+async def test_open_controllers_get_a_password_when_a_node_becomes_reachable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], postgres: PostgresServer
 ) -> None:
     cluster = f'{CELLAR}[cluster]\nlive_state_every = 1\ndatabase = "{postgres.new_fleet()}"\n'

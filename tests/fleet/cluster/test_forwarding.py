@@ -44,7 +44,7 @@ def is_idle(*nodes: JoinedNode) -> bool:
     )
 
 
-async def test_any_node_answers_for_any_controller_on_a_connection_that_is_kept() -> None:
+async def test_any_node_serves_any_controller_on_a_kept_connection() -> None:
     async with join_nodes("abc") as nodes:
         await nodes.put("gh-1", "b")
         await nodes.put("gh-2", "c")
@@ -77,7 +77,7 @@ async def test_every_node_reports_why_a_controller_failed_immediately() -> None:
         assert (answer.status, answer.body) == (200, "gh-1 at a")
 
 
-async def test_the_owner_sees_the_address_of_the_client_and_counts_by_it() -> None:
+async def test_owner_sees_and_counts_the_address_of_the_client() -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await asyncio.open_connection(
@@ -108,7 +108,7 @@ async def test_split_and_pipelined_requests_are_forwarded_from_their_first_byte(
         writer.close()
 
 
-async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again() -> None:
+async def test_pipelined_request_behind_a_local_answer_must_be_repeated() -> None:
     async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
         await nodes.put("gh-2", "a")
@@ -124,7 +124,7 @@ async def test_one_behind_a_request_that_is_answered_here_is_to_be_asked_again()
         writer.close()
 
 
-async def test_kept_connection_may_switch_controllers() -> None:
+async def test_kept_connection_can_reach_other_controllers() -> None:
     async with join_nodes("abc") as nodes:
         for name, node in (("gh-1", "a"), ("gh-2", "b"), ("gh-3", "b"), ("gh-4", "c")):
             await nodes.put(name, node)
@@ -140,7 +140,7 @@ async def test_kept_connection_may_switch_controllers() -> None:
             assert await client[0].read() == b""
 
 
-async def test_large_bodies_and_answers_go_through_whole() -> None:
+async def test_large_bodies_and_answers_are_forwarded_completely() -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         async with connection_to(HOME, nodes["a"].port) as client:
@@ -152,7 +152,7 @@ async def test_large_bodies_and_answers_go_through_whole() -> None:
             assert len(large.body) == 8 * MIB
 
 
-async def test_the_go_ahead_for_a_body_comes_from_the_owner() -> None:
+async def test_continue_for_a_body_comes_from_the_owner() -> None:
     async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
         async with connection_to(HOME, nodes["a"].port) as (reader, writer):
@@ -169,7 +169,7 @@ async def _next_answer(client: Streams) -> str:
     return (await client[0].readexactly(length)).decode()
 
 
-async def test_a_client_that_does_not_read_is_waited_for_and_then_cut_off(
+async def test_client_that_does_not_read_is_cut_off_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with join_nodes() as nodes:
@@ -201,7 +201,7 @@ async def _tunnels(node: JoinedNode) -> list[Any]:
     return list(node.fleet_door.forwarding.tunnels)
 
 
-async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() -> None:
+async def test_slow_owner_holds_back_the_body_of_the_client() -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         may_continue = asyncio.Event()
@@ -223,7 +223,7 @@ async def test_a_client_waits_with_its_body_for_an_owner_that_does_not_read() ->
         writer.close()
 
 
-async def test_a_client_that_sends_no_more_still_gets_its_answer() -> None:
+async def test_half_closed_client_still_gets_its_answer() -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
@@ -236,7 +236,7 @@ async def test_a_client_that_sends_no_more_still_gets_its_answer() -> None:
         writer.close()
 
 
-async def test_a_client_that_leaves_ends_its_stream_at_the_owner() -> None:
+async def test_leaving_client_ends_its_stream_at_the_owner() -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
@@ -247,7 +247,7 @@ async def test_a_client_that_leaves_ends_its_stream_at_the_owner() -> None:
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def test_an_end_and_a_reset_by_the_owner_reach_the_client_as_such() -> None:
+async def test_end_and_reset_by_the_owner_reach_the_client() -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         reader, writer = await open_to(nodes["a"])
@@ -260,7 +260,7 @@ async def test_an_end_and_a_reset_by_the_owner_reach_the_client_as_such() -> Non
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def test_a_body_that_is_refused_is_answered_though_the_client_still_sends() -> None:
+async def test_refused_body_is_answered_while_the_client_still_sends() -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         refused = nodes["b"].door.state.problem(403, "No.")
@@ -275,7 +275,7 @@ async def test_a_body_that_is_refused_is_answered_though_the_client_still_sends(
 # --- moving ---------------------------------------------------------------------------------------
 
 
-async def test_after_a_move_an_idle_connection_to_the_old_owner_leads_to_the_new_one() -> None:
+async def test_idle_connection_reaches_the_new_owner_after_a_move() -> None:
     async with join_nodes() as nodes:
         await nodes.put("gh-1", "a")
         async with connection_to(HOME, nodes["a"].port) as client:
@@ -291,7 +291,7 @@ async def test_after_a_move_an_idle_connection_to_the_old_owner_leads_to_the_new
 
 
 @pytest.mark.parametrize("door", ["a", "b"], ids=["joined", "direct"])
-async def test_what_runs_during_a_move_is_completed_and_streams_end(door: str) -> None:
+async def test_requests_complete_and_streams_end_during_a_move(door: str) -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         waiting = await open_to(nodes[door])
@@ -324,7 +324,7 @@ async def test_upload_to_a_moving_controller_must_be_repeated() -> None:
         writer.close()
 
 
-async def test_a_door_whose_directory_is_old_asks_again_where_the_controller_is() -> None:
+async def test_door_with_an_old_directory_looks_up_the_owner_again() -> None:
     async with join_nodes("abc") as nodes:
         await nodes.put("gh-1", "b")
         await nodes.take("gh-1", "b", "c")
@@ -357,7 +357,7 @@ async def test_request_is_held_until_a_node_has_the_controller() -> None:
         assert (figures.held, figures.joined) == (4, 2)
 
 
-async def test_an_owner_that_is_still_starting_the_controller_is_waited_for() -> None:
+async def test_door_waits_for_an_owner_that_starts_the_controller() -> None:
     async with join_nodes() as nodes:
         nodes.owners["gh-1"] = "b"
         nodes.publish()
@@ -367,7 +367,7 @@ async def test_an_owner_that_is_still_starting_the_controller_is_waited_for() ->
         assert (await asking).body == "gh-1 at b"
 
 
-async def test_after_three_seconds_without_an_owner_the_request_is_refused() -> None:
+async def test_request_without_an_owner_is_refused_after_three_seconds() -> None:
     assert DEADLINES["connection"].hold_s == 3.0
     async with join_nodes(hold_s=0.1) as nodes:
         nodes.owners["gh-1"] = None
@@ -402,7 +402,7 @@ def _find_closed_port() -> int:
     return port
 
 
-async def test_a_client_that_leaves_while_it_waits_leaves_nothing_behind() -> None:
+async def test_client_that_leaves_while_waiting_leaves_nothing_behind() -> None:
     async with join_nodes() as nodes:
         nodes.owners["gh-1"] = None
         nodes.publish()
@@ -414,7 +414,7 @@ async def test_a_client_that_leaves_while_it_waits_leaves_nothing_behind() -> No
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def test_an_old_owner_that_does_not_let_go_is_left() -> None:
+async def test_door_leaves_an_old_owner_that_does_not_let_go() -> None:
     async with join_nodes("abc") as nodes:
         await nodes.put("gh-1", "b")
         async with connection_to(HOME, nodes["a"].port) as client:
@@ -447,7 +447,7 @@ async def test_clients_of_a_dead_node_are_disconnected_immediately() -> None:
 # --- stopping, sharing ----------------------------------------------------------------------------
 
 
-async def test_a_door_that_stops_lets_answers_end_and_closes_what_is_idle() -> None:
+async def test_stopping_door_completes_answers_and_closes_idle_connections() -> None:
     async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         idle = await open_to(nodes["a"])
@@ -473,7 +473,7 @@ async def test_a_door_that_stops_lets_answers_end_and_closes_what_is_idle() -> N
             writer.close()
 
 
-async def test_what_is_held_at_a_stop_is_still_served_within_the_grace() -> None:
+async def test_held_requests_are_served_within_the_grace_of_a_stop() -> None:
     async with join_nodes("ab", hold_s=60.0) as nodes:
         nodes.owners["gh-1"] = None
         nodes.publish()
@@ -488,7 +488,7 @@ async def test_what_is_held_at_a_stop_is_still_served_within_the_grace() -> None
         writer.close()
 
 
-async def test_a_stop_waits_neither_for_answers_nor_for_owners_beyond_its_grace() -> None:
+async def test_stop_waits_no_longer_than_its_grace() -> None:
     async with join_nodes("ab", hold_s=60.0) as nodes:
         standing = await nodes.put("gh-1", "b")
         nodes.owners["gh-2"] = None
@@ -504,7 +504,7 @@ async def test_a_stop_waits_neither_for_answers_nor_for_owners_beyond_its_grace(
         standing.may_answer.set()
 
 
-async def test_a_flood_at_one_controller_leaves_connections_for_those_of_other_nodes() -> None:
+async def test_flooded_controller_leaves_connections_for_other_nodes() -> None:
     async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
         await nodes.put("gh-2", "b")
@@ -522,7 +522,7 @@ async def test_a_flood_at_one_controller_leaves_connections_for_those_of_other_n
         await until(lambda: is_idle(*nodes.nodes.values()))
 
 
-async def test_who_holds_too_many_connections_is_refused_at_the_door_or_by_the_owner() -> None:
+async def test_client_with_too_many_connections_is_refused_at_door_and_owner() -> None:
     async with join_nodes() as nodes:
         await nodes.put("gh-1", "b")
         full = DescriptorBudget()
@@ -537,7 +537,7 @@ async def test_who_holds_too_many_connections_is_refused_at_the_door_or_by_the_o
         assert full.refused == {("join", "full"): 1, ("inner", "full"): 1}
 
 
-async def test_by_tls_a_name_of_another_node_is_joined_and_without_it_led_to_https(
+async def test_name_of_another_node_is_joined_by_tls_or_redirected_to_https(
     tmp_path: Path,
 ) -> None:
     certificate = certificate_of(Config(tls=True), tmp_path, "leverframe fleet")
@@ -563,7 +563,7 @@ async def test_by_tls_a_name_of_another_node_is_joined_and_without_it_led_to_htt
         await until(lambda: is_idle(nodes["a"], nodes["b"]))
 
 
-async def test_who_gives_up_while_an_owner_is_asked_leaves_no_connection_to_it() -> None:
+async def test_client_that_gives_up_leaves_no_connection_to_the_owner() -> None:
     async with join_nodes() as nodes:
         came: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
         silent = await asyncio.start_server(lambda *streams: came.put_nowait(streams), HOME, 0)

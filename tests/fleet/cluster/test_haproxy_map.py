@@ -41,7 +41,7 @@ def haproxy_at(path: Path, *answers: str) -> Iterator[list[str]]:
         thread.join(PATIENCE_S)
 
 
-async def test_the_map_follows_the_directory(
+async def test_map_follows_the_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with loop_node() as node:

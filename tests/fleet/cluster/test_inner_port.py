@@ -32,7 +32,7 @@ CHALLENGE = bytes(CHALLENGE_BYTES)
 @pytest.mark.parametrize(
     "client", [OF_CLIENT, Client("2001:db8::7", 1, "2001:db8::1", 443)], ids=["IPv4", "IPv6"]
 )
-def test_a_header_brings_addresses_name_and_proof(client: Client) -> None:
+def test_header_carries_addresses_name_and_proof(client: Client) -> None:
     handshake = Handshake(KEY, "b")
     header = handshake.header(CHALLENGE, client, "gh-1", "b")
     assert length_of(header) == len(header) <= MAX_HEADER_BYTES
@@ -42,7 +42,7 @@ def test_a_header_brings_addresses_name_and_proof(client: Client) -> None:
     assert handshake.read_verdict(reply, header)[0] is Verdict.ACCEPTED
 
 
-def test_the_interface_of_a_link_local_address_is_left_out() -> None:
+def test_header_omits_the_interface_of_a_link_local_address() -> None:
     handshake = Handshake(KEY, "b")
     client = Client("fe80::7%eth0", 1, "fe80::1%eth0", 2)
     header = handshake.header(CHALLENGE, client, "gh-1", "b")
@@ -59,7 +59,7 @@ def is_taken(handshake: Handshake, header: bytes) -> bool:
     return False
 
 
-def test_nothing_can_be_changed_about_a_header_or_a_verdict() -> None:
+def test_changed_header_or_verdict_is_refused() -> None:
     handshake, stranger = Handshake(KEY, "b"), Handshake(b"another", "b")
     header = handshake.header(CHALLENGE, OF_CLIENT, "gh-1", "b")
     for place, byte in enumerate(header):
@@ -103,14 +103,14 @@ def test_header_for_another_node_is_refused() -> None:
     "fields",
     [(NAMED, RANDOM, FOR_B, (0xE2, b"x")), (NAMED, RANDOM, (0xE2, b"x")), (NAMED,), (FOR_B, NAMED)],
 )
-def test_header_with_fields_that_this_program_does_not_know_is_refused(
+def test_header_with_unknown_fields_is_refused(
     fields: tuple[tuple[int, bytes], ...],
 ) -> None:
     with pytest.raises(HandshakeFailed, match="other fields than this program knows"):
         Handshake(KEY, "b").read(CHALLENGE, header_of(*fields))
 
 
-def test_header_of_a_program_without_directions_is_answered_as_that_one_expects() -> None:
+def test_header_without_directions_gets_an_answer_without_directions() -> None:
     header = header_of(NAMED, RANDOM)
     handshake, key = Handshake(KEY, "b"), derive_key()
     hello = handshake.read(CHALLENGE, header)
@@ -126,7 +126,7 @@ def test_header_of_a_program_without_directions_is_answered_as_that_one_expects(
 
 
 @given(st.binary(max_size=200))
-def test_no_two_kinds_of_messages_share_a_stamp(content: bytes) -> None:
+def test_kinds_of_messages_have_different_stamps(content: bytes) -> None:
     stamps = Stamps(derive_key(), bytes(PROOF_BYTES), has_direction=True)
     kinds = {stamps.of_verdict(content), stamps.of_question(content), stamps.of_answer(content)}
     assert len(kinds) == 3
@@ -172,7 +172,7 @@ async def test_stranger_at_the_inner_port_reaches_no_controller_and_learns_nothi
         await until(lambda: not nodes["b"].door.descriptors.clients.used)
 
 
-async def test_more_than_a_header_is_not_taken_before_the_verdict() -> None:
+async def test_bytes_after_the_header_are_refused_before_the_verdict() -> None:
     async with join_nodes("ab", hold_s=60.0) as nodes:
         nodes.owners["gh-1"] = "b"
         nodes.publish()
@@ -181,13 +181,13 @@ async def test_more_than_a_header_is_not_taken_before_the_verdict() -> None:
         await until(lambda: not nodes["b"].directory.awaited)
 
 
-async def test_who_says_nothing_is_let_go_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_peer_is_dropped_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leverframe.fleet.cluster.inner_port.HANDSHAKE_WITHIN_S", 0.05)
     async with join_nodes() as nodes:
         assert await exchange_with_b(nodes) == b""
 
 
-async def test_a_node_that_stops_lets_those_go_whose_handshake_is_not_done() -> None:
+async def test_stopping_node_drops_unfinished_handshakes() -> None:
     async with join_nodes() as nodes:
         reader, writer = await asyncio.open_connection(HOME, nodes["b"].place.port)
         await reader.readexactly(CHALLENGE_BYTES)
@@ -197,7 +197,7 @@ async def test_a_node_that_stops_lets_those_go_whose_handshake_is_not_done() -> 
         writer.close()
 
 
-async def test_a_controller_that_is_not_here_is_not_taken_for_here() -> None:
+async def test_missing_controller_gets_the_verdict_not_here() -> None:
     async with join_nodes() as nodes:
         reply = await exchange_with_b(nodes, None)
         assert reply[0] == Verdict.NOT_HERE

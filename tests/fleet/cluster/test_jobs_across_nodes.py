@@ -144,13 +144,13 @@ MOMENTS = [
     ("moment", "is_last_done"),
     [(1, True), *(pytest.param(*one, marks=pytest.mark.thorough) for one in MOMENTS)],
 )
-async def test_a_change_is_made_once_when_the_node_that_was_asked_is_killed(
+async def test_change_is_made_once_when_its_node_is_killed(
     postgres: PostgresServer, tmp_path: Path, moment: int, is_last_done: bool
 ) -> None:
     assert await kill_at(postgres, tmp_path, moment, is_last_done=is_last_done)
 
 
-async def test_roll_out_survives_killed_nodes_while_running_stopping_and_undoing(
+async def test_rollout_survives_killed_nodes_while_running_stopping_and_undoing(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with three_nodes(postgres, tmp_path) as cluster:
@@ -195,7 +195,7 @@ async def _came_to(node: LoopNode, id: str, status: str, **wanted: int) -> Any:
             await asyncio.sleep(0.01)
 
 
-async def test_a_threshold_holds_over_all_nodes_and_those_that_failed_are_tried_again(
+async def test_threshold_covers_all_nodes_and_failed_controllers_are_retried(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with three_nodes(postgres, tmp_path, NAMES[:3]) as cluster:
@@ -217,7 +217,7 @@ async def test_a_threshold_holds_over_all_nodes_and_those_that_failed_are_tried_
 
 
 @pytest.mark.thorough
-async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
+async def test_controller_that_moves_during_a_change_does_it_once(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     """It leaves before it is asked, or after it has done it and before that is reported."""
@@ -262,7 +262,7 @@ async def test_a_controller_that_moves_in_the_middle_of_a_change_does_it_once(
 
 
 @pytest.mark.thorough
-async def test_a_node_that_is_declared_dead_by_mistake_leaves_its_jobs_to_others(
+async def test_node_declared_dead_by_mistake_hands_over_its_jobs(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with three_nodes(postgres, tmp_path) as cluster:

@@ -12,7 +12,7 @@ class Hours:
         return self.now_s
 
 
-def test_a_lease_that_runs_out_is_in_doubt_and_one_that_was_ended_is_not() -> None:
+def test_expired_lease_is_in_doubt_and_ended_lease_is_not() -> None:
     time = Hours()
     lease = NodeLease(time.read, 3.0)
     lease.renew(time.now_s)

@@ -91,7 +91,7 @@ async def test_moved_controller_resumes_and_its_live_state_is_deleted(
     assert query(cluster, SAVED) == []
 
 
-async def test_a_reading_on_its_way_to_a_controller_that_moves_is_not_taken_for_done(
+async def test_reading_under_way_during_a_move_is_not_acknowledged(
     cluster: Cluster,
 ) -> None:
     await cluster.join("a")
@@ -107,7 +107,7 @@ async def test_a_reading_on_its_way_to_a_controller_that_moves_is_not_taken_for_
     assert answer.status == (200 if is_sensed else 503)
 
 
-async def test_a_node_that_is_updated_alone_finds_its_controllers_as_they_were_or_says_why_not(
+async def test_updated_node_resumes_its_controllers_or_logs_why_not(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.join("a")
@@ -142,7 +142,7 @@ async def dies(cluster: Cluster, name: str) -> None:
 
 
 @pytest.mark.thorough
-async def test_what_is_saved_every_second_is_there_when_a_node_dies(cluster: Cluster) -> None:
+async def test_state_saved_every_second_survives_a_dead_node(cluster: Cluster) -> None:
     await cluster.join("a", live_state_every=1)
     await cluster.nodes["a"].add(new("one"))
     await cluster.join("b")

@@ -38,7 +38,7 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
         yield cluster
 
 
-async def test_controllers_are_shared_out_and_go_where_there_is_room(cluster: Cluster) -> None:
+async def test_controllers_are_distributed_and_move_to_free_nodes(cluster: Cluster) -> None:
     await cluster.join("a")
     await cluster.nodes["a"].add(new("one", "two", "three", "four"))
     await cluster.join("b")
@@ -71,7 +71,7 @@ async def test_node_start_survives_a_short_database_outage(
     assert asked == 2
 
 
-async def test_a_moved_controller_stays_where_it_is_wanted(cluster: Cluster) -> None:
+async def test_moved_controller_stays_at_the_requested_node(cluster: Cluster) -> None:
     for name in ("a", "b"):
         await cluster.join(name)
     await cluster.nodes["a"].add(new("one", "two"))
@@ -84,7 +84,7 @@ async def test_a_moved_controller_stays_where_it_is_wanted(cluster: Cluster) -> 
 
 
 @pytest.mark.thorough
-async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone(
+async def test_drained_node_stays_empty_until_undone(
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
@@ -110,7 +110,7 @@ async def test_a_drained_node_stays_empty_in_its_next_lives_until_that_is_undone
     await cluster.wait_for_counts(1, 4)
 
 
-async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> None:
+async def test_unknown_node_cannot_be_drained(cluster: Cluster) -> None:
     await cluster.join("a")
     for undo in (False, True):
         with pytest.raises(BadValue, match="No node 'c' is running"):
@@ -118,7 +118,7 @@ async def test_only_a_node_that_is_known_can_be_drained(cluster: Cluster) -> Non
 
 
 @pytest.mark.thorough
-async def test_a_node_that_has_ended_is_forgotten_and_comes_back_as_a_new_one(
+async def test_forgotten_node_returns_as_a_new_node(
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
@@ -167,7 +167,7 @@ async def test_request_without_database_is_refused_without_its_address(
     monkeypatch.undo()
 
 
-async def test_request_that_the_database_refuses_is_reported_as_not_done(cluster: Cluster) -> None:
+async def test_request_refused_by_the_database_is_reported_as_not_done(cluster: Cluster) -> None:
     await cluster.join("a")
     with connect(cluster.database) as connection:
         name = connection.info.dbname
@@ -201,7 +201,7 @@ async def read_records(cluster: Cluster, node: str) -> tuple[list[float], list[s
     return values, [one["what"] for one in journal], causes, len(audit)
 
 
-async def test_a_controller_shows_its_charts_journal_and_audit_wherever_it_is(
+async def test_moved_controller_shows_its_charts_journal_and_audit(
     cluster: Cluster,
 ) -> None:
     for name in ("a", "b"):
@@ -260,7 +260,7 @@ async def test_failed_start_is_logged_once_and_retried(
     await until(lambda: not node.roster.problems())
 
 
-async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_back(
+async def test_controllers_start_when_the_database_returns(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await cluster.join("a")
@@ -287,7 +287,7 @@ async def test_what_the_database_kept_from_starting_starts_as_soon_as_that_is_ba
     await cluster.wait_for_counts(0, 1)
 
 
-async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_the_next(
+async def test_change_at_a_node_declared_dead_is_sent_to_the_next_owner(
     cluster: Cluster,
 ) -> None:
     """It has not heard of it, and its lease still runs: the fence holds the change back."""
@@ -309,7 +309,7 @@ async def test_a_change_by_a_node_that_another_one_has_declared_dead_is_sent_to_
     assert (refused.status, b"another node has taken over" in refused.body) == (421, True)
 
 
-async def test_a_lease_is_kept_while_looking_at_others_waits(cluster: Cluster) -> None:
+async def test_lease_is_renewed_while_looking_at_others_waits(cluster: Cluster) -> None:
     """What claims, reads and accounts wait for does not hold up a beat."""
     member = await cluster.join("a")
     with psycopg.connect(cluster.database) as others, connect(cluster.database) as reading:
@@ -320,7 +320,7 @@ async def test_a_lease_is_kept_while_looking_at_others_waits(cluster: Cluster) -
         await until(lambda: member.lease.age_s < LEASE_S / 2)
 
 
-async def test_a_lease_is_kept_until_a_node_that_leaves_has_given_up_everything(
+async def test_leaving_node_renews_its_lease_until_all_is_released(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others would declare it dead in the middle, and start what it could have handed over."""
@@ -348,7 +348,7 @@ async def beats_are_counted(connection: Connection) -> None:
     await until(lambda: count_beats() >= from_here + 5)
 
 
-async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
+async def test_restarted_life_takes_its_share_with_its_lease(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """News that come before the first beat of a life are looked at again after it."""
@@ -373,7 +373,7 @@ async def test_a_node_takes_its_share_as_soon_as_its_next_life_has_a_lease(
     await cluster.wait_for_counts(1)
 
 
-async def test_a_node_whose_name_another_one_has_taken_stays_out(cluster: Cluster) -> None:
+async def test_node_with_a_taken_name_stays_out(cluster: Cluster) -> None:
     """A machine that was asleep finds its replacement: each would end the life of the other."""
     member = await cluster.join("a")
     with connect(cluster.database) as connection:

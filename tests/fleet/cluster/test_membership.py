@@ -34,7 +34,7 @@ def owners(database: psycopg.Connection[Any]) -> dict[str, str | None]:
     return {one.name: one.node for one in membership.read_places(database)}
 
 
-def test_free_controllers_are_shared_out(database: psycopg.Connection[Any]) -> None:
+def test_free_controllers_are_distributed(database: psycopg.Connection[Any]) -> None:
     a, b = live(database, "a", "b")
     add(database, 7)
     nodes = membership.read_nodes(database)
@@ -44,7 +44,7 @@ def test_free_controllers_are_shared_out(database: psycopg.Connection[Any]) -> N
     assert None not in owners(database).values()
 
 
-def test_a_dead_node_loses_all_and_its_beats_count_no_more(
+def test_dead_node_loses_all_and_its_beats_are_ignored(
     database: psycopg.Connection[Any],
 ) -> None:
     a, b = live(database, "a", "b")
@@ -61,7 +61,7 @@ def test_a_dead_node_loses_all_and_its_beats_count_no_more(
     assert set(owners(database).values()) == {"b"}
 
 
-def test_a_job_of_a_dead_node_is_taken_by_one_of_those_that_see_it(
+def test_job_of_a_dead_node_is_taken_by_one_node(
     database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = live(database, "a", "b")
@@ -84,7 +84,7 @@ def test_a_job_of_a_dead_node_is_taken_by_one_of_those_that_see_it(
     assert membership.holder_of(database, "once") == "a"
 
 
-def test_what_a_node_takes_in_the_moment_of_its_death_is_free_for_others(
+def test_controller_taken_at_the_moment_of_death_is_free(
     database: psycopg.Connection[Any],
 ) -> None:
     a, b = live(database, "a", "b")
@@ -106,14 +106,14 @@ def test_node_with_a_new_beat_is_not_declared_dead(database: psycopg.Connection[
     assert membership.beat(database, a)
 
 
-def test_a_second_life_of_a_name_ends_the_first(database: psycopg.Connection[Any]) -> None:
+def test_second_life_of_a_name_ends_the_first(database: psycopg.Connection[Any]) -> None:
     first, second = live(database, "a", "a")
     assert (first.epoch, second.epoch) == (1, 2)
     assert not membership.beat(database, first)
     assert membership.beat(database, second)
 
 
-def test_a_released_controller_goes_where_it_is_wanted(database: psycopg.Connection[Any]) -> None:
+def test_released_controller_goes_to_the_requested_node(database: psycopg.Connection[Any]) -> None:
     a, b, c = live(database, "a", "b", "c")
     add(database, 3)
     nodes = membership.read_nodes(database)
@@ -153,7 +153,7 @@ def read_lives(database: psycopg.Connection[Any]) -> dict[str, tuple[bool, bool]
     return {one.name: (one.is_alive, one.has_resigned) for one in membership.read_nodes(database)}
 
 
-def test_who_dies_before_the_first_beat_is_dead_and_not_stopped(
+def test_node_that_dies_before_its_first_beat_is_dead_not_stopped(
     database: psycopg.Connection[Any],
 ) -> None:
     a, _ = live(database, "a", "b")

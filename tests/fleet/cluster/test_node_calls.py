@@ -70,7 +70,7 @@ async def ask(nodes: JoinedNodes, seconds: float = 10.0) -> bytes:
     return await nodes["a"].fleet_door.caller.ask("b", CALL, seconds)
 
 
-async def test_a_call_is_answered_and_a_refusal_comes_back_as_it_was(nodes: JoinedNodes) -> None:
+async def test_call_returns_the_answer_or_the_refusal(nodes: JoinedNodes) -> None:
     b = answering(nodes)
     assert await ask(nodes) == CALL.content
     assert b.calls == [CALL]
@@ -82,7 +82,7 @@ async def test_a_call_is_answered_and_a_refusal_comes_back_as_it_was(nodes: Join
     await until(lambda: not nodes["b"].door.descriptors.clients.used)
 
 
-async def test_who_is_not_reached_has_done_nothing_and_who_does_not_answer_may_have(
+async def test_unreached_node_did_nothing_and_silent_node_may_have(
     nodes: JoinedNodes, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(SilentNode) as raised:
@@ -117,7 +117,7 @@ def says_no_number(one: Any, **changed: Any) -> Any:
         "There is no /api/fleet/list at this node: is it older?",
     ],
 )
-async def test_a_node_of_the_first_protocol_that_does_not_understand_counts_as_silent(
+async def test_first_protocol_node_that_does_not_understand_counts_as_silent(
     nodes: JoinedNodes, monkeypatch: pytest.MonkeyPatch, sentence: str
 ) -> None:
     b = answering(nodes)
@@ -161,7 +161,7 @@ async def exchange_with_b(
         writer.close()
 
 
-async def test_what_no_node_has_said_on_this_connection_is_not_done(
+async def test_call_not_proven_on_its_connection_is_not_done(
     nodes: JoinedNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     b = answering(nodes)
@@ -182,7 +182,7 @@ async def test_what_no_node_has_said_on_this_connection_is_not_done(
     assert await exchange_with_b(nodes) == b""
 
 
-async def test_an_answer_that_is_none_of_this_fleet_is_not_believed(
+async def test_answer_from_outside_the_fleet_is_rejected(
     nodes: JoinedNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(nodes)
@@ -241,7 +241,7 @@ async def relay_calls(
         await server.wait_closed()
 
 
-async def test_a_question_that_comes_back_to_its_sender_is_not_answered_by_it(
+async def test_call_reflected_to_its_sender_is_not_answered(
     nodes: JoinedNodes,
 ) -> None:
     a, b = Answering(), answering(nodes)
@@ -255,7 +255,7 @@ async def test_a_question_that_comes_back_to_its_sender_is_not_answered_by_it(
     assert a.calls == []
 
 
-async def test_a_question_is_not_taken_for_its_own_answer(nodes: JoinedNodes) -> None:
+async def test_call_is_not_accepted_as_its_own_answer(nodes: JoinedNodes) -> None:
     b = answering(nodes)
     async with relay_calls(nodes, "b", question=lambda data: None):
         with pytest.raises(CallUnanswered):
@@ -291,7 +291,7 @@ async def answer_as_before_directions(
     writer.close()
 
 
-async def test_a_node_that_is_not_updated_yet_is_asked_as_it_expects(nodes: JoinedNodes) -> None:
+async def test_older_node_is_called_in_its_protocol(nodes: JoinedNodes) -> None:
     server = await asyncio.start_server(answer_as_before_directions, HOME, 0)
     port = server.sockets[0].getsockname()[1]
     nodes["a"].directory.replace({}, {"b": Place("b", HOME, port)})

@@ -18,7 +18,7 @@ from tests.postgres_server import PostgresServer
 COUNT = 20
 
 
-def test_a_second_signal_leaves_nothing_half_stopped(
+def test_second_signal_leaves_nothing_half_stopped(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     database = postgres.new_fleet()

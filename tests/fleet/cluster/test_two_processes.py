@@ -48,7 +48,7 @@ def outputs_of(port: int, names: Sequence[str]) -> list[list[float]]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-def test_what_was_acknowledged_is_there_after_a_node_is_gone(
+def test_lost_node_loses_no_acknowledged_change(
     how: signal.Signals, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     database = postgres.new_fleet()

@@ -167,7 +167,7 @@ def migrate(database: str, source: Path) -> str:
     return done.stdout
 
 
-def test_nodes_are_updated_and_set_back_one_by_one_under_load(
+def test_nodes_are_updated_and_rolled_back_one_by_one_under_load(
     nodes: UpdatedNodes, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     following = next_release(tmp_path / "next")
@@ -197,7 +197,7 @@ def test_nodes_are_updated_and_set_back_one_by_one_under_load(
         assert "<out>100000</out>" in ask_controller(nodes.ports["b"], name, "/outs.cgi").text
 
 
-def test_a_release_whose_tables_are_not_there_yet_says_how_to_make_them(
+def test_release_with_missing_tables_prints_how_to_create_them(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     following = next_release(tmp_path / "next")
@@ -213,7 +213,7 @@ def test_a_release_whose_tables_are_not_there_yet_says_how_to_make_them(
     assert "Traceback" not in done.stderr
 
 
-def test_a_node_that_does_not_speak_the_next_language_is_named(
+def test_node_without_the_new_protocol_is_named(
     nodes: UpdatedNodes, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     following = next_release(tmp_path / "next", PROTOCOL + 1)

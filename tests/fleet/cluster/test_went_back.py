@@ -160,7 +160,7 @@ async def test_lane_distinguishes_a_death_from_a_restored_database(
             await lane.close()
 
 
-async def test_the_change_that_notices_it_is_refused_as_all_after_it(
+async def test_change_that_notices_the_rollback_is_refused(
     cluster: Cluster,
 ) -> None:
     member = await cluster.join("a")

@@ -85,11 +85,11 @@ def _without_texts(schema: Any) -> Any:
     }
 
 
-def test_what_nodes_say_to_each_other_is_what_was_noted() -> None:
+def test_calls_between_nodes_match_the_fixture() -> None:
     assert describe_calls() == json.loads(NOTED.read_text("utf-8")), WHAT_TO_DO
 
 
-async def test_each_call_that_a_node_takes_is_noted_and_understood_as_it_is_asked() -> None:
+async def test_each_call_of_a_node_is_in_the_fixture_and_is_understood() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         assert set(node.node.calls) == set(CALLS) == set(ASKED)

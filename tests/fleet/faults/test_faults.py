@@ -25,7 +25,7 @@ PARTS = {"nodes": FAULTS.keys() - OF_DATABASE - OF_WAY, "way": OF_WAY, "database
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kinds", PARTS.values(), ids=PARTS.keys())
-async def test_nothing_acknowledged_is_lost_through_faults(kinds: set[str], tmp_path: Path) -> None:
+async def test_faults_lose_no_acknowledged_change(kinds: set[str], tmp_path: Path) -> None:
     async with asyncio.timeout(LONGEST_S), short_fleet_story(tmp_path, SHORT, kinds) as story:
         await story.run(0)
     ledger = story.ledger

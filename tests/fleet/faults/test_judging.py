@@ -35,7 +35,7 @@ def store_numbers(*numbers: int, last_at: float) -> list[StoredNumber]:
         ((1, 2, 3), 30.5, HANGS, set()),
     ],
 )
-def test_only_unanswered_changes_arrive_late_while_under_way(
+def test_unanswered_changes_may_arrive_late_while_under_way(
     numbers: tuple[int, ...], at: float, hangs: dict[int, list[Hang]], allowed: set[int]
 ) -> None:
     assert overtaken(store_numbers(*numbers, last_at=at), GIVEN_UP, hangs) == allowed
@@ -53,7 +53,7 @@ def test_only_unanswered_changes_arrive_late_while_under_way(
         (set(), 10.5, False),
     ],
 )
-def test_a_promised_message_is_missing_only_where_a_late_reading_has_fired_its_rule(
+def test_promised_message_is_missing_only_if_a_late_reading_fired_its_rule(
     unanswered: set[int], late_at: float | None, allowed: bool, tmp_path: Path
 ) -> None:
     client = CountingClient(FaultedFleet("", tmp_path, 1.0), "c-1", Ledger("test"), 1)
