@@ -647,7 +647,7 @@ def test_password_is_typed_or_read_from_standard_input(
     monkeypatch.setattr("sys.stdin", StringIO(f"{password}\n"))
     assert fleet.json("list", "--user", "anna") == []
     message = fleet("list", "--user", "anna", ends_with=2)
-    assert "Password of anna: it is missing; type it at a terminal, or write it to stan" in message
+    assert "Password of anna: the value is missing; type it at a terminal" in message
     monkeypatch.setattr("sys.stdin", None)
     assert "Password of anna: it is missing" in fleet("list", "--user", "anna", ends_with=2)
     terminal = StringIO()

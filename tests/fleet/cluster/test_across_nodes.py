@@ -469,7 +469,7 @@ async def test_silent_node_is_named_and_its_controllers_are_unknown(
     await a.post("rollout/start", id=id)
     await until(lambda: a.web.jobs.find(id).state.status == "stopped")
     why = (await a.get("rollout", id=id))["why"]
-    assert "could be taken. The node b does not answer. Nothing was done there." in why
+    assert "could be taken. Node b does not answer. Nothing was done there." in why
     number = cluster.member(min(far)).number
     assert await a.web.jobs.executor.findings([number], "") == {number: None}
     await a.post("rollout/remove", id=id)

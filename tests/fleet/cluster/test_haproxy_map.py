@@ -49,7 +49,7 @@ async def test_map_follows_the_directory(
         url = f"http://127.0.0.1:{node.node.door.port}"
         words = ["fleet", "map", "--node", url, "--domain", "fleet.example"]
         assert await asyncio.to_thread(carry_out, words) != 0
-        assert "This node is the only one" in capsys.readouterr().err
+        assert "This node shares no database with other nodes" in capsys.readouterr().err
 
         directory = node.node.door.directory = Directory("a")
         directory.replace({"gh-2": "b", "gh-1": "a", "gh-3": None}, {})
@@ -98,4 +98,4 @@ async def test_map_follows_the_directory(
             f"{path} routes 2 controllers by /m",
             f"{path} routes 1 controllers by /m",
         ]
-        assert message.err.count("This node is the only one") == 1
+        assert message.err.count("This node shares no database with other nodes") == 1

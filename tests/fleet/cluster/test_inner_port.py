@@ -106,7 +106,7 @@ def test_header_for_another_node_is_refused() -> None:
 def test_header_with_unknown_fields_is_refused(
     fields: tuple[tuple[int, bytes], ...],
 ) -> None:
-    with pytest.raises(HandshakeFailed, match="other fields than this program knows"):
+    with pytest.raises(HandshakeFailed, match="fields that this version does not know"):
         Handshake(KEY, "b").read(CHALLENGE, header_of(*fields))
 
 
