@@ -47,9 +47,9 @@ async def test_refusing_controllers_are_listed_and_the_others_carry_out() -> Non
     async with loop_node() as node:
         old = await add_mixed_controllers(node)
         before = [member.controller.engine.settings for member in members(node)]
-        message = await node.post("send", command=NEWER, tag="all")
-        assert (message["done"], message["refused"]) == (COUNT - 3, 3)
-        refused = [one for one in message["results"] if one["status"] != 200]
+        answer = await node.post("send", command=NEWER, tag="all")
+        assert (answer["done"], answer["refused"]) == (COUNT - 3, 3)
+        refused = [one for one in answer["results"] if one["status"] != 200]
         assert [one["name"] for one in refused] == old
         assert all("HW 3.0 SW 1.18" in one["detail"] for one in refused)
         pairs = zip(members(node), before, strict=True)
@@ -61,16 +61,16 @@ async def test_all_or_none_changes_nothing_if_a_controller_refuses() -> None:
     async with loop_node() as node:
         old = await add_mixed_controllers(node)
         before = [member.controller.engine.settings for member in members(node)]
-        message = await node.post("send", command=NEWER, all_or_none=1)
-        assert (message["done"], message["refused"]) == (0, COUNT)
-        statuses = {one["name"]: one["status"] for one in message["results"]}
+        answer = await node.post("send", command=NEWER, all_or_none=1)
+        assert (answer["done"], answer["refused"]) == (0, COUNT)
+        statuses = {one["name"]: one["status"] for one in answer["results"]}
         assert (statuses["gh-1"], statuses[old[0]]) == (424, 404)
         assert all(
             member.controller.engine.settings is then
             for member, then in zip(members(node), before, strict=True)
         )
-        message = await node.post("send", command=ON, all_or_none=1)
-        assert (message["done"], on(node)) == (COUNT, COUNT)
+        answer = await node.post("send", command=ON, all_or_none=1)
+        assert (answer["done"], on(node)) == (COUNT, COUNT)
 
 
 async def test_dry_run_returns_the_same_refusals_and_changes_nothing() -> None:
@@ -105,13 +105,13 @@ async def test_invalid_command_is_refused_immediately(
 async def test_disallowed_value_is_refused_by_each_controller() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=2)
-        message = await node.post("send", command="outs.cgi?out9=1")
-        assert (message["done"], message["refused"]) == (0, 2)
+        answer = await node.post("send", command="outs.cgi?out9=1")
+        assert (answer["done"], answer["refused"]) == (0, 2)
         reply = node.member("gh-1").built.web.handle(
             request("/outs.cgi", "out9=1"), requester=FLEET
         )
         assert isinstance(reply, Reply)
-        assert message["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
+        assert answer["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
 
 
 async def test_commands_with_a_body_or_a_password_are_carried_out() -> None:
@@ -144,8 +144,8 @@ async def test_dry_run_lists_the_changes() -> None:
         await node.post("send", command="stm.cgi?oname=0Pump")
 
         async def effects(command: str) -> list[dict[str, Any]]:
-            message = await node.post("send", command=command, dry_run=1)
-            found: list[dict[str, Any]] = message["results"][0]["effects"]
+            answer = await node.post("send", command=command, dry_run=1)
+            found: list[dict[str, Any]] = answer["results"][0]["effects"]
             return found
 
         assert await effects(ON) == [{"what": "Pump", "old": 0, "new": 1, "is_state": True}]
@@ -169,8 +169,8 @@ async def test_all_or_none_sets_passwords_together_after_hashing(
 ) -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
-        message = await node.post("send", command=PASSWORD, all_or_none=1)
-        assert (message["done"], message["refused"]) == (3, 0)
+        answer = await node.post("send", command=PASSWORD, all_or_none=1)
+        assert (answer["done"], answer["refused"]) == (3, 0)
         access = [one.controller.engine.settings.access for one in members(node)]
         assert {one.admin.password[:9] for one in access} == {"$argon2id"}
         assert all(one.required for one in access)
@@ -184,8 +184,8 @@ async def test_all_or_none_sets_passwords_together_after_hashing(
             return await hashed(self, password)
 
         monkeypatch.setattr(Passwords, "hash", lose_power_while_hashing)
-        message = await node.post("send", command=PASSWORD, all_or_none=1)
-        assert [one["status"] for one in message["results"]] == [424, 503, 424]
+        answer = await node.post("send", command=PASSWORD, all_or_none=1)
+        assert [one["status"] for one in answer["results"]] == [424, 503, 424]
         assert not any(one.controller.engine.settings.access.required for one in members(node))
 
 
@@ -194,8 +194,8 @@ async def test_controller_without_power_refuses_also_in_a_dry_run() -> None:
         await node.post("add", name="gh-{n}", count=2)
         node.member("gh-1").controller.lose_power()
         for more in ({"dry_run": 1}, {}):
-            message = await node.post("send", command=ON, **more)
-            refused = {one["name"]: one.get("detail") for one in message["results"]}
+            answer = await node.post("send", command=ON, **more)
+            refused = {one["name"]: one.get("detail") for one in answer["results"]}
             assert refused == {"gh-1": "It has no power.", "gh-2": None}
         assert on(node) == 1
 
@@ -267,9 +267,9 @@ async def test_all_or_none_retries_after_a_concurrent_change() -> None:
         faults = node.member("gh-1").controller.faults
         assert faults is not None
         faults.add(fault_from_text("reboot*takes:1h"))
-        message = msgspec.json.decode((await sending).body)
-        assert (message["done"], on(node)) == (0, 0)
-        assert message["results"][0]["status"] == 503
+        answer = msgspec.json.decode((await sending).body)
+        assert (answer["done"], on(node)) == (0, 0)
+        assert answer["results"][0]["status"] == 503
 
 
 async def test_all_or_none_is_limited_to_one_turn_of_the_loop() -> None:

@@ -78,8 +78,8 @@ async def test_killed_node_makes_each_change_once(
         async with loop_node(disk) as node:
             assert await node.node.start_stored() == {}
             await node.web.jobs.start_stored()
-            message = await node.post("send", command=command, id="once")
-            assert (message["done"], message["refused"]) == (COUNT, 0), writes
+            answer = await node.post("send", command=command, id="once")
+            assert (answer["done"], answer["refused"]) == (COUNT, 0), writes
             for member in node.node.members.values():
                 engine = member.controller.engine
                 is_named = command == NAME
@@ -131,8 +131,8 @@ async def test_unsaved_change_is_reported_and_resumes_automatically(
         await node.node.start_stored()
         # The job is stored, then nothing is for a while.
         lane._left = 3
-        message = await node.expect_refusal(507, "send", command=NAME, id="a")
-        assert "The node is dead. It resumes automatically; ask again with id=a." in message
+        problem = await node.expect_refusal(507, "send", command=NAME, id="a")
+        assert "The node is dead. It resumes automatically; ask again with id=a." in problem
         lane._left = 10**6
         (job,) = node.web.jobs.all()
         await until(lambda: job.state.status == "finished")
@@ -155,9 +155,9 @@ async def test_change_with_an_internal_error_is_never_reported_as_done(
 
         monkeypatch.setattr(node.web.jobs.executor, "send", fail_after_the_first)
         for _ in range(2):
-            message = await node.expect_refusal(504, "send", command=NAME, id="a")
-            assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in message
-            assert "the rest is not known. /api/fleet/rollout?id=a shows" in message
+            problem = await node.expect_refusal(504, "send", command=NAME, id="a")
+            assert "An internal error stopped it; see the log. Of 2 controllers, 0 have" in problem
+            assert "the rest is not known. /api/fleet/rollout?id=a shows" in problem
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1]
         monkeypatch.undo()
         await node.post("rollout/resume", id="a")
@@ -198,8 +198,8 @@ async def test_job_passwords_are_hashed_sealed_and_hidden(
     lane = SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
     async with loop_node(lane) as node:
         await node.post("add", name="a")
-        message = await node.post("send", command="stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
-        assert message["done"] == 1
+        answer = await node.post("send", command="stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
+        assert answer["done"] == 1
         assert node.member("a").controller.engine.settings.access.required
         (job,) = await node.get("rollouts")
         assert "c2VjcmV0" not in job["title"]
@@ -220,8 +220,8 @@ async def test_unsaved_switch_is_not_done_twice() -> None:
             raise StoreUnavailable("The disk is full.")
 
         store.write = refuse  # type: ignore[method-assign, assignment]
-        message = await node.post("send", command=TOGGLE, id="a")
-        assert message["results"][0]["status"] == 507
+        answer = await node.post("send", command=TOGGLE, id="a")
+        assert answer["results"][0]["status"] == 507
         store.write = write  # type: ignore[method-assign]
         (job,) = node.web.jobs.all()
         await job.operate("retry", "")

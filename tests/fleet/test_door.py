@@ -152,17 +152,17 @@ async def test_stopping_node_ends_connections_of_all_ports(
 async def test_port_in_use_is_reported_and_nothing_is_created() -> None:
     async with loop_node() as node:
         port = await listening(node)
-        message = await node.expect_refusal(409, "add", name="a", port=port)
-        assert f"a: port {port} of 127.0.0.1 cannot be used: " in message
+        problem = await node.expect_refusal(409, "add", name="a", port=port)
+        assert f"a: port {port} of 127.0.0.1 cannot be used: " in problem
         assert await node.get("list") == []
-        assert await node.expect_refusal(409, "add", name="a", port=port, dry_run=1) == message
+        assert await node.expect_refusal(409, "add", name="a", port=port, dry_run=1) == problem
 
 
 async def test_unreachable_address_is_refused() -> None:
     async with loop_node() as node:
         await listening(node)
-        message = await node.expect_refusal(409, "add", name="a", address="10.7.0.1")
-        assert "listens on 127.0.0.1, so 10.7.0.1 would not reach this controller" in message
+        problem = await node.expect_refusal(409, "add", name="a", address="10.7.0.1")
+        assert "listens on 127.0.0.1, so 10.7.0.1 would not reach this controller" in problem
 
 
 @pytest.mark.parametrize("host", [HOME, "0.0.0.0"])
@@ -222,8 +222,8 @@ async def test_new_name_is_valid_immediately_and_the_old_one_is_not() -> None:
         assert (await ask_once(HOME, port, "/outs.cgi", "cellar.localhost")).status == 200
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 404
         # Without a name of its own it uses this one.
-        message = await ask_once(HOME, port, "/json/all.json", "cellar.localhost")
-        assert '"sname":"cellar"' in message.body
+        report = await ask_once(HOME, port, "/json/all.json", "cellar.localhost")
+        assert '"sname":"cellar"' in report.body
         member = node.member("cellar")
         answer = discovery_answer(member.controller, member.built.name, member.built.mac, 80)
         assert answer.startswith(b"cellar\r\n")

@@ -168,11 +168,11 @@ async def test_port_in_use_is_reported_and_the_others_start(tmp_path: Path) -> N
         taken = node.node.door.port
         text = f'[[controllers]]\nname = "a"\nport = {taken}\n[[controllers]]\nname = "b"\n'
         fleet = read(tmp_path, text)
-        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 3: " in message
-        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in message
+        (problem,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 3: " in problem
+        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in problem
         assert [one["name"] for one in await node.get("list")] == ["b"]
-        assert (await node.get(""))["not_started"] == [message]
+        assert (await node.get(""))["not_started"] == [problem]
 
 
 async def test_controllers_beside_a_failed_one_are_created_together(
@@ -190,8 +190,8 @@ async def test_controllers_beside_a_failed_one_are_created_together(
             return await add(new)
 
         monkeypatch.setattr(node.node, "add", count_and_add)
-        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 6: a failed to start: port " in message
+        (problem,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 6: a failed to start: port " in problem
         assert batches == [20]
 
 
@@ -205,12 +205,12 @@ async def test_port_taken_since_then_is_reported_at_the_next_start(tmp_path: Pat
     with socket.create_server(("127.0.0.1", port)):
         async with loop_node(lane) as again:
             await again.node.door.listen("127.0.0.1", 0)
-            (message,) = await start_controllers(again.web, fleet.controllers, as_json=False)
-            assert "fleet.toml, line 3: " in message
-            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in message
+            (problem,) = await start_controllers(again.web, fleet.controllers, as_json=False)
+            assert "fleet.toml, line 3: " in problem
+            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in problem
             assert [one["name"] for one in await again.get("list")] == ["b"]
             overview = await again.get("")
-            assert overview["not_started"] == overview["troubles"] == [message]
+            assert overview["not_started"] == overview["troubles"] == [problem]
 
 
 async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_path: Path) -> None:
@@ -221,12 +221,12 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
         await node.post("add", name="added", address="127.0.0.3")
     async with loop_node(lane) as again:
         after = read(tmp_path, text.format(3)).controllers
-        (message,) = await start_controllers(again.web, after, as_json=False)
+        (problem,) = await start_controllers(again.web, after, as_json=False)
         sentence = "a runs without its own address and port: a cannot have 127.0.0.3: added has it."
-        assert message.endswith(f"fleet.toml, line 3: {sentence}")
+        assert problem.endswith(f"fleet.toml, line 3: {sentence}")
         assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
         overview = await again.get("")
-        assert (overview["not_started"], overview["troubles"]) == ([], [message])
+        assert (overview["not_started"], overview["troubles"]) == ([], [problem])
         await again.post("add", name="third")
 
 
@@ -264,11 +264,11 @@ async def test_first_password_of_file_controllers_is_shown_once(
     as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
-    for message in (True, False):
+    for is_first in (True, False):
         async with loop_node(lane, host="0.0.0.0") as node:
             await start_controllers(node.web, fleet.controllers, as_json=as_json)
             assert node.member("attic").controller.engine.settings.access.required
-        assert ("password" in capsys.readouterr().out) is message
+        assert ("password" in capsys.readouterr().out) is is_first
 
 
 def test_interval_of_live_state_is_checked(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ async def test_snapshot_survives_the_process_with_sealed_secrets(tmp_path: Path)
         assert node.member("gh-1").controller.engine.values["OUT0"] == 0
         new = await node.post("add", name="late")
         assert new["names"] == ["late"]
-        message = await node.post("restore", label="noon")
-        assert [one["status"] for one in message["results"]] == [200, 200, 409]
+        answer = await node.post("restore", label="noon")
+        assert [one["status"] for one in answer["results"]] == [200, 200, 409]
         for name in ("gh-1", "gh-2"):
             engine = node.member(name).controller.engine
             assert engine.settings.outputs[0].name == "Pump"
@@ -86,8 +86,8 @@ async def test_stored_snapshot_of_another_version_is_refused(tmp_path: Path) -> 
         await node.node.take_over([type(record)("a", hw="3.5", sw="1.57")])
     async with loop_node(lane(tmp_path)) as node:
         assert await node.node.start_stored() == {}
-        message = await node.post("restore", label="noon")
-        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in message["results"][0]["detail"]
+        answer = await node.post("restore", label="noon")
+        assert "is HW 3.5 SW 1.57 now, and was HW 3.5 SW 1.49" in answer["results"][0]["detail"]
 
 
 async def test_unwritable_snapshot_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,9 +103,9 @@ async def test_unwritable_snapshot_is_not_listed(monkeypatch: pytest.MonkeyPatch
     async with loop_node(full) as node:
         await node.post("add", name="a")
         monkeypatch.setattr(FullLane, "is_full", True)
-        message = await node.post("snapshot", label="noon")
+        answer = await node.post("snapshot", label="noon")
         monkeypatch.setattr(FullLane, "is_full", False)
-        assert (message["done"], message["results"][0]["status"]) == (0, 507)
+        assert (answer["done"], answer["results"][0]["status"]) == (0, 507)
         assert (await node.get(""))["snapshots"] == []
 
 
@@ -155,8 +155,8 @@ async def test_controllers_removed_during_a_restore_are_reported() -> None:
     async with loop_node(real_time=True) as node:
         await begin(node)
         await node.node.lane.forget(parts(node.node))
-        message = await node.post("restore", label="noon")
-        details = [one["detail"] for one in message["results"]]
+        answer = await node.post("restore", label="noon")
+        details = [one["detail"] for one in answer["results"]]
         assert details == [
             f"There is no snapshot of gh-{number} from before the change." for number in (1, 2)
         ]

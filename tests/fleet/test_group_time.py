@@ -69,7 +69,7 @@ async def test_moves_of_one_tenant_wait_for_each_other_and_add_up() -> None:
     async with tenant_fleet() as fleet:
         await two_tenants(fleet)
         await give_way_at_each_part()
-        move = partial(fleet.done, "acme-chief", "advance?for=1m")
+        move = partial(fleet.post, "acme-chief", "advance?for=1m")
         await asyncio.gather(*(move() for _ in range(3)))
         walls = {fleet.member(name).controller.clock.wall() for name in ("a-1", "a-2")}
         assert walls == {BEGIN + 180}

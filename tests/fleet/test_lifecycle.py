@@ -304,8 +304,8 @@ class LifeOfControllers(RuleBasedStateMachine):
             return
         if not stored:
             return
-        message = self.do(self.node.post("start", name=",".join(stored)))
-        for one in message["results"]:
+        answer = self.do(self.node.post("start", name=",".join(stored)))
+        for one in answer["results"]:
             self.note_outcome(one["name"])
             assert (one["status"] == 200) == self.expected[one["name"]].is_running
 

@@ -34,8 +34,8 @@ async def busy(node: LoopNode, count: int) -> None:
     for number in range(1, count + 1):
         for command in BUSY:
             target, _, body = command.format(n=number).partition(" ")
-            message = await node.post("send", body.encode(), command=target, name=f"gh-{number}")
-            assert message["refused"] == 0, message
+            answer = await node.post("send", body.encode(), command=target, name=f"gh-{number}")
+            assert answer["refused"] == 0, answer
 
 
 async def run(order: Sequence[int], steps: Sequence[float], window_s: float) -> str:
@@ -172,9 +172,9 @@ async def test_group_is_restored_from_a_snapshot() -> None:
         await node.post("add", name="late")
         await node.post("send", command="outs.cgi?out0=0&oname=0Pump")
         await node.post("advance", for_="1h")
-        message = await node.post("restore", label="before")
-        assert (message["done"], message["refused"]) == (2, 1)
-        assert message["results"][2]["detail"] == "late is not in the snapshot before."
+        answer = await node.post("restore", label="before")
+        assert (answer["done"], answer["refused"]) == (2, 1)
+        assert answer["results"][2]["detail"] == "late is not in the snapshot before."
         member = node.member("gh-1").controller
         assert member.engine.values["OUT0"] == 1
         assert member.engine.settings.outputs[0].name != "Pump"
@@ -215,8 +215,8 @@ async def test_fork_resumes_from_the_present_state(real_time: bool) -> None:
 async def test_each_faulty_controller_has_its_seed_and_faults_end_together() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-{n}", count=3)
-        message = await node.post("fault", fault="sensor_noisy*label:DS1", seed=7, name="gh-1,gh-2")
-        assert message["done"] == 2
+        answer = await node.post("fault", fault="sensor_noisy*label:DS1", seed=7, name="gh-1,gh-2")
+        assert answer["done"] == 2
         texts = [_fault_texts(node, f"gh-{n}") for n in (1, 2, 3)]
         assert len(texts[0]) == 1
         assert texts[0] != texts[1]
@@ -233,8 +233,8 @@ async def test_each_controller_refuses_too_many_faults(monkeypatch: pytest.Monke
     async with loop_node() as node:
         await node.post("add", name="a")
         assert (await node.post("fault", fault="stale"))["done"] == 1
-        message = await node.post("fault", fault="stale")
-        assert "1 faults already" in message["results"][0]["detail"]
+        answer = await node.post("fault", fault="stale")
+        assert "1 faults already" in answer["results"][0]["detail"]
 
 
 def _fault_texts(node: LoopNode, name: str) -> list[str]:

@@ -44,9 +44,9 @@ async def live_in(path: Path, *commands: str) -> dict[str, Any]:
         for command in ("outs.cgi?out0=1", *commands):
             await twin.ok(f"/{command}")
         built.controller.writer.commit(Changes(blobs={"site": b"s"}, messages={7: {"a": 1}}))
-        message = await read_identity(twin)
+        identity = await read_identity(twin)
         await built.stop()
-    return message
+    return identity
 
 
 async def read_identity(twin: LoopTwin) -> dict[str, Any]:
@@ -66,10 +66,10 @@ async def run_there(path: Path) -> tuple[dict[str, Any], list[str]]:
         history = ThreadHistoryWorker(folder.history_path, Bounds())
         labels = await history.ask(Compactor.labels)
         built = await build(PROFILE, store, VirtualClock(), UTC, history=history)
-        message = await read_identity(LoopTwin(built.controller, built.web))
+        identity = await read_identity(LoopTwin(built.controller, built.web))
         await built.stop()
     assert site == b"s"
-    return message, labels
+    return identity, labels
 
 
 async def test_controller_is_the_same_in_a_node_and_on_its_own(
@@ -102,8 +102,8 @@ async def test_controller_is_the_same_in_a_node_and_on_its_own(
         await history.close()
 
     await release_controller(data, "cellar", out)
-    message, labels = await run_there(out)
-    assert message == {**before, "name": "Pump", "called": "cellar"}
+    identity, labels = await run_there(out)
+    assert identity == {**before, "name": "Pump", "called": "cellar"}
     assert "OUT0" in labels
     with FleetFolder(data) as folder:
         lane = open_lane(folder).lane

@@ -93,10 +93,10 @@ async def test_template_sets_the_version_unless_one_is_requested() -> None:
 async def test_duplicate_name_refuses_the_whole_addition() -> None:
     async with loop_node() as node:
         await node.post("add", name="gh-3", address="127.0.0.3", port=18099)
-        printed = await node.expect_refusal(409, "add", name="gh-{n}", count=5)
-        assert printed == "Field name: There is a controller gh-3 already."
-        printed = await node.expect_refusal(409, "add", name="b", address="127.0.0.3")
-        assert printed == "Field address: b cannot have 127.0.0.3: gh-3 has it."
+        problem = await node.expect_refusal(409, "add", name="gh-{n}", count=5)
+        assert problem == "Field name: There is a controller gh-3 already."
+        problem = await node.expect_refusal(409, "add", name="b", address="127.0.0.3")
+        assert problem == "Field address: b cannot have 127.0.0.3: gh-3 has it."
         assert "gh-3 has it" in await node.expect_refusal(409, "add", name="b", port=18099)
         assert await names(node) == ["gh-3"]
 
@@ -128,10 +128,10 @@ async def test_invalid_controller_is_refused_and_nothing_is_created(
 async def test_template_unsupported_by_a_version_is_refused() -> None:
     page = BackupFile("3.9", "1.75", {"ui.user_read_only": True})
     async with loop_node() as node:
-        printed = await node.expect_refusal(
+        problem = await node.expect_refusal(
             409, "add", template(page), name="a", hw="3.0", sw="1.18"
         )
-        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in printed
+        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in problem
         assert "not a backup" in await node.expect_refusal(400, "add", b"{", name="a")
         unknown = template(BackupFile("9.9", "1.0", {}))
         assert "version" in await node.expect_refusal(400, "add", unknown, name="a", hw="3.9")
@@ -140,8 +140,8 @@ async def test_template_unsupported_by_a_version_is_refused() -> None:
 
 async def test_dry_run_checks_all_and_creates_nothing() -> None:
     async with loop_node() as node:
-        printed = await node.post("add", name="gh-{n}", count=2, dry_run=1)
-        assert (printed["names"], printed["dry_run"]) == (["gh-1", "gh-2"], True)
+        answer = await node.post("add", name="gh-{n}", count=2, dry_run=1)
+        assert (answer["names"], answer["dry_run"]) == (["gh-1", "gh-2"], True)
         assert await names(node) == []
 
 
@@ -149,8 +149,8 @@ async def test_failed_creation_undoes_the_whole_addition() -> None:
     first = free_port()
     async with loop_node() as node:
         await node.node.door.listen("127.0.0.1", first + 1)
-        printed = await node.expect_refusal(409, "add", name="gh-{n}", count=2, port=first)
-        assert f"gh-2: port {first + 1} of 127.0.0.1 cannot be used" in printed
+        problem = await node.expect_refusal(409, "add", name="gh-{n}", count=2, port=first)
+        assert f"gh-2: port {first + 1} of 127.0.0.1 cannot be used" in problem
         assert await names(node) == []
         assert node.node.registry.records == {}
 
@@ -158,8 +158,8 @@ async def test_failed_creation_undoes_the_whole_addition() -> None:
 async def test_unknown_tag_or_name_is_refused_with_the_known_ones() -> None:
     async with loop_node() as node:
         await node.post("add", name="a", tags="north,south")
-        printed = await node.expect_refusal(404, "send", command="outs.cgi?out0=1", tag="nroth")
-        assert printed == "Field tag: No controller has the tag 'nroth'. Allowed: north, south."
+        problem = await node.expect_refusal(404, "send", command="outs.cgi?out0=1", tag="nroth")
+        assert problem == "Field tag: No controller has the tag 'nroth'. Allowed: north, south."
         assert "no controller 'b'" in await node.expect_refusal(404, "tag", name="b", add="x")
 
 
@@ -318,8 +318,8 @@ async def test_failed_restart_is_reported_and_the_others_start() -> None:
     await lane.store(numbers[0]).commit(Changes(kept={"profile.hw": "9.9"}))
     await lane.store(numbers[1]).commit(Changes(settings={"outputs.0.name": 5}))
     async with loop_node(lane) as again:
-        printed = await again.node.start_stored()
-        assert [one.partition(":")[0] for one in printed.values()] == [
+        problems = await again.node.start_stored()
+        assert [one.partition(":")[0] for one in problems.values()] == [
             "gh-1 failed to start",
             "gh-2 failed to start",
         ]
@@ -376,8 +376,8 @@ async def test_histories_share_a_file_and_end_with_their_controllers(
 
 async def _newest(node: LoopNode, name: str, request: Request) -> float:
     answer: Any = node.member(name).built.web.handle(request, requester=UNRESTRICTED)
-    printed = msgspec.json.decode((await answer).body)
-    newest: float = printed["series"]["OUT0"]["values"][-1]
+    report = msgspec.json.decode((await answer).body)
+    newest: float = report["series"]["OUT0"]["values"][-1]
     return newest
 
 

@@ -57,14 +57,14 @@ async def running(
 ) -> AsyncIterator[RunningNode]:
     port = free_port()
     serving = asyncio.create_task(_serve(read_fleet(fleet_file(folder, port, keys))))
-    printed = ""
+    output = ""
     async with asyncio.timeout(PATIENCE_S):
-        while "answers at" not in printed and '"ready"' not in printed:
+        while "answers at" not in output and '"ready"' not in output:
             assert not serving.done(), serving.exception()
             await asyncio.sleep(0.01)
-            printed += capsys.readouterr().out
+            output += capsys.readouterr().out
     try:
-        yield RunningNode(port, printed)
+        yield RunningNode(port, output)
     finally:
         signal.raise_signal(signal.SIGTERM)
         await serving
@@ -232,8 +232,8 @@ async def test_node_with_a_database_has_its_accounts_there_only(
     with pytest.raises(NotInFolder, match="keeps controllers and accounts in a database"):
         await adopt_folder(tmp_path, own, "cellar", [])
     assert files_in(tmp_path) == before
-    message = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
-    assert "`leverframe passwd --data data --database WHERE`" in message
+    advice = _way_on(ClusterTable(database="host=db password=x"), NodeConfig())
+    assert "`leverframe passwd --data data --database WHERE`" in advice
 
 
 async def test_open_controllers_get_a_password_when_the_node_becomes_reachable(
@@ -268,9 +268,9 @@ async def test_first_password_names_its_controllers_in_json(
     await adopt_folder(tmp_path / "data", tmp_path / "own", "attic", [])
     capsys.readouterr()
     async with running(tmp_path, capsys, f"json = true\n{EVERYWHERE}{CELLAR}") as node:
-        message = [msgspec.json.decode(line) for line in node.printed.splitlines()]
+        answer = [msgspec.json.decode(line) for line in node.printed.splitlines()]
         passwords = {
-            tuple(one["names"]): one["password"] for one in message if one["event"] == "controllers"
+            tuple(one["names"]): one["password"] for one in answer if one["event"] == "controllers"
         }
         assert set(passwords) == {("attic",), ("cellar",)}
         for (name,), password in passwords.items():

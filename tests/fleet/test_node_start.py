@@ -112,8 +112,8 @@ async def test_health_reports_a_start_until_all_controllers_run(
         answer = await node.ask("/health")
         assert answer.status == 503
         assert "retry-after:" in answer.head.lower()
-        message = msgspec.json.decode(answer.body)
-        assert message == {"status": "starting", "controllers": STARTED, "of": 5}
+        report = msgspec.json.decode(answer.body)
+        assert report == {"status": "starting", "controllers": STARTED, "of": 5}
         await node.wait_until_started()
         answer = await node.ask("/health")
         assert answer.status == 200
@@ -124,8 +124,8 @@ async def test_health_during_a_start_hides_controllers_of_tenants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with starting_node(monkeypatch, "acme") as node:
-        message = msgspec.json.decode((await node.ask("/health")).body)
-        assert message == {"status": "starting", "controllers": None, "of": None}
+        answer = msgspec.json.decode((await node.ask("/health")).body)
+        assert answer == {"status": "starting", "controllers": None, "of": None}
 
 
 @for_each("name", ["gh-4", "new", "missing"])

@@ -85,8 +85,8 @@ async def test_progress_of_a_stop_is_printed(
             )
             closing = asyncio.ensure_future(node.node.close())
             await until(lambda: ends.count == STOPPED_AT_A_TIME)
-            status, message = await health(node)
-            assert (status, message["controllers"]) == (503, 2)
+            status, report = await health(node)
+            assert (status, report["controllers"]) == (503, 2)
             sentence = f"stopping: {STOPPED_AT_A_TIME} of {count} controllers have stopped"
             await until(lambda: sentence in capsys.readouterr().err)
             ends.may_continue.set()

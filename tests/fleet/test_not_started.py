@@ -82,10 +82,10 @@ async def test_failed_controller_shows_the_cause_at_its_name_and_address(
     async with node_with_failed_controller(folder, is_stored=is_stored) as node:
         for answer in (await ask_node(node, "a.localhost"), await ask_node(node, ADDRESS, ADDRESS)):
             assert answer.status == 503
-            message = detail(answer)
-            assert message.startswith("This controller failed to start. ")
-            assert "fleet.toml, line 4: a failed to start: port " in message
-            assert message.endswith("Retry it with `leverframe fleet start a`.")
+            problem = detail(answer)
+            assert problem.startswith("This controller failed to start. ")
+            assert "fleet.toml, line 4: a failed to start: port " in problem
+            assert problem.endswith("Retry it with `leverframe fleet start a`.")
             # Nothing retries it, so there is nothing to wait for.
             assert "retry-after" not in answer.head.lower()
         assert name_in((await ask_node(node, "b.localhost")).body) == "b"

@@ -106,6 +106,6 @@ async def test_reachable_node_leaves_no_controller_open() -> None:
     async with loop_node(host="0.0.0.0") as node:
         web = node.web
         web.accounts._always = False
-        message = await node.expect_refusal(409, "add", name="a", open=1)
-        assert "Other machines can reach this node" in message
+        problem = await node.expect_refusal(409, "add", name="a", open=1)
+        assert "Other machines can reach this node" in problem
         assert not node.node.members

@@ -30,13 +30,13 @@ async def test_controller_moves_to_its_new_address() -> None:
         port = await listening(node)
         await node.post("add", name="gh-1")
         for address, before in ((FIRST, HOME), (SECOND, FIRST)):
-            message = await node.post("place", name="gh-1", address=address)
-            assert message["address"] == address
+            answer = await node.post("place", name="gh-1", address=address)
+            assert answer["address"] == address
             assert await who_answers(address, port) == "gh-1"
             # The node answers there, which has no such path.
             assert (await ask_once(before, port, ASK_ALL, before)).status == 404
-        message = await node.post("place", name="gh-1", address="none")
-        assert message["address"] is None
+        answer = await node.post("place", name="gh-1", address="none")
+        assert answer["address"] is None
         assert (await ask_once(SECOND, port, ASK_ALL, SECOND)).status == 404
         assert name_in((await ask_once(HOME, port, ASK_ALL, "gh-1.localhost")).body) == "gh-1"
 
@@ -51,8 +51,8 @@ async def test_controller_listens_on_its_port_until_it_is_removed() -> None:
         # What is not named stays.
         await node.post("place", name="gh-1", address=FIRST)
         assert await who_answers(HOME, before) == "gh-1"
-        message = await node.post("place", name="gh-1", port=after)
-        assert (message["address"], message["port"]) == (FIRST, after)
+        answer = await node.post("place", name="gh-1", port=after)
+        assert (answer["address"], answer["port"]) == (FIRST, after)
         assert await who_answers(HOME, after) == "gh-1"
         await node.post("place", name="gh-1", port=0)
         for port in (before, after):
@@ -117,9 +117,9 @@ async def test_impossible_place_is_refused_and_the_old_place_stays() -> None:
         await node.post("add", name="gh-{n}", count=2, address=FIRST)
         with socket.create_server((HOME, 0)) as other:
             taken = other.getsockname()[1]
-            message = await _refusals(node, taken)
+            problems = await _refusals(node, taken)
         for sentence, part in zip(
-            message,
+            problems,
             (
                 *(
                     "No address or port is set",
@@ -176,9 +176,9 @@ async def test_fleet_file_decides_the_place_of_its_controllers(
     async with loop_node() as node:
         await listening(node)
         await start_controllers(node.web, fleet.controllers, as_json=False)
-        message = await node.expect_refusal(409, "place", name="cellar", address=FIRST)
-        assert "The fleet file sets the place of cellar" in message
-        assert "Change address or port there" in message
+        problem = await node.expect_refusal(409, "place", name="cellar", address=FIRST)
+        assert "The fleet file sets the place of cellar" in problem
+        assert "Change address or port there" in problem
         # By another name it is a controller of the node alone.
         await node.post("rename", name="cellar", to="attic")
         await node.post("place", name="attic", address=FIRST)

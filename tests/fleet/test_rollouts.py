@@ -22,16 +22,16 @@ OLD = {"hw": "3.0", "sw": "1.18"}
 async def plan(node: LoopNode, **options: object) -> FleetJob:
     """Plan a roll-out of a name, and return its job."""
     options.setdefault("command", NAME)
-    message = await node.post("rollout/plan", **options)
-    return node.web.jobs.find(message["job"]["id"])
+    answer = await node.post("rollout/plan", **options)
+    return node.web.jobs.find(answer["job"]["id"])
 
 
 async def operate(node: LoopNode, job: FleetJob, what: str) -> dict[str, Any]:
     """Do something with a roll-out, and return how it is when it has come to rest."""
     await node.post(f"rollout/{what}", id=job.plan.id)
     await job.wait_until_ended()
-    message: dict[str, Any] = await node.get("rollout", id=job.plan.id)
-    return message
+    answer: dict[str, Any] = await node.get("rollout", id=job.plan.id)
+    return answer
 
 
 def names(node: LoopNode) -> list[str]:
@@ -82,14 +82,14 @@ async def test_rollout_goes_group_by_group_and_rolls_back() -> None:
         job = await plan(node, groups="1,40%")
         assert job.report().can == ["start"]
         assert set(names(node)) == {"", "Fan"}
-        message = await operate(node, job, "start")
-        assert (message["status"], message["done"], message["can"]) == ("finished", 5, ["undo"])
-        assert [group["done"] for group in message["groups"]] == [1, 2, 2]
+        report = await operate(node, job, "start")
+        assert (report["status"], report["done"], report["can"]) == ("finished", 5, ["undo"])
+        assert [group["done"] for group in report["groups"]] == [1, 2, 2]
         assert set(names(node)) == {"Pump"}
-        message = await operate(node, job, "undo")
-        assert (message["status"], message["why"], message["undone"]) == ("undone", None, 5)
+        report = await operate(node, job, "undo")
+        assert (report["status"], report["why"], report["undone"]) == ("undone", None, 5)
         assert names(node) == ["", "Fan", "", "", ""]
-        assert message["can"] == []
+        assert report["can"] == []
         assert (await node.get(""))["snapshots"] == []
         await node.post("rollout/remove", id=job.plan.id)
         assert node.node.registry.snapshots == {}
@@ -100,14 +100,14 @@ async def test_too_few_successes_stop_a_rollout_before_the_next_group() -> None:
         await node.post("add", name="old", **OLD)
         await node.post("add", name="gh-{n}", count=3)
         job = await plan(node, command=NEWER, groups="2", errors="none")
-        message = await operate(node, job, "start")
-        assert (message["status"], message["group"]) == ("stopped", 0)
-        assert message["why"] == "1 of 2 controllers in group 1 succeeded; 100 % are required."
-        assert [one["status"] for one in message["results"]] == [404, 200]
-        assert message["can"] == ["resume", "retry", "undo"]
+        report = await operate(node, job, "start")
+        assert (report["status"], report["group"]) == ("stopped", 0)
+        assert report["why"] == "1 of 2 controllers in group 1 succeeded; 100 % are required."
+        assert [one["status"] for one in report["results"]] == [404, 200]
+        assert report["can"] == ["resume", "retry", "undo"]
         # Resuming it accepts this failure.
-        message = await operate(node, job, "resume")
-        assert (message["status"], message["done"], message["failed"]) == ("finished", 3, 1)
+        report = await operate(node, job, "resume")
+        assert (report["status"], report["done"], report["failed"]) == ("finished", 3, 1)
         half = await plan(node, command=NEWER, groups="2", success=50, errors="none")
         assert (await operate(node, half, "start"))["status"] == "finished"
 
@@ -118,12 +118,12 @@ async def test_error_limit_stops_a_rollout_immediately(monkeypatch: pytest.Monke
         await node.post("add", name="old-{n}", count=4, **OLD)
         await node.post("add", name="gh-{n}", count=2)
         job = await plan(node, command=NEWER, errors="2", success=0)
-        message = await operate(node, job, "start")
-        assert (message["status"], message["failed"], message["done"]) == ("stopped", 2, 0)
-        assert message["why"] == "2 failed; the limit is 2."
+        report = await operate(node, job, "start")
+        assert (report["status"], report["failed"], report["done"]) == ("stopped", 2, 0)
+        assert report["why"] == "2 failed; the limit is 2."
         # Two more that fail stop it again.
-        message = await operate(node, job, "resume")
-        assert (message["status"], message["failed"], message["done"]) == ("stopped", 4, 0)
+        report = await operate(node, job, "resume")
+        assert (report["status"], report["failed"], report["done"]) == ("stopped", 4, 0)
 
 
 async def test_retry_covers_failed_controllers_only() -> None:
@@ -132,16 +132,16 @@ async def test_retry_covers_failed_controllers_only() -> None:
         for name in ("gh-2", "gh-3"):
             node.member(name).controller.lose_power()
         job = await plan(node, groups="2", success=0, errors="none", check_health=0)
-        message = await operate(node, job, "start")
-        assert [one["status"] for one in message["results"]] == [200, 503, 503, 200]
+        report = await operate(node, job, "start")
+        assert [one["status"] for one in report["results"]] == [200, 503, 503, 200]
         node.member("gh-2").controller.restart()
-        message = await operate(node, job, "retry")
-        assert [one["status"] for one in message["results"]] == [200, 200, 503, 200]
+        report = await operate(node, job, "retry")
+        assert [one["status"] for one in report["results"]] == [200, 200, 503, 200]
         assert sorted((await changes_by_fleet(node)).values()) == [0, 1, 1, 1]
         node.member("gh-3").controller.restart()
         assert (await operate(node, job, "retry"))["can"] == ["undo"]
-        message = await operate(node, job, "undo")
-        assert (message["undone"], set(names(node))) == (4, {""})
+        report = await operate(node, job, "undo")
+        assert (report["undone"], set(names(node))) == (4, {""})
 
 
 async def test_retry_succeeds_when_the_refusal_no_longer_holds() -> None:
@@ -149,11 +149,11 @@ async def test_retry_succeeds_when_the_refusal_no_longer_holds() -> None:
         await node.post("add", name="a")
         await node.post("send", command="stm.cgi?outblock=1")
         job = await plan(node, command="outs.cgi?out0=1")
-        message = await operate(node, job, "start")
-        assert (message["status"], message["results"][0]["status"]) == ("stopped", 423)
+        report = await operate(node, job, "start")
+        assert (report["status"], report["results"][0]["status"]) == ("stopped", 423)
         await node.post("send", command="stm.cgi?outblock=0")
-        message = await operate(node, job, "retry")
-        assert (message["status"], message["done"]) == ("finished", 1)
+        report = await operate(node, job, "retry")
+        assert (report["status"], report["done"]) == ("finished", 1)
         assert node.member("a").controller.engine.values["OUT0"] == 1
 
 
@@ -168,15 +168,15 @@ async def test_only_new_findings_count_as_failures() -> None:
 
         second.settings_watchers.append(break_it)  # type: ignore[arg-type]
         job = await plan(node, groups="2", errors="1")
-        message = await operate(node, job, "start")
-        assert (message["status"], message["why"]) == ("stopped", "1 failed; the limit is 1.")
-        assert message["results"][0]["status"] == 200
-        assert message["results"][1]["status"] == 409
-        assert "It has a new finding" in message["results"][1]["detail"]
+        report = await operate(node, job, "start")
+        assert (report["status"], report["why"]) == ("stopped", "1 failed; the limit is 1.")
+        assert report["results"][0]["status"] == 200
+        assert report["results"][1]["status"] == 409
+        assert "It has a new finding" in report["results"][1]["detail"]
         assert names(node) == ["Pump", "Pump", ""]
         # It was changed all the same, and goes back, too.
-        message = await operate(node, job, "undo")
-        assert (message["undone"], set(names(node))) == (2, {""})
+        report = await operate(node, job, "undo")
+        assert (report["undone"], set(names(node))) == (2, {""})
 
 
 async def test_silent_controller_counts_as_a_failure() -> None:
@@ -187,8 +187,8 @@ async def test_silent_controller_counts_as_a_failure() -> None:
             lambda old, new: controller.lose_power()  # type: ignore[func-returns-value, arg-type]
         )
         job = await plan(node, groups="1")
-        message = await operate(node, job, "start")
-        assert message["results"] == [
+        report = await operate(node, job, "start")
+        assert report["results"] == [
             {"name": "gh-1", "status": 409, "detail": "It does not answer."}
         ]
 
@@ -199,17 +199,17 @@ async def test_pause_between_groups_can_be_stopped_or_resumed() -> None:
         job = await plan(node, groups="1,1", pause="1h")
         await node.post("rollout/start", id=job.plan.id)
         await waiting(job)
-        message = await node.get("rollout", id=job.plan.id)
-        assert (message["done"], message["group"], message["can"]) == (1, 1, ["stop", "resume"])
-        assert message["go_on_at"] > message["made"] + 3000
-        assert message["at"] == node.node.clock.wall() < message["made"]
-        message = await operate(node, job, "stop")
-        assert (message["status"], message["why"]) == ("stopped", "Stopped by hand.")
+        report = await node.get("rollout", id=job.plan.id)
+        assert (report["done"], report["group"], report["can"]) == (1, 1, ["stop", "resume"])
+        assert report["go_on_at"] > report["made"] + 3000
+        assert report["at"] == node.node.clock.wall() < report["made"]
+        report = await operate(node, job, "stop")
+        assert (report["status"], report["why"]) == ("stopped", "Stopped by hand.")
         await node.post("rollout/resume", id=job.plan.id)
         await waiting(job)
         assert names(node) == ["Pump", "Pump", ""]
-        message = await operate(node, job, "resume")
-        assert (message["status"], set(names(node))) == ("finished", {"Pump"})
+        report = await operate(node, job, "resume")
+        assert (report["status"], set(names(node))) == ("finished", {"Pump"})
         short = await plan(node, groups="1", pause="0.01s")
         assert (await operate(node, short, "start"))["status"] == "finished"
 
@@ -279,15 +279,15 @@ async def test_template_rollout_keeps_settings_that_it_does_not_name() -> None:
         await node.post("add", name="old", **OLD)
         for command in ("stm.cgi?oname=1Fan", "stm.cgi?oname=3Lamp"):
             await node.post("send", command=command)
-        message = await node.post(
+        report = await node.post(
             "rollout/plan", template, what="template", errors="none", success=0
         )
-        assert message["job"]["title"] == "3 settings of a template"
-        job = node.web.jobs.find(message["job"]["id"])
-        message = await operate(node, job, "start")
-        assert [one["status"] for one in message["results"]] == [200, 200, 409]
+        assert report["job"]["title"] == "3 settings of a template"
+        job = node.web.jobs.find(report["job"]["id"])
+        report = await operate(node, job, "start")
+        assert [one["status"] for one in report["results"]] == [200, 200, 409]
         why = "The template sets outputs.2.remember, which HW 3.0 SW 1.18 does not support."
-        assert why in message["results"][2]["detail"]
+        assert why in report["results"][2]["detail"]
         outputs = node.member("gh-1").controller.engine.settings.outputs
         assert [one.name for one in outputs[:4]] == ["Pump", "", "", "Lamp"]
         assert outputs[2].remember
@@ -300,9 +300,9 @@ async def test_several_commands_are_one_change_per_controller() -> None:
     async with loop_node() as node:
         await node.post("add", name="a")
         body = b"# names\nstm.cgi?oname=0Pump\nstm.cgi?oname=1Fan\n"
-        message = await node.post("rollout/plan", body)
-        assert message["job"]["title"] == "stm.cgi?oname=0Pump; stm.cgi?oname=1Fan"
-        job = node.web.jobs.find(message["job"]["id"])
+        answer = await node.post("rollout/plan", body)
+        assert answer["job"]["title"] == "stm.cgi?oname=0Pump; stm.cgi?oname=1Fan"
+        job = node.web.jobs.find(answer["job"]["id"])
         assert (await operate(node, job, "start"))["done"] == 1
         assert await changes_by_fleet(node) == {"a": 1}
 
@@ -313,15 +313,15 @@ async def test_removed_or_renamed_controller_is_reported() -> None:
         job = await plan(node, success=0, errors="none")
         await node.post("remove", name="gh-1")
         await node.post("rename", name="gh-2", to="cellar")
-        message = await operate(node, job, "start")
-        assert [(one["name"], one["status"]) for one in message["results"]] == [
+        report = await operate(node, job, "start")
+        assert [(one["name"], one["status"]) for one in report["results"]] == [
             ("gh-1", 404),
             ("cellar", 200),
             ("gh-3", 200),
         ]
         await node.post("remove", name="cellar")
-        message = await operate(node, job, "undo")
-        assert (message["why"], message["undone"]) == ("1 could not be restored.", 1)
+        report = await operate(node, job, "undo")
+        assert (report["why"], report["undone"]) == ("1 could not be restored.", 1)
 
 
 async def test_rollout_needs_a_snapshot_to_begin_and_to_roll_back(
@@ -337,9 +337,9 @@ async def test_rollout_needs_a_snapshot_to_begin_and_to_roll_back(
             raise RuntimeError
 
         monkeypatch.setattr(node.node.lane, "fetch", fails)
-        message = await operate(node, job, "start")
-        assert (message["status"], message["done"]) == ("stopped", 0)
-        assert message["why"] == "An internal error stopped it; see the log."
+        report = await operate(node, job, "start")
+        assert (report["status"], report["done"]) == ("stopped", 0)
+        assert report["why"] == "An internal error stopped it; see the log."
 
 
 # --- storage that takes nothing for a while -------------------------------------------------------
@@ -360,9 +360,9 @@ async def test_rollout_and_rollback_resume_after_any_refused_write(
                 if what == "undo":
                     await operate(node, job, "start")
                 is_held_up = await _is_held_up_after(node, lane, job, what, writes)
-                message = await node.get("rollout", id=job.plan.id)
-                assert (message["status"], message["why"]) == (after, None), (what, writes)
-                assert (message["done"], message["failed"]) == (2, 0), (what, writes)
+                answer = await node.get("rollout", id=job.plan.id)
+                assert (answer["status"], answer["why"]) == (after, None), (what, writes)
+                assert (answer["done"], answer["failed"]) == (2, 0), (what, writes)
                 writes += 1
             # Snapshots, the controllers and the rows of the job were refused.
             assert writes > 5, what
@@ -397,8 +397,8 @@ async def test_rollout_keeps_running_if_its_stop_cannot_be_stored(
         await node.member("gh-1").controller.writer.flush()
         lane._left = 0
         await node.expect_refusal(507, "rollout/stop", id=job.plan.id)
-        message = await node.get("rollout", id=job.plan.id)
-        assert (message["status"], message["can"]) == ("waiting", ["stop", "resume"])
+        answer = await node.get("rollout", id=job.plan.id)
+        assert (answer["status"], answer["can"]) == ("waiting", ["stop", "resume"])
         lane._left = 10**6
         assert (await operate(node, job, "resume"))["done"] == 2
 
@@ -453,11 +453,11 @@ async def test_killed_node_does_each_rollout_step_and_rollback_once(
                 # It had not begun.
                 await again.operate(what, "")  # type: ignore[arg-type]
             await again.wait_until_ended()
-            message = again.report(with_results=True)
-            assert [one.status for one in message.results] == [200] * 2, writes
+            report = again.report(with_results=True)
+            assert [one.status for one in report.results] == [200] * 2, writes
             wanted = ("finished", 0) if what == "start" else ("undone", 2)
-            assert (message.status, message.undone) == wanted, writes
+            assert (report.status, report.undone) == wanted, writes
             assert set(names(node)) == {"Pump" if what == "start" else ""}, writes
             assert set((await changes_by_fleet(node)).values()) == {before + 1}, writes
         writes += 1
-    assert writes > 2 * len(message.groups)
+    assert writes > 2 * len(report.groups)

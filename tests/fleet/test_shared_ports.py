@@ -111,9 +111,9 @@ async def test_port_in_use_refuses_modbus_and_snmp() -> None:
                 ("stm.cgi?modbuson=1", ports[0]),
                 ("stm.cgi?snmp=1*a*b", ports[1]),
             ):
-                message = await node.post("send", command=command)
-                assert message["refused"] == 2
-                detail = message["results"][0]["detail"]
+                answer = await node.post("send", command=command)
+                assert answer["refused"] == 2
+                detail = answer["results"][0]["detail"]
                 assert f"Port {port} of {FIRST} cannot be used: Address already in use" in detail
 
 
@@ -121,8 +121,8 @@ async def test_controller_without_an_address_cannot_enable_modbus_and_snmp() -> 
     async with loop_node() as node:
         await node.post("add", name="a")
         for command in SWITCHES:
-            message = await node.post("send", command=command)
-            assert "has no address of its own" in message["results"][0]["detail"]
+            answer = await node.post("send", command=command)
+            assert "has no address of its own" in answer["results"][0]["detail"]
 
 
 async def test_modbus_and_snmp_without_an_address_are_reported_as_a_problem() -> None:
@@ -161,8 +161,8 @@ async def _snmp_name(address: str, port: int) -> str:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
-    message, _ = await asking.communicate()
-    return message.decode().strip().strip('"')
+    output, _ = await asking.communicate()
+    return output.decode().strip().strip('"')
 
 
 async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> None:

@@ -74,17 +74,17 @@ async def test_controller_with_a_freed_port_starts_and_is_no_longer_reported() -
         node = blocked.node
         assert (await node.get(""))["can_start"] == ["a"]
         assert await not_started_figure(node) == b"1"
-        message = await node.post("start", name="a,b")
-        assert (message["done"], message["refused"]) == (1, 1)
-        a, b = message["results"]
+        answer = await node.post("start", name="a,b")
+        assert (answer["done"], answer["refused"]) == (1, 1)
+        a, b = answer["results"]
         assert a["status"] == 503
         assert a["detail"].startswith(f"a failed to start: port {blocked.port} of {HOME} cannot be")
         assert b == {"name": "b", "status": 200, "detail": "b is already running."}
         seen = []
         node.node.watchers.add(lambda: seen.append(node.node.roster.problems()))
         blocked.free_port()
-        message = await node.post("start")
-        assert message["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
+        answer = await node.post("start")
+        assert answer["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         assert await who_answers(HOME, blocked.port) == "a"
         assert node.member("a").controller.engine.settings.outputs[0].name == "Pump"
         overview = await node.get("")
@@ -129,8 +129,8 @@ async def test_retried_controller_starts_as_the_fleet_file_says(
 async def test_failed_controller_starts_at_its_new_place() -> None:
     async with node_with_blocked_port() as blocked:
         node, port = blocked.node, free_port()
-        message = await node.post("place", name="a", port=port)
-        assert (message["name"], message["port"]) == ("a", port)
+        answer = await node.post("place", name="a", port=port)
+        assert (answer["name"], answer["port"]) == ("a", port)
         assert await who_answers(HOME, port) == "a"
         assert (await node.get(""))["not_started"] == []
 
@@ -138,8 +138,8 @@ async def test_failed_controller_starts_at_its_new_place() -> None:
 async def test_unreachable_place_is_refused_and_the_old_place_stays() -> None:
     async with node_with_blocked_port() as blocked:
         node = blocked.node
-        message = await node.expect_refusal(409, "place", name="a", address="127.0.0.31")
-        assert f"a: port {blocked.port} of {HOME} cannot be used" in message
+        problem = await node.expect_refusal(409, "place", name="a", address="127.0.0.31")
+        assert f"a: port {blocked.port} of {HOME} cannot be used" in problem
         await node.expect_refusal(404, "place", name="a,b", port=free_port())
         assert (await node.get(""))["can_start"] == ["a"]
         (number,) = node.node.roster.numbers_of_failed().values()
@@ -157,8 +157,8 @@ async def test_place_is_kept_and_reported_if_the_start_fails_otherwise(
 
         with monkeypatch.context() as broken:
             broken.setattr(ports, "connect_snmp", fail)
-            message = await node.expect_refusal(503, "place", name="a", port=port)
-        assert message == "Its place is set. a failed to start: The agent is broken."
+            problem = await node.expect_refusal(503, "place", name="a", port=port)
+        assert problem == "Its place is set. a failed to start: The agent is broken."
         # What it had opened by then is free again.
         assert (await node.post("start"))["done"] == 1
         assert await who_answers(HOME, port) == "a"
@@ -169,8 +169,8 @@ async def test_removed_failed_controller_leaves_nothing_and_frees_its_name(names
     async with node_with_blocked_port() as blocked:
         node = blocked.node
         (number,) = node.node.roster.numbers_of_failed().values()
-        message = await node.post("remove", name=names)
-        assert {one["name"] for one in message["results"]} == set(names.split(","))
+        answer = await node.post("remove", name=names)
+        assert {one["name"] for one in answer["results"]} == set(names.split(","))
         assert ("b" in node.node.members) == (names == "a")
         assert number not in node.node.registry.records
         stored = (await blocked.lane.fetch([number]))[number]
@@ -184,8 +184,8 @@ async def test_removed_failed_controller_leaves_nothing_and_frees_its_name(names
 
 async def test_removal_by_tag_or_search_covers_running_controllers_only() -> None:
     async with node_with_blocked_port() as blocked:
-        message = await blocked.node.post("remove", tag="north")
-        assert [one["name"] for one in message["results"]] == ["b"]
+        answer = await blocked.node.post("remove", tag="north")
+        assert [one["name"] for one in answer["results"]] == ["b"]
         assert (await blocked.node.get(""))["can_start"] == ["a"]
 
 
@@ -204,9 +204,9 @@ async def test_other_requests_for_a_failed_controller_are_refused_with_the_cause
     what: str, options: dict[str, str]
 ) -> None:
     async with node_with_blocked_port() as blocked:
-        message = await blocked.node.expect_refusal(503, what, name="a", **options)
-        assert message.startswith("This controller failed to start. a failed to start: port ")
-        assert message.endswith(" Retry it with `leverframe fleet start a`.")
+        problem = await blocked.node.expect_refusal(503, what, name="a", **options)
+        assert problem.startswith("This controller failed to start. a failed to start: port ")
+        assert problem.endswith(" Retry it with `leverframe fleet start a`.")
 
 
 @for_each("what", ["show", "list", "export"])
@@ -221,8 +221,8 @@ async def test_failed_controller_shows_the_cause_to_visitors(what: str) -> None:
 async def test_controller_with_an_invalid_table_is_reported_and_not_started() -> None:
     async with node_with_blocked_port() as blocked:
         blocked.node.node.roster.note_mistake("c", "c failed to start: no.", "c")
-        message = await blocked.node.expect_refusal(503, "start", name="c")
-        assert message.endswith("c failed to start: no. The node retries it when it restarts.")
+        problem = await blocked.node.expect_refusal(503, "start", name="c")
+        assert problem.endswith("c failed to start: no. The node retries it when it restarts.")
 
 
 class NeverMade:
@@ -254,8 +254,8 @@ async def test_controller_that_was_never_created_is_created_by_a_retry(tmp_path:
         assert "fleet.toml, line 3: a failed to start: port" in one["detail"]
         assert await not_started_figure(node) == b"1"
         never.free_port()
-        message = await node.post("start")
-        assert message["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
+        answer = await node.post("start")
+        assert answer["results"] == [{"name": "a", "status": 200, "detail": "a is running now."}]
         overview = await node.get("")
         assert [overview[key] for key in ("troubles", "not_started", "can_start")] == [[], [], []]
         assert node.node.registry.records.keys() == {node.member("a").number}
@@ -304,9 +304,9 @@ async def test_first_password_without_an_answer_is_printed_by_the_node(
         blocked.free_port()
         monkeypatch.setattr(new_controllers, "_make_again", fail)
         await blocked.node.expect_refusal(507, "start")
-        message = capsys.readouterr().out
-        assert "The administrator of a has the password" in message
-        assert await is_password_of(blocked.node, "a", message.split("password ")[1].split()[0])
+        output = capsys.readouterr().out
+        assert "The administrator of a has the password" in output
+        assert await is_password_of(blocked.node, "a", output.split("password ")[1].split()[0])
 
 
 async def test_added_controller_loses_its_old_failure(tmp_path: Path) -> None:

@@ -173,15 +173,15 @@ async def busy(fleet: TenantFleet) -> None:
 
 async def walk(fleet: TenantFleet, account: str) -> dict[str, tuple[int, str]]:
     """Request everything as a tenant; return the answers."""
-    message = {}
+    answers = {}
     for path, (_, requests) in RULES.items():
         for one in requests:
             query, _, body = one.partition(" ")
             answer = await fleet.ask(
                 account, path + query, TEMPLATE if body else b"", METHODS[path]
             )
-            message[path + one] = answer.status, CHANCE.sub("", answer.text)
-    return message
+            answers[path + one] = answer.status, CHANCE.sub("", answer.text)
+    return answers
 
 
 async def state_of_zulu(fleet: TenantFleet) -> object:
@@ -208,8 +208,8 @@ async def compare(
     before = await state_of_zulu(shared)
     without, beside = await walk(alone, account), await walk(shared, account)
     for asked, answer in without.items():
-        message = [(status, besides.sub("", text)) for status, text in (beside[asked], answer)]
-        assert message[0] == message[1], (account, asked)
+        both = [(status, besides.sub("", text)) for status, text in (beside[asked], answer)]
+        assert both[0] == both[1], (account, asked)
     assert await state_of_zulu(shared) == before
     # What a tenant asks for without naming others has nothing of them in it.
     for asked, (_, text) in beside.items():
@@ -244,9 +244,9 @@ async def test_endpoint_permissions_match_its_rule() -> None:
         for path, (rule, _) in RULES.items():
             for who, status in zip(askers, expected[rule], strict=True):
                 # Without parameters: what lacks some is let in, and refused for that.
-                message = await fleet.ask(who, f"{path}?x=1", b"", METHODS[path])
-                assert message.status == (status or message.status), (path, who)
-                assert (message.status in (401, 403)) is (status is not None), (path, who, message)
+                answer = await fleet.ask(who, f"{path}?x=1", b"", METHODS[path])
+                assert answer.status == (status or answer.status), (path, who)
+                assert (answer.status in (401, 403)) is (status is not None), (path, who, answer)
         assert len(await fleet.names("olga")) == 4
         assert await fleet.names("zulu-guest") == ["zeta-1", "zeta-2"]
 

@@ -81,8 +81,8 @@ async def test_earlier_look_does_not_undo_the_first_password() -> None:
 async def test_limit_of_controllers_binds_tenants_not_the_operator() -> None:
     async with tenant_fleet(BOTH) as fleet:
         await fleet.post(OPERATOR, "tenant/add?tenant=acme&max=3")
-        message = await expect_refusal(fleet, "acme-chief", "add?name=more-{n}&count=2", 409)
-        assert "acme may have 3 controllers" in message
+        problem = await expect_refusal(fleet, "acme-chief", "add?name=more-{n}&count=2", 409)
+        assert "acme may have 3 controllers" in problem
         await fleet.post("acme-chief", "fork?name=acme-1&to=more-1")
         await expect_refusal(fleet, "acme-chief", "fork?name=acme-1&to=more-2", 409)
         await fleet.post(OPERATOR, "add?name=given&tenant=acme")
@@ -107,8 +107,8 @@ async def test_controller_given_away_is_gone_for_its_first_tenant() -> None:
         await fleet.post("acme-chief", "rollout/start?id=names")
         job = fleet.node.web.jobs.find("names", "acme")
         await job.wait_until_ended()
-        message = (await fleet.ask("acme-chief", "rollout?id=names")).json
-        assert [(one["name"], one["status"]) for one in message["results"]] == [
+        answer = (await fleet.ask("acme-chief", "rollout?id=names")).json
+        assert [(one["name"], one["status"]) for one in answer["results"]] == [
             ("acme-1", 200),
             ("acme-2", 404),
         ]
@@ -119,15 +119,15 @@ async def test_controller_given_away_is_gone_for_its_first_tenant() -> None:
         assert names == ["Pump", ""]
         # It is in no snapshot any more, also when it comes back.
         await fleet.post(OPERATOR, "tenant/give?tenant=acme&name=renamed")
-        message = await fleet.post("acme-chief", "restore?label=noon&name=renamed")
-        assert message["results"][0]["status"] == 409
+        answer = await fleet.post("acme-chief", "restore?label=noon&name=renamed")
+        assert answer["results"][0]["status"] == 409
         await fleet.post(OPERATOR, "tenant/give?name=renamed")
         assert await fleet.names("acme-chief") == ["acme-1"]
         assert "No controllers are chosen" in await expect_refusal(
             fleet, OPERATOR, "tenant/give?tenant=zulu", 400
         )
-        message = await expect_refusal(fleet, OPERATOR, "tenant/give?tenant=gone&name=zeta-1", 404)
-        assert message.endswith("There is no tenant 'gone'.")
+        problem = await expect_refusal(fleet, OPERATOR, "tenant/give?tenant=gone&name=zeta-1", 404)
+        assert problem.endswith("There is no tenant 'gone'.")
 
 
 async def test_rollout_does_not_see_health_of_reassigned_controllers() -> None:
@@ -142,18 +142,18 @@ async def test_rollout_does_not_see_health_of_reassigned_controllers() -> None:
         member.controller.troubles["email"] = "A server that is private."
         await fleet.post("acme-chief", "rollout/resume?id=names")
         await job.wait_until_ended()
-        message = (await fleet.ask("acme-chief", "rollout?id=names")).text
-        assert "business" not in message
-        assert "It does not answer." in message
+        answer = (await fleet.ask("acme-chief", "rollout?id=names")).text
+        assert "business" not in answer
+        assert "It does not answer." in answer
 
 
 async def test_user_of_a_tenant_cannot_switch_or_set() -> None:
     async with tenant_fleet(BOTH) as fleet:
         for more in ("", "&dry_run=1", "&all_or_none=1"):
-            message = await fleet.post("acme-guest", f"send?command=outs.cgi?out0=1{more}")
-            assert (message["done"], message["refused"]) == (2, 0)
-            message = await fleet.post("acme-guest", f"send?command=stm.cgi?oname=0Pump{more}")
-            assert [one["status"] for one in message["results"]] == [403, 403], more
+            answer = await fleet.post("acme-guest", f"send?command=outs.cgi?out0=1{more}")
+            assert (answer["done"], answer["refused"]) == (2, 0)
+            answer = await fleet.post("acme-guest", f"send?command=stm.cgi?oname=0Pump{more}")
+            assert [one["status"] for one in answer["results"]] == [403, 403], more
             joined = "send?command=outs.cgi?out1=1%26out2=1" + more
             assert (await fleet.post("acme-guest", joined))["done"] == 0
         assert fleet.node.member("acme-1").controller.engine.values["OUT0"] == 1
@@ -165,8 +165,8 @@ async def test_user_of_a_tenant_cannot_switch_or_set() -> None:
 async def test_jobs_and_snapshots_of_two_tenants_may_have_the_same_names() -> None:
     async with tenant_fleet(BOTH) as fleet:
         for number, who in enumerate(("acme-chief", "zulu-chief", OPERATOR)):
-            message = await fleet.post(who, f"send?command=stm.cgi?oname={number}Same&id=same")
-            assert message["refused"] == 0
+            answer = await fleet.post(who, f"send?command=stm.cgi?oname={number}Same&id=same")
+            assert answer["refused"] == 0
             await fleet.post(who, "snapshot?label=same")
         assert len((await fleet.ask("acme-chief", "rollouts")).json) == 1
         of_all = (await fleet.ask(OPERATOR, "rollouts")).json
@@ -174,8 +174,8 @@ async def test_jobs_and_snapshots_of_two_tenants_may_have_the_same_names() -> No
         assert (await fleet.ask("zulu-guest", "/api/fleet")).json["snapshots"] == ["same"]
         node = (await fleet.ask(OPERATOR, "/api/fleet")).json
         assert node["snapshots"] == ["acme:same", "zulu:same", "same"]
-        message = await fleet.post(OPERATOR, "restore?label=acme:same&name=acme-1")
-        assert message["done"] == 1
+        answer = await fleet.post(OPERATOR, "restore?label=acme:same&name=acme-1")
+        assert answer["done"] == 1
         outputs = fleet.node.member("acme-1").controller.engine.settings.outputs
         assert [output.name for output in outputs[:2]] == ["Same", ""]
         await expect_refusal(fleet, "zulu-guest", "snapshot/remove?label=same", 403)
@@ -205,8 +205,8 @@ async def test_limits_of_jobs_and_snapshots_apply_to_each_tenant(
 async def test_tenant_moves_its_own_time_and_the_operator_that_of_all() -> None:
     async with tenant_fleet([BOTH[0]]) as fleet:
         start = fleet.node.node.clock.wall()
-        message = await fleet.post("acme-chief", "advance?for=1h")
-        assert (message["time"], fleet.node.node.clock.wall()) == (start + 3600, start)
+        answer = await fleet.post("acme-chief", "advance?for=1h")
+        assert (answer["time"], fleet.node.node.clock.wall()) == (start + 3600, start)
         await fleet.post(OPERATOR, "advance?for=1h")
         assert fleet.node.node.clock.wall() == start + 3600
         assert "only the operator" in await expect_refusal(
@@ -216,8 +216,8 @@ async def test_tenant_moves_its_own_time_and_the_operator_that_of_all() -> None:
 
 async def test_only_empty_tenants_are_removed_and_leave_nothing() -> None:
     async with tenant_fleet(BOTH) as fleet:
-        message = await expect_refusal(fleet, OPERATOR, "tenant/remove?tenant=zulu", 409)
-        assert "zulu has 1 controllers and 2 accounts" in message
+        problem = await expect_refusal(fleet, OPERATOR, "tenant/remove?tenant=zulu", 409)
+        assert "zulu has 1 controllers and 2 accounts" in problem
         await fleet.post("zulu-chief", "send?command=outs.cgi?out0=1&id=mine")
         await fleet.post("zulu-chief", "rollout/plan?command=outs.cgi?out0=1&id=plan&pause=1h")
         for name in ("zulu-chief", "zulu-guest"):
@@ -225,8 +225,8 @@ async def test_only_empty_tenants_are_removed_and_leave_nothing() -> None:
         await fleet.post(OPERATOR, "remove?name=zeta-1")
         await fleet.post(OPERATOR, "tenant/remove?tenant=zulu")
         assert (await fleet.ask(OPERATOR, "rollouts")).json == []
-        message = await expect_refusal(fleet, OPERATOR, "tenant/remove?tenant=zulu", 404)
-        assert message.endswith("There is no tenant 'zulu'.")
+        problem = await expect_refusal(fleet, OPERATOR, "tenant/remove?tenant=zulu", 404)
+        assert problem.endswith("There is no tenant 'zulu'.")
         await fleet.add_tenant("zulu", "zeta-1")
         assert (await fleet.ask("zulu-chief", "rollouts")).json == []
 
@@ -295,8 +295,8 @@ async def test_account_gets_a_new_password_and_the_old_one_ends() -> None:
         assert (await fleet.ask("acme-guest", "list")).status == 401
         fleet.passwords["acme-guest"] = made["password"]
         assert (await fleet.ask("acme-guest", "list")).status == 200
-        message = await expect_refusal(fleet, "acme-chief", "account/password?name=acme-guest", 403)
-        assert message.startswith("Only the operator")
+        problem = await expect_refusal(fleet, "acme-chief", "account/password?name=acme-guest", 403)
+        assert problem.startswith("Only the operator")
         made = await fleet.post(OPERATOR, "account/password?name=acme-guest")
         assert made["password"] != fleet.passwords["acme-guest"]
         assert (await fleet.ask("acme-guest", "list")).status == 401
@@ -336,9 +336,9 @@ async def test_stream_ends_with_its_account_and_keeps_beating_before(
             await fleet.post("zulu-guest", f"send?command=outs.cgi?out{out}=1")
             assert await anext(chunks) == b": still here\n\n"
         await fleet.post("acme-guest", "send?command=outs.cgi?out0=1")
-        while (message := await anext(chunks)).startswith(b":"):
+        while (chunk := await anext(chunks)).startswith(b":"):
             pass
-        assert b"zeta" not in message
+        assert b"zeta" not in chunk
         await fleet.post(OPERATOR, "account/remove?name=acme-guest")
         assert [one async for one in chunks if not one.startswith(b":")] == []
 
@@ -398,10 +398,10 @@ async def test_fleet_file_names_tenants_and_owners(tmp_path: Path) -> None:
     ):
         fleet = read(tmp_path, text)
         async with loop_node(lane) as node:
-            message = await start_controllers(
+            problems = await start_controllers(
                 node.web, fleet.controllers, as_json=False, tenants=fleet.tenants
             )
-            assert message == []
+            assert problems == []
             assert [one["tenant"] for one in await node.get("list")] == owners
             await node.post("tenant/give", tenant="zulu", name="house")
             assert [one["name"] for one in await node.get("tenants")] == ["acme", "zulu"]

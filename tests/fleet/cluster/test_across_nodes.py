@@ -66,9 +66,9 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert [one["name"] for one in await a.get("list", search=other)] == [other]
     assert [one["name"] for one in await a.get("list", health="fault")] == []
     assert (await a.get("show", name=other))["report"]["node"] == "b"
-    message = await a.post("send", command=NAME, tag="all")
-    assert [one["name"] for one in message["results"]] == list(NAMES)
-    assert (message["done"], output_names(cluster)) == (4, ["Pump"] * 4)
+    answer = await a.post("send", command=NAME, tag="all")
+    assert [one["name"] for one in answer["results"]] == list(NAMES)
+    assert (answer["done"], output_names(cluster)) == (4, ["Pump"] * 4)
     changes = await a.get("changes", by="fleet")
     assert sorted(one["name"] for one in changes) == sorted(NAMES)
     assert len(await a.get("changes", by="fleet", count=3)) == 3
@@ -83,8 +83,8 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert "There is no controller 'five'" in await a.expect_refusal(
         404, "tag", name="five", add="x"
     )
-    message = await a.expect_refusal(404, "tag", tag="none", add="x")
-    assert "No controller has the tag 'none'. Allowed: all." in message
+    problem = await a.expect_refusal(404, "tag", tag="none", add="x")
+    assert "No controller has the tag 'none'. Allowed: all." in problem
     assert "There is no controller 'five'" in await a.expect_refusal(
         404, "rename", name="five", to="six"
     )
@@ -153,15 +153,15 @@ async def test_all_or_none_covers_all_nodes(cluster: Cluster) -> None:
     tried = await a.post("send", command=NAME, dry_run=1)
     assert (tried["done"], tried["dry_run"]) == (4, True)
     await a.post("add", name="old", hw="3.0", sw="1.18")
-    message = await a.post("send", command=NEWER, all_or_none=1)
-    statuses = {one["name"]: one["status"] for one in message["results"]}
+    answer = await a.post("send", command=NEWER, all_or_none=1)
+    statuses = {one["name"]: one["status"] for one in answer["results"]}
     assert statuses == {**dict.fromkeys(NAMES, 424), "old": 404}
     assert (await a.post("send", command=NAME, all_or_none=1))["done"] == 5
     assert set(output_names(cluster)) == {"Pump"}
     # Where all of them are here, it is one step.
     own = min(cluster.names("a"))
-    message = await a.post("send", command="stm.cgi?oname=0Fan", all_or_none=1, name=own)
-    assert (message["done"], await a.get("rollouts")) == (
+    answer = await a.post("send", command="stm.cgi?oname=0Fan", all_or_none=1, name=own)
+    assert (answer["done"], await a.get("rollouts")) == (
         1,
         await cluster.asked["b"].get("rollouts"),
     )
@@ -178,8 +178,8 @@ async def test_place_applies_at_the_owner_only(
     cluster: Cluster,
 ) -> None:
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
-    message = await a.post("place", name=other, address="127.0.0.61")
-    assert (message["node"], message["address"]) == ("b", "127.0.0.61")
+    answer = await a.post("place", name=other, address="127.0.0.61")
+    assert (answer["node"], answer["address"]) == ("b", "127.0.0.61")
     member = b.members[other]
     await cluster.members["a"].move([other], "a")
     await until(lambda: other in cluster.names("a"))
@@ -205,9 +205,9 @@ async def test_failed_controller_is_reported_with_its_cause_by_every_node(
         rows = {one["name"]: one for one in await asked.get("list")}
         assert (rows[other]["status"], len(rows)) == ("unknown", len(NAMES))
         assert cause in rows[other]["troubles"][0]
-        message = await asked.post("send", command=NAME, tag="all")
-        assert message["done"] == len(NAMES) - 1
-        (refused,) = [one for one in message["results"] if one["status"] != 200]
+        answer = await asked.post("send", command=NAME, tag="all")
+        assert answer["done"] == len(NAMES) - 1
+        (refused,) = [one for one in answer["results"] if one["status"] != 200]
         assert (refused["name"], refused["status"]) == (other, 503)
         assert "Its port is in use." in refused["detail"]
         reply = await asked.ask(f"/api/fleet/show?name={other}", method="GET")
@@ -233,14 +233,14 @@ async def test_failed_controller_is_retried_by_its_node_from_any_node(
         assert (await a.get(""))["can_start"] == [other]
         # The outcome is that of a new try.
         reasons[0] = "It is still broken."
-        message = await a.post("start", name=f"{here},{other}")
-        assert message["results"] == [
+        answer = await a.post("start", name=f"{here},{other}")
+        assert answer["results"] == [
             {"name": here, "status": 200, "detail": f"{here} is already running."},
             {"name": other, "status": 503, "detail": f"{other} failed to start: {reasons[0]}"},
         ]
     assert "There is no controller 'five'" in await a.expect_refusal(404, "start", name="five")
-    message = await a.post("start")
-    assert message["results"] == [
+    answer = await a.post("start")
+    assert answer["results"] == [
         {"name": other, "status": 200, "detail": f"{other} is running now."}
     ]
     assert other in cluster.names("b")
@@ -256,12 +256,12 @@ async def test_start_reports_silent_node_and_retries_the_rest(
         raise SilentNode(node)
 
     monkeypatch.setattr(cluster.members["a"], "ask", silent)
-    message = await a.post("start", name=f"{here},{other}")
-    assert [(one["name"], one["status"]) for one in message["results"]] == [
+    answer = await a.post("start", name=f"{here},{other}")
+    assert [(one["name"], one["status"]) for one in answer["results"]] == [
         (here, 200),
         (other, 503),
     ]
-    assert "Node b does not answer." in message["results"][1]["detail"]
+    assert "Node b does not answer." in answer["results"][1]["detail"]
 
 
 async def test_controller_created_by_another_node_is_no_longer_reported_as_failed(
@@ -277,8 +277,8 @@ async def test_controller_created_by_another_node_is_no_longer_reported_as_faile
 
 async def test_failed_controllers_are_reported_with_their_node(cluster: Cluster) -> None:
     cluster.nodes["b"].roster.note_mistake("table 2", "line 5: x.hwx is unknown.")
-    message = (await cluster.asked["a"].get(""))["not_started"]
-    assert message == ["b: line 5: x.hwx is unknown."]
+    answer = (await cluster.asked["a"].get(""))["not_started"]
+    assert answer == ["b: line 5: x.hwx is unknown."]
 
 
 async def test_controllers_of_other_nodes_can_be_changed_and_removed(
@@ -293,8 +293,8 @@ async def test_controllers_of_other_nodes_can_be_changed_and_removed(
     assert set(output_names(cluster)) == {""}
     # Taken again of one of them, it is that one's alone.
     await a.post("snapshot", label="before", name=other)
-    message = await a.post("restore", label="before")
-    assert sum(one["status"] == 200 for one in message["results"]) == 1
+    answer = await a.post("restore", label="before")
+    assert sum(one["status"] == 200 for one in answer["results"]) == 1
     assert (await a.get(""))["snapshots"] == ["before"]
     assert (await a.post("snapshot", label="after"))["done"] == 4
     kept = [(one["label"], one["controllers"]) for one in await a.get("snapshots")]
@@ -348,22 +348,22 @@ async def test_page_of_a_node_shows_controllers_of_all_nodes(
     a, other = cluster.asked["a"], there(cluster)
     by_name = await a.ask("/api/fleet/stream?order=name&first=1&count=2", method="GET")
     assert isinstance(by_name, StreamReply)
-    view = message(await anext(by_name.chunks))
+    view = message_in(await anext(by_name.chunks))
     assert (view["order"], view["matching"]) == (["one", "three"], 4)
     await by_name.chunks.aclose()
     stream = (await a.ask("/api/fleet/stream", method="GET")).chunks  # type: ignore[attr-defined]
-    view = message(await anext(stream))
+    view = message_in(await anext(stream))
     assert (view["order"], view["counts"]["fine"]) == (list(NAMES), 4)
     assert view["node"]["controllers"] == 4
     # A look in between finds nothing new, and says that it is still there.
     while (chunk := await anext(stream)) != b": still here\n\n":
         # Batches a second go down by themselves.
-        assert message(chunk).keys() == {"cluster"}
+        assert message_in(chunk).keys() == {"cluster"}
     await a.post("send", command="outs.cgi?out0=1", name=other)
-    change = message(await _not_idle(stream))
+    change = message_in(await _not_idle(stream))
     assert [(row["name"], row["levers"][0]) for row in change["rows"]] == [(other, 1)]
     await cluster._doors["b"].inner.close()
-    change = message(await _not_idle(stream))
+    change = message_in(await _not_idle(stream))
     # Controllers of a node that does not answer stay in view, before all others.
     far = sorted(cluster.names("b"), key=NAMES.index)
     assert (change["counts"]["unknown"], change["counts"]["fine"]) == (2, 2)
@@ -376,19 +376,19 @@ async def test_page_of_a_node_shows_controllers_of_all_nodes(
     for wanted, names in (("health=unknown", far), (f"search={far[1]}", [far[1]]), ("tag=x", [])):
         looked = await a.ask(f"/api/fleet/stream?{wanted}&order=name", method="GET")
         assert isinstance(looked, StreamReply)
-        assert message(await anext(looked.chunks))["order"] == sorted(names)
+        assert message_in(await anext(looked.chunks))["order"] == sorted(names)
         await looked.chunks.aclose()
     # A node that is asked no more stops looking.
     await until(lambda: not cluster.asked["b"].web.index._watching)
 
 
-def message(chunk: bytes) -> Any:
+def message_in(chunk: bytes) -> Any:
     return msgspec.json.decode(chunk.partition(b"data: ")[2])
 
 
 async def _not_idle(stream: AsyncIterator[bytes]) -> bytes:
     async for chunk in stream:
-        if not chunk.startswith(b":") and message(chunk).keys() != {"cluster"}:
+        if not chunk.startswith(b":") and message_in(chunk).keys() != {"cluster"}:
             return chunk
     raise AssertionError("the stream has ended")
 
@@ -411,15 +411,15 @@ async def test_node_of_an_older_version_is_reported_as_silent(
     older = "Node b runs an older version, which does not understand this. Nothing was done"
     found = {one["name"]: one for one in await a.get("list")}
     assert all(found[name]["troubles"][0].startswith(older) for name in far)
-    message = await a.post("tag", tag="all", add="x")
-    refused = {one["name"]: one for one in message["results"] if one["status"] != 200}
+    report = await a.post("tag", tag="all", add="x")
+    refused = {one["name"]: one for one in report["results"] if one["status"] != 200}
     assert refused.keys() == far
     assert all(one["detail"].startswith(older) for one in refused.values())
     # What is not understood of an answer is not pretended, either.
     cluster._doors["b"].inner.answer = _answer_of_another_program
     assert (await headers_of(a, "list"))[SILENT_NODES] == "b"
-    message = await a.post("tag", tag="all", add="y")
-    (detail,) = {one["detail"] for one in message["results"] if one["status"] != 200}
+    report = await a.post("tag", tag="all", add="y")
+    (detail,) = {one["detail"] for one in report["results"] if one["status"] != 200}
     assert "its answer is not understood. Check whether it was done there" in detail
 
 
@@ -433,12 +433,10 @@ async def test_unknown_call_is_reported_as_version_mismatch(cluster: Cluster) ->
     packed = msgspec.msgpack.encode(ApiCall("/api/fleet/later", {}, b"", THE_OPERATOR, HOME))
     calls = [("later", b""), ("api", b"\x90"), ("api", packed)]
     for what, content in calls:
-        message = await b.answer(NodeCall(what, "a", 9, content, PROTOCOL))
-        assert not message.is_understood
-        assert message.refusal is not None
-        assert message.refusal["detail"].startswith(
-            "The node b runs another version of the program"
-        )
+        answer = await b.answer(NodeCall(what, "a", 9, content, PROTOCOL))
+        assert not answer.is_understood
+        assert answer.refusal is not None
+        assert answer.refusal["detail"].startswith("The node b runs another version of the program")
 
 
 async def test_silent_node_is_named_and_its_controllers_are_unknown(
@@ -456,8 +454,8 @@ async def test_silent_node_is_named_and_its_controllers_are_unknown(
     for what in ("list", "list?health=fine", "changes", ""):
         assert (await headers_of(a, what))[SILENT_NODES] == "b", what
     assert "b: It does not answer." in (await a.get(""))["troubles"]
-    message = await a.post("tag", tag="all", add="x")
-    assert {one["name"]: one["status"] for one in message["results"] if one["status"] != 200} == (
+    answer = await a.post("tag", tag="all", add="x")
+    assert {one["name"]: one["status"] for one in answer["results"] if one["status"] != 200} == (
         dict.fromkeys(far, 503)
     )
     drift = await a.post("drift", b'{"hw": "3.9", "sw": "1.75", "settings": {}}')
@@ -490,8 +488,8 @@ async def test_unanswered_change_is_reported_as_not_known(
         return content
 
     monkeypatch.setitem(cluster.nodes["b"].calls, "api", hang)
-    message = await a.post("tag", tag="all", add="x")
-    statuses = {one["name"]: one for one in message["results"]}
+    answer = await a.post("tag", tag="all", add="x")
+    statuses = {one["name"]: one for one in answer["results"]}
     assert {name for name, one in statuses.items() if one["status"] == 504} == far
     assert "Check whether it was done there" in statuses[min(far)]["detail"]
     assert "has not answered in time" in await a.expect_refusal(
@@ -519,8 +517,8 @@ async def test_moving_controller_is_renamed_and_tagged_at_its_new_owner(
     assert (await a.post("rename", name=other, to="moved"))["node"] == "a"
     assert looks[1:] == [[member.number]]
     looks.clear()
-    message = await a.post("tag", tag="all", add="x")
-    assert (message["done"], message["refused"]) == (4, 0)
+    answer = await a.post("tag", tag="all", add="x")
+    assert (answer["done"], answer["refused"]) == (4, 0)
     for work in (b.tag([member], ["y"], []), b.rename(member, "new"), b.remove([member])):
         with pytest.raises(Moved):
             await work
@@ -549,8 +547,8 @@ async def test_accounts_of_a_tenant_see_its_controllers_on_all_nodes_only(
     theirs = {own, other}
     assert {one["name"] for one in await by_eve("list")} == theirs
     assert (await by_eve(""))["controllers"] == 2
-    message = await by_eve(f"send?command={NAME}&id=x", "POST")
-    assert {one["name"] for one in message["results"]} == theirs
+    answer = await by_eve(f"send?command={NAME}&id=x", "POST")
+    assert {one["name"] for one in answer["results"]} == theirs
     assert {one["name"] for one in await by_eve("changes?by=eve")} == theirs
     (foreign, *_) = set(NAMES) - theirs
     assert (await by_eve(f"rename?name={foreign}&to=mine", "POST"))["status"] == 404
@@ -594,9 +592,9 @@ async def test_commands_list_all_nodes_and_name_silent_ones(
         await cluster._doors["b"].inner.close()
         with closing(CommandLineClient(url, None, None)) as client:
             await asyncio.to_thread(list_controllers, client, False, {"name": []})
-        message = capsys.readouterr()
+        output = capsys.readouterr()
         # Once, although the time zone is asked for, too.
-        assert message.err.count("their part is missing, since they do not answer: b") == 1
-        assert "Node b does not answer." in message.out
+        assert output.err.count("their part is missing, since they do not answer: b") == 1
+        assert "Node b does not answer." in output.out
     finally:
         await door.stop(0.1)

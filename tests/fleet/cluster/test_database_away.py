@@ -159,9 +159,9 @@ async def test_data_only_in_the_database_is_reported_as_unreadable_now(
     ]
     for reply in replies:
         assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "2")
-        printed = msgspec.json.decode(reply.body)
-        assert printed["title"] == "Temporarily unreadable"
-        assert printed["detail"] == (
+        answer = msgspec.json.decode(reply.body)
+        assert answer["title"] == "Temporarily unreadable"
+        assert answer["detail"] == (
             "The database cannot be reached, and this cannot be read until it is back."
         )
 
@@ -214,8 +214,8 @@ async def next_troubles(chunks: AsyncIterator[bytes]) -> list[str]:
 
 def troubles_in(chunk: bytes) -> list[str] | None:
     """Return the findings about parts in a message of a stream; None where it has none at all."""
-    printed = msgspec.json.decode(chunk.partition(b"data: ")[2])
-    findings = printed.get("findings")
+    answer = msgspec.json.decode(chunk.partition(b"data: ")[2])
+    findings = answer.get("findings")
     return findings and [one["text"] for one in findings if one["kind"] == "trouble"]
 
 

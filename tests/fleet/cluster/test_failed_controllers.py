@@ -42,8 +42,8 @@ async def fail_at_b(cluster: Cluster) -> AsyncIterator[str]:
 async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -> None:
     a, here = cluster.asked["a"], min(cluster.names("a"))
     async with fail_at_b(cluster) as name:
-        message = await a.post("remove", name=f"{here},{name}")
-        assert {(one["name"], one["status"]) for one in message["results"]} == {
+        answer = await a.post("remove", name=f"{here},{name}")
+        assert {(one["name"], one["status"]) for one in answer["results"]} == {
             (here, 200),
             (name, 200),
         }
@@ -57,9 +57,9 @@ async def test_failed_controller_is_removed_through_any_node(cluster: Cluster) -
 
 async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> None:
     async with fail_at_b(cluster) as name:
-        message = await cluster.asked["a"].post("remove", tag="all")
-        assert (message["done"], message["refused"]) == (len(NAMES) - 1, 1)
-        (refused,) = [one for one in message["results"] if one["status"] != 200]
+        answer = await cluster.asked["a"].post("remove", tag="all")
+        assert (answer["done"], answer["refused"]) == (len(NAMES) - 1, 1)
+        (refused,) = [one for one in answer["results"] if one["status"] != 200]
         assert (refused["name"], refused["status"]) == (name, 503)
         assert [one["name"] for one in await cluster.asked["a"].get("list")] == [name]
 
@@ -67,8 +67,8 @@ async def test_failed_controller_is_not_removed_by_its_tag(cluster: Cluster) -> 
 async def test_failed_controller_is_placed_through_any_node(cluster: Cluster) -> None:
     async with fail_at_b(cluster) as name:
         port = free_port()
-        message = await cluster.asked["a"].post("place", name=name, port=port)
-        assert (message["node"], message["port"]) == ("b", port)
+        answer = await cluster.asked["a"].post("place", name=name, port=port)
+        assert (answer["node"], answer["port"]) == ("b", port)
         assert cluster.nodes["b"].members[name].record.port == port
         assert (await cluster.asked["a"].get(""))["can_start"] == []
 

@@ -69,16 +69,16 @@ async def wait_until_held_up(cluster: Cluster, rollout: str) -> dict[str, Any]:
 async def becomes(
     cluster: Cluster, rollout: str, is_so: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
-    message: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     try:
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                message = await cluster.asked["a"].get("rollout", id=rollout)
-                if is_so(message):
-                    return message
+                report = await cluster.asked["a"].get("rollout", id=rollout)
+                if is_so(report):
+                    return report
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        pytest.fail(f"The roll-out stays like this: {message}")
+        pytest.fail(f"The roll-out stays like this: {report}")
 
 
 async def test_changes_are_refused_while_the_disk_of_the_database_is_full(

@@ -93,9 +93,9 @@ async def test_map_follows_the_directory(
             "add map @7 /m <<\ngh-1.fleet.example b\n\n",
             "commit map @7 /m\n",
         ]
-        message = capsys.readouterr()
-        assert message.out.splitlines() == [
+        output = capsys.readouterr()
+        assert output.out.splitlines() == [
             f"{path} routes 2 controllers by /m",
             f"{path} routes 1 controllers by /m",
         ]
-        assert message.err.count("This node shares no database with other nodes") == 1
+        assert output.err.count("This node shares no database with other nodes") == 1

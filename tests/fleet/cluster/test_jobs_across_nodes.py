@@ -113,9 +113,9 @@ async def kill_at(
         mortal = MortalNode(cluster, "a", moment, is_last_done=is_last_done)
         has_died = await dies_while_sending(cluster, mortal, TOGGLE)
         b = cluster.asked["b"]
-        message = await b.post("send", command=TOGGLE, id="once")
-        assert (message["done"], message["refused"]) == (COUNT, 0), moment
-        assert Counter(one["name"] for one in message["results"]) == dict.fromkeys(NAMES, 1), moment
+        answer = await b.post("send", command=TOGGLE, id="once")
+        assert (answer["done"], answer["refused"]) == (COUNT, 0), moment
+        assert Counter(one["name"] for one in answer["results"]) == dict.fromkeys(NAMES, 1), moment
         await cluster.wait_for_counts(COUNT // 2, COUNT // 2)
         outputs = [cluster.member(name).controller.engine.values["OUT0"] for name in NAMES]
         assert outputs == [1] * COUNT, moment
@@ -164,19 +164,19 @@ async def test_rollout_survives_killed_nodes_while_running_stopping_and_undoing(
         await until(lambda: a.web.jobs.find(id).state.status == "waiting")
         assert (await c.get("rollout", id=id))["done"] == 1
         await cluster.kill("a")
-        message = await c.get("rollout", id=id)
-        assert (message["status"], message["group"], message["done"]) == ("waiting", 1, 1)
+        report = await c.get("rollout", id=id)
+        assert (report["status"], report["group"], report["done"]) == ("waiting", 1, 1)
         await b.post("rollout/resume", id=id)
-        message = await _came_to(c, id, "waiting", done=4)
-        assert [group["done"] for group in message["groups"]] == [1, 3, 0]
+        report = await _came_to(c, id, "waiting", done=4)
+        assert [group["done"] for group in report["groups"]] == [1, 3, 0]
         holder = "b" if b.web.jobs.all() else "c"
         left = c if holder == "b" else b
         assert (await left.post("rollout/stop", id=id))["status"] == "stopped"
         await cluster.kill(holder)
         assert (await left.get("rollout", id=id))["status"] == "stopped"
         await left.post("rollout/undo", id=id)
-        message = await _came_to(left, id, "undone")
-        assert (message["undone"], message["why"]) == (4, None)
+        report = await _came_to(left, id, "undone")
+        assert (report["undone"], report["why"]) == (4, None)
         await cluster.wait_for_counts(COUNT)
         for name in names:
             assert cluster.member(name).controller.engine.settings.outputs[0].name == ""
@@ -189,9 +189,9 @@ async def test_rollout_survives_killed_nodes_while_running_stopping_and_undoing(
 async def _came_to(node: LoopNode, id: str, status: str, **wanted: int) -> Any:
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            message = await node.get("rollout", id=id)
-            if message["status"] == status and wanted.items() <= message.items():
-                return message
+            answer = await node.get("rollout", id=id)
+            if answer["status"] == status and wanted.items() <= answer.items():
+                return answer
             await asyncio.sleep(0.01)
 
 
@@ -206,13 +206,13 @@ async def test_threshold_covers_all_nodes_and_failed_controllers_are_retried(
         id = planned["job"]["id"]
         assert planned["tried"]["refused"] == 3
         await b.post("rollout/start", id=id)
-        message = await _came_to(b, id, "stopped")
-        assert message["why"] == "1 failed; the limit is 1."
-        assert (message["done"], message["failed"], message["group"]) == (3, 1, 0)
+        report = await _came_to(b, id, "stopped")
+        assert report["why"] == "1 failed; the limit is 1."
+        assert (report["done"], report["failed"], report["group"]) == (3, 1, 0)
         await cluster.kill("a")
         await b.post("rollout/retry", id=id)
-        message = await _came_to(b, id, "stopped")
-        assert (message["done"], message["failed"]) == (3, 1)
+        report = await _came_to(b, id, "stopped")
+        assert (report["done"], report["failed"]) == (3, 1)
         assert max((await changes_by_fleet(b)).values()) == 1
 
 
@@ -245,9 +245,9 @@ async def test_controller_that_moves_during_a_change_does_it_once(
             return answer
 
         calls["job.send"], cluster.members["a"].ask = leaves_first, leaves_then  # type: ignore[method-assign]
-        message = await a.post("send", command=TOGGLE, id="once")
+        report = await a.post("send", command=TOGGLE, id="once")
         assert moved == [first, second]
-        assert (message["done"], message["refused"]) == (COUNT, 0)
+        assert (report["done"], report["refused"]) == (COUNT, 0)
         # The others make room for the two that are bound to c.
         await cluster.wait_for_counts(2, 2, 2)
         outputs = [cluster.member(name).controller.engine.values["OUT0"] for name in NAMES]
@@ -284,8 +284,8 @@ async def test_node_declared_dead_by_mistake_hands_over_its_jobs(
         assert "Another node resumes it; ask again with id=once." in await sending
         may_continue.set()
         await until(lambda: member._claim.epoch == 3 and not member.lease.is_in_doubt)
-        message = await a.post("send", command=TOGGLE, id="once")
-        assert message["done"] == COUNT
+        answer = await a.post("send", command=TOGGLE, id="once")
+        assert answer["done"] == COUNT
         assert a.web.jobs.all() == []
         assert await changes_by_fleet(b) == dict.fromkeys(NAMES, 1)
         refused = await a.expect_refusal(409, "send", command=NAME, id="once")

@@ -38,10 +38,10 @@ async def test_node_reports_all_nodes_the_database_and_its_own_counters(
     await until(lambda: member.report().database.batches_s > 0)
     await until(lambda: [one.controllers for one in member.report().nodes] == [1, 1])
     await until(lambda: all(one.batch and one.version for one in member.report().nodes))
-    message = member.report()
-    assert {one.version for one in message.nodes} == {__version__}
-    assert [one.silent_s for one in message.nodes] == [0, 0]
-    assert (message.database.is_reachable, message.database.standby) == (True, "")
+    report = member.report()
+    assert {one.version for one in report.nodes} == {__version__}
+    assert [one.silent_s for one in report.nodes] == [0, 0]
+    assert (report.database.is_reachable, report.database.standby) == (True, "")
     figures = {family.name: list(family.samples) for family in member.families()}
     assert ({"state": "alive"}, 2) in figures["leverframe_cluster_nodes"]
     assert figures["leverframe_cluster_owned"] == [({}, 1)]
@@ -81,8 +81,8 @@ async def test_node_reports_every_metric_of_the_dashboard_and_alarms(cluster: Cl
     await node.post("rollout/plan", command="stm.cgi?sname=other", id="names")
     node.web.jobs.find("names").state.status = "stopped"
     cluster.members["a"]._lane.figures.last_doubt = 1.0
-    message = (await node.ask("/metrics", method="GET")).body.decode()
-    samples = [one for family in text_string_to_metric_families(message) for one in family.samples]
+    answer = (await node.ask("/metrics", method="GET")).body.decode()
+    samples = [one for family in text_string_to_metric_families(answer) for one in family.samples]
     asked = set(list_queries())
     assert len(asked) > 25
     missing = [

@@ -177,10 +177,9 @@ def test_report_shows_the_database_and_the_versions(
     (seen,) = membership.read_nodes(database)
     assert (seen.version, seen.batch, seen.has_session) == (__version__, 0, True)
     assert membership.version_in("psql") == ""
-    message = membership.about_database(database)
+    report = membership.about_database(database)
     assert (
-        message.server
-        == f"{database.info.server_version // 10_000}." + message.server.split(".")[1]
+        report.server == f"{database.info.server_version // 10_000}." + report.server.split(".")[1]
     )
-    assert message.schema >= 1
-    assert (message.standby, message.standbys) == ("", 0)
+    assert report.schema >= 1
+    assert (report.standby, report.standbys) == ("", 0)

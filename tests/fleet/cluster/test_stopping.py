@@ -42,7 +42,7 @@ def test_second_signal_leaves_nothing_half_stopped(
     assert free == COUNT
     with running("a", database, tmp_path) as (_, port):
         assert [name_of(port, name) for name in names] == [f"{name}v7" for name in names]
-        message = ask_controller(port, "c-1", "/api/history?labels=OUT0").json()
-        assert 1 in message["series"]["OUT0"]["values"]
+        answer = ask_controller(port, "c-1", "/api/history?labels=OUT0").json()
+        assert 1 in answer["series"]["OUT0"]["values"]
         journal = ask_controller(port, "c-1", "/api/journal").json()
         assert any(entry["which"] == "OUT0" for entry in journal)

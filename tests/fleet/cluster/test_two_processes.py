@@ -42,8 +42,8 @@ def count_saved_pulses(database: str) -> int:
 
 def outputs_of(port: int, names: Sequence[str]) -> list[list[float]]:
     """Read the course of an output of each controller; without the time in which it was off."""
-    message = [ask_controller(port, name, "/api/history?labels=OUT0").json() for name in names]
-    return [[v for v in one["series"]["OUT0"]["values"] if v is not None] for one in message]
+    answer = [ask_controller(port, name, "/api/history?labels=OUT0").json() for name in names]
+    return [[v for v in one["series"]["OUT0"]["values"] if v is not None] for one in answer]
 
 
 @pytest.mark.thorough
@@ -76,14 +76,12 @@ def test_lost_node_loses_no_acknowledged_change(
         assert [course[-1] for course in recorded] == [1] * COUNT
         os.kill(first.pid, how)
         since_then = Stopwatch()
-        message: dict[str, str | None] = dict.fromkeys(names)
-        while None in message.values():
-            assert since_then.seconds() < SERVED_AGAIN_S, message
-            message |= {
-                name: name_of(port, name) for name, value in message.items() if value is None
-            }
+        values: dict[str, str | None] = dict.fromkeys(names)
+        while None in values.values():
+            assert since_then.seconds() < SERVED_AGAIN_S, values
+            values |= {name: name_of(port, name) for name, value in values.items() if value is None}
         # Read before anything is written again: the last acknowledged value of each is there.
-        assert message == {name: f"{name}v3" for name in names}
+        assert values == {name: f"{name}v3" for name in names}
         # What no client reads back resumes, too.
         assert all(OUT0_ON in ask_controller(port, name, "/outs.cgi").text for name in names)
         charts = outputs_of(port, names)

@@ -92,17 +92,17 @@ class UpdatedNodes:
             time.sleep(0.05)
 
     def versions(self) -> list[str]:
-        message = httpx.get(
+        answer = httpx.get(
             f"http://127.0.0.1:{self.ports['a']}/api/fleet/nodes", timeout=PATIENCE_S
         ).json()
-        return [one["version"] for one in message["nodes"]]
+        return [one["version"] for one in answer["nodes"]]
 
     def send(self, node: str, value: int) -> dict[str, tuple[int, str]]:
         """Change all controllers together through a node; return status and detail of each."""
         address = f"http://127.0.0.1:{self.ports[node]}/api/fleet/send"
         query = {"command": f"eeprom.cgi?dword3={value}"}
-        message = httpx.post(address, params=query, timeout=PATIENCE_S).json()
-        return {one["name"]: (one["status"], str(one)) for one in message["results"]}
+        answer = httpx.post(address, params=query, timeout=PATIENCE_S).json()
+        return {one["name"]: (one["status"], str(one)) for one in answer["results"]}
 
 
 class Counting:
@@ -187,8 +187,8 @@ def test_nodes_are_updated_and_rolled_back_one_by_one_under_load(
             assert nodes.versions() == versions
             clients.require_service()
             for by in nodes.ports:
-                message = nodes.send(by, sum(clients.last.values()))
-                assert {status for status, _ in message.values()} == {200}, message
+                results = nodes.send(by, sum(clients.last.values()))
+                assert {status for status, _ in results.values()} == {200}, results
     for name in NAMES:
         stored = int(str(name_of(nodes.ports["a"], name)).rpartition("v")[2])
         # What was not acknowledged may be stored, too.
@@ -226,8 +226,8 @@ def test_node_without_the_new_protocol_is_named(
     # What the older one asks the newer one understands.
     assert {status for status, _ in nodes.send("a", 1).values()} == {200}
     with within(DEADLINES["step"].hold_s):
-        message = nodes.send("b", 2)
-    done = {name for name, (status, _) in message.items() if status == 200}
+        results = nodes.send("b", 2)
+    done = {name for name, (status, _) in results.items() if status == 200}
     assert len(done) == COUNT // 2
-    for name in message.keys() - done:
-        assert "older" in message[name][1]
+    for name in results.keys() - done:
+        assert "older" in results[name][1]

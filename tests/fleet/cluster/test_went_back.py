@@ -172,14 +172,14 @@ async def test_change_that_notices_the_rollback_is_refused(
     assert (await change(handler, "first")).status == 200
     with connect(cluster.database) as database:
         database.execute("UPDATE lane SET batch = batch - 1")
-    message = []
+    refusals = []
     for name in ("second", "third"):
         refused = await change(handler, name)
-        message.append((refused.status, refused.body))
+        refusals.append((refused.status, refused.body))
         await until(lambda: PROBLEM in cluster.nodes["a"].troubles)
-    assert message[0][0] == 503
-    assert b"was rolled back" in message[0][1]
-    assert message[0] == message[1]
+    assert refusals[0][0] == 503
+    assert b"was rolled back" in refusals[0][1]
+    assert refusals[0] == refusals[1]
 
 
 async def change(handler: Any, name: str) -> Reply:
