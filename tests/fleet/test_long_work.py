@@ -42,7 +42,7 @@ def work_processes() -> set[int]:
     for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError):
             found |= set(map(int, (thread / "children").read_text().split()))
-    return {process for process in found if b"bounded_work" in _command(process)}
+    return {process for process in found if b"bounded_child" in _command(process)}
 
 
 def _command(process: int) -> bytes:

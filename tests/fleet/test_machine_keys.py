@@ -208,11 +208,11 @@ async def test_controller_presents_its_certificate_to_the_broker(tmp_path: Path)
     ("keys", "line", "words"),
     [
         ({"firmware_key": "none.pub"}, 3, "cannot be read"),
-        ({"mqtt_key": "a.key"}, 3, "go together"),
-        ({"trusted": ["127.0.0.0/8"]}, 3, "holds this machine itself"),
-        ({"cors_origins": ["*"]}, 3, "is no origin"),
-        ({"firmware_check_url": "ftp://x"}, 3, "no address of a web server"),
-        ({"serial_port": "/dev/a", "serial_modbus": "/dev/a"}, 3, "cannot share"),
+        ({"mqtt_key": "a.key"}, 3, "belong together"),
+        ({"trusted": ["127.0.0.0/8"]}, 3, "contains this machine"),
+        ({"cors_origins": ["*"]}, 3, "is not an origin"),
+        ({"firmware_check_url": "ftp://x"}, 3, "is not an HTTP or HTTPS URL"),
+        ({"serial_port": "/dev/a", "serial_modbus": "/dev/a"}, 3, "are the same device"),
         ({"trusted_role": "owner"}, 3, "trusted_role must be"),
     ],
 )
