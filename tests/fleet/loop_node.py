@@ -1,4 +1,4 @@
-"""A node on the running event loop, asked through the function that serves its API."""
+"""A node on the running event loop; requests go to the function that serves its API."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -80,7 +80,7 @@ async def loop_node(
 
 
 async def give_way_at_each_part() -> None:
-    """Let long work of this loop give way at every part, also where a slice is open by now."""
+    """Let long work of this loop give way at every part, also if a slice is open."""
     turns = bulk_turns()
     turns.slice_s = 0.0
     await turns.wait()

@@ -20,7 +20,7 @@ class Disk(MemoryLane):
 
 class MortalLane(MemoryLane):
     def __init__(self, disk: Disk, writes: int, *, is_last_stored: bool) -> None:
-        """Die at the write after so many; the disk has that one, or not."""
+        """Die at the write after this number; the disk has that write, or not."""
         super().__init__()
         self._disk = disk
         self._left = writes

@@ -51,7 +51,7 @@ class StillNodes:
         self.elsewhere: list[LocatedController] = []
         #: Where these have moved to since then, by the database; None while that is away.
         self.moved: list[LocatedController] | None = []
-        #: What was asked for: controllers, and the node that shall have them.
+        #: The requested moves: controllers, and their node.
         self.moves: list[tuple[list[str], str | None]] = []
 
     def living(self) -> list[str]:

@@ -198,7 +198,7 @@ async def test_page_and_its_files_require_the_administrator() -> None:
             assert (await node.ask(path, method="GET", **account)).status == 200
         page = await node.ask("/", method="GET", **account)
         assert "frame-ancestors 'none'" in dict(page.headers)["Content-Security-Policy"]
-        # Browsers send the password along, also for what another site's page asks.
+        # Browsers send the password also with requests of another site.
         add = "/api/fleet/add?name=a"
         for foreign in ({"origin": "http://a.localhost"}, {"sec_fetch_site": "same-site"}):
             assert (await node.ask(add, host="localhost", **account, **foreign)).status == 403
@@ -223,7 +223,7 @@ async def test_form_body_carries_thousands_of_names() -> None:
         ]
         on = [node.member(f"gh-{n}").controller.engine.values["OUT0"] for n in (1, 2, 3)]
         assert on == [1, 0, 1]
-        # What stands in both is not clear.
+        # A parameter in both is ambiguous.
         reply = await node.ask("/api/fleet/tag?name=gh-1", b"name=gh-2&add=x", **form)
         assert (reply.status, b"set twice" in reply.body) == (400, True)
         described = msgspec.json.decode((await node.ask("/api/openapi.json", b"", "GET")).body)[

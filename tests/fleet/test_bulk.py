@@ -19,13 +19,13 @@ from tests.cases import for_each
 from tests.fleet.loop_node import LoopNode, give_way_at_each_part, loop_node
 
 ON = "outs.cgi?out0=1"
-#: Old software does not have it yet.
+#: Old software does not have this command.
 NEWER = "stm.cgi?eventname=1Frost"
 COUNT = 60
 
 
 async def add_mixed_controllers(node: LoopNode) -> list[str]:
-    """Make many controllers, of which three are too old for a command; return their names."""
+    """Add many controllers, of which three are too old for a command; return their names."""
     await node.post("add", name="gh-{n}", count=COUNT - 3, tags="all")
     await node.post("add", name="old-{n}", count=3, hw="3.0", sw="1.18", tags="all")
     return ["old-1", "old-2", "old-3"]
@@ -160,7 +160,7 @@ async def test_dry_run_lists_the_changes() -> None:
         assert (len(hidden) > 0, set(hidden)) == (True, {None})
 
 
-#: Sign-in with a password for the administrator, who is called admin.
+#: Sign-in with a password for the administrator, named admin.
 PASSWORD = "stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*"
 
 
@@ -260,7 +260,7 @@ async def test_all_or_none_retries_after_a_concurrent_change() -> None:
         sending = asyncio.ensure_future(
             node.ask(f"/api/fleet/send?all_or_none=1&command={ON}&name=gh-1,gh-2,gh-3,gh-4,gh-5")
         )
-        # The first ones were tried by now.
+        # The first controllers have been tried by now.
         for _ in range(6):
             await asyncio.sleep(0)
         assert not sending.done()

@@ -87,7 +87,7 @@ async def test_killed_node_makes_each_change_once(
                 assert now == value, writes
             assert set((await changes_by_fleet(node)).values()) == {1}, writes
         writes += 1
-    # The job, its rows and those of each controller were died at.
+    # The node died at the job, its rows and those of each controller.
     assert writes > COUNT + 3
 
 

@@ -1,4 +1,4 @@
-"""The front door: who is meant by name, by address and by port, and what each client may take."""
+"""The front door: the target by name, address and port, and the limits of each client."""
 
 import asyncio
 import gc
@@ -79,7 +79,7 @@ async def test_unknown_name_gets_404_and_reaches_no_controller() -> None:
 
 
 def send_host(door: Door, host: str) -> Entrance | int:
-    """Return where a request with this Host gets, or the status of its refusal."""
+    """Return the target of a request with this Host, or the status of its refusal."""
     limits = HttpLimits()
     parser = RequestParser(limits, BodyBudget(limits))
     wire = b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % host.encode()
@@ -118,7 +118,7 @@ async def test_door_finds_a_controller_by_its_own_address() -> None:
             address = f"127.0.0.{7 + place}"
             answer = await ask_once(address, port, "/json/all.json", f"{address}:{port}")
             assert name_in(answer.body) == f"gh-{place + 1}"
-        # A name counts for more than the address.
+        # The name takes precedence over the address.
         answer = await ask_once("127.0.0.7", port, "/json/all.json", "gh-3.localhost")
         assert name_in(answer.body) == "gh-3"
         await node.post("remove", name="gh-1")
@@ -227,7 +227,7 @@ async def test_new_name_is_valid_immediately_and_the_old_one_is_not() -> None:
         member = node.member("cellar")
         answer = discovery_answer(member.controller, member.built.name, member.built.mac, 80)
         assert answer.startswith(b"cellar\r\n")
-        # What the old connection held is given back under the name by which it was taken.
+        # The old connection is released under the name under which it was counted.
         assert node.node.door.shares.count_of("gh-1") == 0
 
 

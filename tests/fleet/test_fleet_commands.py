@@ -1,4 +1,4 @@
-"""`leverframe fleet`: what it asks a node, prints, and ends with."""
+"""`leverframe fleet`: its requests, its output and its exit status."""
 
 import asyncio
 import re
@@ -154,7 +154,7 @@ def test_place_assigns_consecutive_addresses_and_ports(fleet: Terminal) -> None:
     assert first.startswith("gh-1 is available at ")
     assert first.endswith(f"/, 127.0.1.9, port {port}")
     assert second.endswith(f"/, 127.0.1.10, port {port + 1}")
-    # Where one is refused its place, that ends it.
+    # A refused place ends the command.
     output = fleet("place", "gh-3", "gh-2", "gh-1", "--address", "127.0.1.8", ends_with=2)
     assert "gh-3 is available at " in output
     assert "--address: gh-2 cannot have 127.0.1.9: gh-1 has it." in output
@@ -177,7 +177,7 @@ def test_list_ends_with_the_failed_controllers(
     fail(fleet.node, MemberRecord("c"), UNMADE, "c failed to start: its port is taken.")
     assert "leverframe: 2 controllers failed to start:\n" in fleet("list")
     assert "failed to start" not in fleet("list", "gh-1")
-    # A script reads objects from the output; this is beside it.
+    # A script reads objects from the output; this is on standard error.
     carry_out(["fleet", "list", "--json", "--node", f"127.0.0.1:{fleet.node.door.port}"])
     output = capsys.readouterr()
     assert [msgspec.json.decode(line)["name"] for line in output.out.splitlines()] == ["gh-1"]

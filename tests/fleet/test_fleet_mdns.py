@@ -1,4 +1,4 @@
-"""mDNS of a node: one responder for all controllers that have an address, as they come and go."""
+"""mDNS of a node: one responder for all controllers with an address, added or removed."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""`leverframe fleet run`: what it says, serves and keeps, from its start to its stop."""
+"""`leverframe fleet run`: what it prints, serves and stores, from its start to its stop."""
 
 import asyncio
 import signal
@@ -89,7 +89,7 @@ async def test_taken_port_is_reported_before_anything_is_created(tmp_path: Path)
 
 @pytest.mark.thorough
 def test_node_killed_under_load_loses_no_acknowledged_change(tmp_path: Path) -> None:
-    """Count a number up in each of many controllers; kill the node; look at every one of them."""
+    """Count a number up in each of many controllers; kill the node; check every one of them."""
     count, rounds, chance = 20, 3, Random(7)
     port = free_port()
     fleet_file(tmp_path, port, f'[[controllers]]\nname = "gh-{{n}}"\ncount = {count}\n')
@@ -100,7 +100,7 @@ def test_node_killed_under_load_loses_no_acknowledged_change(tmp_path: Path) -> 
         try:
             for name, number in acknowledged.items():
                 stored = _ask(connection, name, "/api/settings")["outputs"][0]["name"]
-                # The one that was under way may have been stored, too.
+                # The change that was under way may have been stored, too.
                 assert not number or int(stored[1:]) in (number, number + 1)
             for _ in range(chance.randrange(100, 200)):
                 name = chance.choice(list(acknowledged))

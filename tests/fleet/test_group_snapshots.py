@@ -1,4 +1,4 @@
-"""Snapshots of groups: kept with the node, sealed alike, and gone with their controllers."""
+"""Snapshots of groups: stored with the node, sealed, and removed with their controllers."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def lane(folder: Path) -> SqliteLane:
 
 
 async def begin(node: LoopNode) -> None:
-    """Make controllers with a secret, a name and an output that is remembered; snapshot them."""
+    """Add controllers with a secret, a name and an output that is remembered; snapshot them."""
     template = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.remember": true}}'
     await node.post("add", template, name="gh-{n}", count=2)
     for member in node.node.members.values():
@@ -56,7 +56,7 @@ async def test_snapshot_survives_the_process_with_sealed_secrets(tmp_path: Path)
             assert engine.settings.outputs[0].name == "Pump"
             assert engine.settings.email.password == SECRET
             assert engine.values["OUT0"] == 1
-    # What was gone back to is on disk.
+    # The restored state is on disk.
     async with loop_node(lane(tmp_path)) as node:
         assert await node.node.start_stored() == {}
         assert node.member("gh-2").controller.engine.settings.outputs[0].name == "Pump"

@@ -1,4 +1,4 @@
-"""Keys of a fleet file that give a controller parts of the machine: devices, files, networks."""
+"""Keys of a fleet file that grant a controller parts of the machine: devices, files, networks."""
 
 import asyncio
 from pathlib import Path
@@ -40,7 +40,7 @@ async def start(node: LoopNode, fleet: FleetFile) -> list[str]:
 
 
 async def ask(node: LoopNode, name: str, target: str, method: str = "GET", **request: Any) -> Reply:
-    """Ask a controller as its clients do, behind the door."""
+    """Send a request to a controller, behind the door."""
     path, mark, query = target.partition("?")
     headers, peer = request.get("headers", {}), request.get("peer", "127.0.0.1")
     asked = Request(method, path, query if mark else None, headers, b"", peer)

@@ -1,4 +1,4 @@
-"""Controllers moved from a data folder into a node and out again: nothing is lost on the way."""
+"""Controllers moved from a data folder into a node and out again: nothing is lost."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Controllers of a node: made, found, renamed, tagged and removed."""
+"""Controllers of a node: created, found, renamed, tagged and removed."""
 
 import asyncio
 import gc
@@ -296,7 +296,7 @@ async def test_rules_that_an_update_reverses_are_reported_once_with_their_contro
         await node.post("snapshot", label="before")
         number = node.member("gh-1").number
         part = node.node.registry.snapshots["before"].parts[number]
-    # As a program before this one left it.
+    # As an earlier version left it.
     for one in (number, part):
         await lane.store(one).commit(Changes(kept={STORED_EDITION: DELETED}))
     async with loop_node(lane) as again:
@@ -367,7 +367,7 @@ async def test_histories_share_a_file_and_end_with_their_controllers(
         asked = Request("GET", "/api/history", "labels=OUT0", {}, b"", "127.0.0.1")
         for name, value in (("gh-1", 1), ("gh-2", 0)):
             async with asyncio.timeout(PATIENCE_S):
-                # A value is recorded by the millisecond, and asked for up to the present one.
+                # Values are recorded by the millisecond, and requested up to the present one.
                 while (await _newest(node, name, asked)) != value:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
         await node.post("remove", name="gh-1")

@@ -1,4 +1,4 @@
-"""Passwords of a node and its controllers: the first ones, and those set by `leverframe passwd`."""
+"""Passwords of a node and its controllers: first ones, and those set by `leverframe passwd`."""
 
 import asyncio
 import io
@@ -40,7 +40,7 @@ class RunningNode:
         self.printed = printed
 
     async def request_status(self, password: str | None, controller: str = "") -> int:
-        """Ask the node, or a controller, as its administrator; return the status."""
+        """Send a request to the node, or a controller, as its administrator; return the status."""
         target, host = ("/api/settings", f"{controller}.localhost") if controller else ("/", HOME)
         account = {} if password is None else {"account": f"admin:{password}"}
         return (await ask_once(HOME, self.port, target, host, **account)).status
@@ -239,7 +239,7 @@ async def test_node_with_a_database_has_its_accounts_there_only(
 async def test_open_controllers_get_a_password_when_the_node_becomes_reachable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One that was adopted, and one that was made while the node was on loopback."""
+    """One controller was adopted, and one was created while the node was on loopback."""
     own, data = tmp_path / "own", tmp_path / "data"
     await live_in(own)
     async with running(tmp_path, capsys, CELLAR) as node:

@@ -1,4 +1,4 @@
-"""A node that is starting says so, and answers for none of its controllers as if it had all."""
+"""A starting node reports that, and does not pretend to have all its controllers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -26,7 +26,7 @@ from tests.fleet.test_door import HOME, name_in
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
-#: Of four that are stored: so many have been started when the rest waits.
+#: How many of the four stored controllers have started when the rest waits.
 STARTED = 2
 ADDRESS = "127.0.0.9"
 
@@ -223,7 +223,7 @@ async def test_joining_node_is_not_reported_as_the_only_node(path: str) -> None:
         node.node.begin_start([])
         assert (await node.ask(path, method="GET")).status == 503
         node.node.cluster = StillNodes(node.node)
-        # The controllers that it takes now, it starts as it does later on.
+        # It starts controllers that it takes now as it does later on.
         assert (await node.ask(path, method="GET")).status == 200
 
 

@@ -39,7 +39,7 @@ sw = "7"
 
 
 async def start(node: LoopNode, folder: Path, port: int) -> None:
-    """Start a node as the command does, with what is wrong in its file."""
+    """Start a node as the command does, with the mistakes of its file."""
     fleet = read(folder, FILE.format(port=port))
     await node.node.door.listen(HOME, 0)
     await start_controllers(node.web, fleet.controllers, as_json=False)
@@ -58,7 +58,7 @@ def detail(answer: Answered) -> str:
 
 @asynccontextmanager
 async def node_with_failed_controller(folder: Path, *, is_stored: bool) -> AsyncIterator[LoopNode]:
-    """Start a node whose file names a port in use; perhaps it was free when the node was made."""
+    """Start a node whose file names a port in use; it may have been free earlier."""
     lane, port = MemoryLane(), free_port()
     if is_stored:
         async with loop_node(lane) as before:

@@ -1,4 +1,4 @@
-"""Owners that are looked up and asked: those that moved, are gone, are silent, or never come."""
+"""Requests to owners: moved, removed, silent and missing ones."""
 
 from collections.abc import Mapping
 

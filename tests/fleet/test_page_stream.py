@@ -287,7 +287,7 @@ async def test_controllers_of_silent_nodes_stay_in_view(
 
 async def test_simultaneous_looks_do_not_disturb_each_other() -> None:
     async with loop_node() as node:
-        # So many that one look gives way to the other.
+        # Enough controllers for one look to give way to the other.
         await node.post("add", name="gh-{n}", count=300)
         both = await asyncio.gather(*(node.get("list", health="fine") for _ in range(2)))
         assert [len(found) for found in both] == [300, 300]

@@ -1,4 +1,4 @@
-"""Addresses and ports that controllers of a node are given, and lose, while they run."""
+"""Addresses and ports that are set and removed while controllers run."""
 
 import asyncio
 import socket
@@ -48,7 +48,7 @@ async def test_controller_listens_on_its_port_until_it_is_removed() -> None:
         before, after = free_port(), free_port()
         await node.post("place", name="gh-1", port=before)
         assert await who_answers(HOME, before) == "gh-1"
-        # What is not named stays.
+        # A field that is not named stays.
         await node.post("place", name="gh-1", address=FIRST)
         assert await who_answers(HOME, before) == "gh-1"
         answer = await node.post("place", name="gh-1", port=after)

@@ -20,9 +20,9 @@ MANY = 60
 
 
 async def watch_progress(node: LoopNode, target: str, method: str = "POST") -> list[ProgressReport]:
-    """Make a request, and ask how far it is until it is answered."""
+    """Send a request, and poll its progress until the answer."""
     named = {PROGRESS.lower(): "mine"}
-    # Others have their turn after every controller.
+    # Other work has its turn after every controller.
     await give_way_at_each_part()
     asking = asyncio.ensure_future(node.ask(f"/api/fleet/{target}", b"", method, **named))
     seen = []

@@ -1,4 +1,4 @@
-"""What a node says to browsers where it has no page to show; programs get a problem as before."""
+"""Pages of a node for requests that it refuses; programs get a problem in JSON."""
 
 import re
 from base64 import b64encode
@@ -69,9 +69,9 @@ async def test_missing_or_moved_controller_gets_a_page() -> None:
         nodes.publish()
         answer = await ask_once(HOME, nodes["a"].port, "/", "gh-1.localhost", **PAGE)
         assert (answer.status, heading(answer)) == (503, entrance.NO_NODE["fr"].title)
-        # It looks again by itself.
+        # The page reloads automatically.
         assert "Refresh: 5" in answer.head
-        # On a connection that was led on, a third node's controller is not reached.
+        # A forwarded connection does not reach a controller of a third node.
         await nodes.put("gh-2", "b")
         async with connection_to(HOME, nodes["a"].port) as client:
             assert (await ask(client, "/", "gh-2.localhost")).body == "gh-2 at b"

@@ -1,4 +1,4 @@
-"""What one request to a node may hold: bounded in every place, and at its bounds no one suffers.
+"""What one request to a node may hold: bounded in every place, and harmless at its bounds.
 
 The first tests walk over the types of all endpoints, so that a new text or list without a bound is
 found. The others send to every endpoint what its types just allow and what they just refuse, as an
@@ -119,7 +119,7 @@ async def test_controller_has_at_most_32_tags() -> None:
 # --- every operation at its limits ----------------------------------------------------------------
 
 TEMPLATE = b'{"hw": "3.9", "sw": "1.75", "settings": {"outputs.0.name": "Fan"}}'
-#: What lets a request come as far as it can, by path; others need nothing.
+#: Parameters that a request needs to get far, by path; other paths need none.
 USUAL: dict[str, dict[str, str]] = {
     "progress": {"id": "x"},
     "show": {"name": "a-1"},
@@ -148,15 +148,15 @@ USUAL: dict[str, dict[str, str]] = {
     "forget": {"node": "x"},
     "move": {"name": "a-1"},
 }
-#: One letter, in one, two and four bytes, and what means something in texts of others.
+#: One letter in one, two and four bytes, and characters with a meaning elsewhere.
 LETTERS = ("x", "\N{GREEK SMALL LETTER OMEGA}", "\N{GOTHIC LETTER HWAIR}", ",", "{n}", "\x00", "%")
 _ANSWERS_WITHIN_S = 5.0
-#: What another tenant's switching may be held up.
+#: The longest allowed delay of another tenant's switching.
 _SWITCHES_WITHIN_S = 1.0
 
 
 class Sent(Struct, frozen=True):
-    """A request of the fuzz: what it is called in a failure, and what it says."""
+    """A request of the fuzz: its name in a failure, and its content."""
 
     path: str
     given: dict[str, str]
@@ -276,7 +276,7 @@ async def beside_neighbour() -> AsyncIterator[tuple[TenantFleet, Neighbour]]:
 
 
 def sender_of(sent: Sent) -> str:
-    """Return who sends a request: a tenant, or the operator where only that one may."""
+    """Return the sender of a request: a tenant, or the operator if only the operator may."""
     return "acme-chief" if _BY_PATH[sent.path].for_tenants else OPERATOR
 
 
@@ -288,7 +288,7 @@ def request_of(fleet: TenantFleet, sent: Sent) -> Request:
     if method == "POST" and not body:
         # As long as a body may be, not as a query.
         headers["content-type"], body, query = FORM, query.encode(), ""
-    # What is longer is refused before the node gets it.
+    # A longer one is refused before the node gets it.
     return Request(method, sent.path, query, headers, body[:MIB], "127.0.0.1")
 
 
@@ -305,7 +305,7 @@ async def answer_to(fleet: TenantFleet, sent: Sent, request: Request) -> int:
 
 
 async def restore_fleet(fleet: TenantFleet) -> None:
-    """Make what a request took away, and take away what it made."""
+    """Create what a request removed, and remove what it created."""
     node = fleet.node.node
     for name in ("a-1", "a-2", "a-3"):
         if name not in node.members:

@@ -14,7 +14,7 @@ from tests.fleet.mortal_lane import Disk, MortalLane
 from tests.fleet.test_bulk_jobs import changes_by_fleet
 
 NAME = "stm.cgi?oname=0Pump"
-#: Old software does not have it yet.
+#: Old software does not have this command.
 NEWER = "stm.cgi?eventname=1Frost"
 OLD = {"hw": "3.0", "sw": "1.18"}
 
@@ -27,7 +27,7 @@ async def plan(node: LoopNode, **options: object) -> FleetJob:
 
 
 async def operate(node: LoopNode, job: FleetJob, what: str) -> dict[str, Any]:
-    """Do something with a roll-out, and return how it is when it has come to rest."""
+    """Operate a roll-out, and return its report when it rests."""
     await node.post(f"rollout/{what}", id=job.plan.id)
     await job.wait_until_ended()
     answer: dict[str, Any] = await node.get("rollout", id=job.plan.id)
@@ -174,7 +174,7 @@ async def test_only_new_findings_count_as_failures() -> None:
         assert report["results"][1]["status"] == 409
         assert "It has a new finding" in report["results"][1]["detail"]
         assert names(node) == ["Pump", "Pump", ""]
-        # It was changed all the same, and goes back, too.
+        # It was changed all the same, and is rolled back, too.
         report = await operate(node, job, "undo")
         assert (report["undone"], set(names(node))) == (2, {""})
 
@@ -342,7 +342,7 @@ async def test_rollout_needs_a_snapshot_to_begin_and_to_roll_back(
         assert report["why"] == "An internal error stopped it; see the log."
 
 
-# --- storage that takes nothing for a while -------------------------------------------------------
+# --- storage that refuses writes for a while ------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_last_stored", [False, True])

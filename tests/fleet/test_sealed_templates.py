@@ -1,4 +1,4 @@
-"""A template passes on no secrets: a sealed backup is refused, or said to be read without them."""
+"""A template carries no secrets: a sealed backup is refused, or read without them."""
 
 import logging
 from pathlib import Path

@@ -226,7 +226,7 @@ async def test_controller_with_an_invalid_table_is_reported_and_not_started() ->
 
 
 class NeverMade:
-    """A node whose file names `a`, which could not be made because something else has its port."""
+    """A node whose file names `a`, which could not be created because its port is in use."""
 
     def __init__(self, node: LoopNode, other: socket.socket) -> None:
         self.node = node
@@ -278,7 +278,7 @@ async def test_first_password_is_shown_once_in_the_answer_only(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whether the controller is made now, or was open until strangers could reach the node."""
+    """The controller is created now, or was open until the node became reachable."""
     caplog.set_level(logging.DEBUG)
     folder = tmp_path_factory.mktemp("fleet")
     async with node_with_blocked_port() if is_stored else never_made(folder) as found:

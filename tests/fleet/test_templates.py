@@ -1,4 +1,4 @@
-"""Templates that clients send: read whatever form they have, at a cost that no text can raise."""
+"""Templates that clients send: read in any form, at a bounded cost."""
 
 import asyncio
 import tomllib
@@ -110,7 +110,7 @@ def test_reading_any_template_is_fast(begin: str, piece: str, size: int) -> None
 
 @st.composite
 def valid_texts(draw: st.DrawFn) -> str:
-    """Draw a TOML text of strings, with comments behind them, that end where they seem not to."""
+    """Draw a TOML text of strings, with comments behind them, that end at unexpected places."""
     text = ""
     for number in range(draw(st.integers(1, 5))):
         delimiter = draw(st.sampled_from(DELIMITERS))

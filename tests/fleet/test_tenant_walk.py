@@ -211,7 +211,7 @@ async def compare(
         both = [(status, besides.sub("", text)) for status, text in (beside[asked], answer)]
         assert both[0] == both[1], (account, asked)
     assert await state_of_zulu(shared) == before
-    # What a tenant asks for without naming others has nothing of them in it.
+    # Requests that do not name the other tenant show nothing of it.
     for asked, (_, text) in beside.items():
         if not re.search("zulu|zeta|house|operators", asked):
             assert not re.search("zulu|zeta|house", text, re.IGNORECASE), asked
@@ -243,7 +243,7 @@ async def test_endpoint_permissions_match_its_rule() -> None:
         askers = (ANONYMOUS, "zulu-guest", "zulu-chief", "olga")
         for path, (rule, _) in RULES.items():
             for who, status in zip(askers, expected[rule], strict=True):
-                # Without parameters: what lacks some is let in, and refused for that.
+                # Without parameters: a permitted request is refused for the missing ones.
                 answer = await fleet.ask(who, f"{path}?x=1", b"", METHODS[path])
                 assert answer.status == (status or answer.status), (path, who)
                 assert (answer.status in (401, 403)) is (status is not None), (path, who, answer)

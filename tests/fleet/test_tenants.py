@@ -42,14 +42,14 @@ async def test_taken_name_gets_the_same_refusal_for_any_owner() -> None:
             }
             (sentence,) = sentences
             assert sentence.endswith(": There is a controller NAME already.")
-        # Of several, none is made.
+        # None of several is created.
         await expect_refusal(fleet, "acme-chief", "add?name=zeta-{n}&count=3", 409)
         assert await fleet.names("acme-chief") == ["acme-1", "acme-2"]
         assert await fleet.names("zulu-chief") == ["zeta-1"]
 
 
 class SlowLane(MemoryLane):
-    """A lane that keeps one answer back until it is let go, as a busy database may."""
+    """A lane that delays one answer until it is released, as a busy database may."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ async def test_controller_given_away_is_gone_for_its_first_tenant() -> None:
             for name in ("acme-1", "renamed")
         ]
         assert names == ["Pump", ""]
-        # It is in no snapshot any more, also when it comes back.
+        # It is in no snapshot any more, also when it returns.
         await fleet.post(OPERATOR, "tenant/give?tenant=acme&name=renamed")
         answer = await fleet.post("acme-chief", "restore?label=noon&name=renamed")
         assert answer["results"][0]["status"] == 409
@@ -392,7 +392,7 @@ async def test_fleet_file_names_tenants_and_owners(tmp_path: Path) -> None:
     lane = MemoryLane()
     for text, owners in (
         (FILE, ["acme", "acme", ""]),
-        # What was given stays where the file says nothing, and else the file counts.
+        # Owners stay if the file names none; otherwise the file applies.
         (FILE, ["acme", "acme", "zulu"]),
         (FILE.replace('tenant = "acme"', 'tenant = "zulu"'), ["zulu", "zulu", "zulu"]),
     ):
@@ -436,7 +436,7 @@ async def test_uploads_of_a_tenant_are_bounded_over_all_addresses() -> None:
         async with asyncio.timeout(PATIENCE_S), AsyncExitStack() as connections:
 
             async def upload(account: str, source: str) -> asyncio.StreamReader:
-                """Send all of a body but its last byte."""
+                """Send a body without its last byte."""
                 streams = asyncio.open_connection("127.0.0.1", door.port, local_addr=(source, 0))
                 reader, writer = await streams
                 connections.callback(writer.close)

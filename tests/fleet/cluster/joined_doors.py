@@ -29,7 +29,7 @@ class Standing:
         #: What /stream sends.
         self.sent = 0
         self.stream_ended = asyncio.Event()
-        #: Set when /work was given up, which ends with its client.
+        #: Set when /work was cancelled, which ends with its client.
         self.work_ended = asyncio.Event()
         self.entrance = Entrance(name, self.answer, lambda request: CONTINUE)
 

@@ -17,12 +17,12 @@ from tests.network_guard import sitecustomize as network_guard
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 
-#: Of the program that is tested.
+#: The source of the tested program.
 SOURCE = Path(leverframe.__file__).parent.parent
 
 
 def environment(source: Path) -> dict[str, str]:
-    """Return the environment in which Python finds the program whose source is given."""
+    """Return the environment in which Python finds the program with this source."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(source), network_guard.FOLDER])}
 
 
@@ -30,7 +30,7 @@ def environment(source: Path) -> dict[str, str]:
 def running(
     name: str, database: str, folder: Path, source: Path = SOURCE, domain: str = "localhost"
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Run a node of the program whose source is given, with controllers below a domain; yield its
+    """Run a node of the program with this source, with controllers below a domain; yield its
     process and its port."""
     port = free_port()
     config = folder / f"{name}.toml"
@@ -92,6 +92,6 @@ def add_controllers(port: int, count: int) -> None:
 
 
 def share_key(folder: Path, first: str, second: str) -> None:
-    """Copy the key of a node to another one before that starts."""
+    """Copy the key of a node to another node that has not started."""
     (folder / second).mkdir()
     shutil.copy(folder / first / "fleet.key", folder / second)

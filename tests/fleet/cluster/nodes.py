@@ -53,7 +53,7 @@ class Cluster:
         identity = NodeIdentity(name, PLACE, capacity)
         cluster = await open_cluster(self.database, identity, key_path)
         web = await node_of(
-            # Brokers of tests are at this machine.
+            # Brokers of tests run on this machine.
             Config(port=0, allow_local_targets=True),
             cluster.lane,
             SystemClock(),
@@ -86,7 +86,7 @@ class Cluster:
         await asyncio.to_thread(_declare_dead, self.database, name)
 
     async def kill(self, name: str) -> None:
-        """Let a node do nothing any more, from one moment to the next, and be declared dead."""
+        """Stop a node abruptly, and declare it dead."""
         member = self.members.pop(name)
         web = self.asked.pop(name).web
         for task in (*member._tasks, *(job._task for job in web.jobs.all())):
@@ -94,7 +94,7 @@ class Cluster:
                 task.cancel()
         await self._doors.pop(name).inner.close()
         await self.declare_dead(name)
-        # What is left of it is cleared away: it is fenced, and can write nothing.
+        # The remains are fenced and can write nothing; clear them away.
         await web.jobs.lose_all()
         member.lease.ended = "It is dead."
         await member.leave()

@@ -32,7 +32,7 @@ from tests.fleet.loop_node import LoopNode
 from tests.postgres_server import PostgresServer
 
 NAME = "stm.cgi?oname=0Pump"
-#: Old software does not have it yet.
+#: Old software does not have this command.
 NEWER = "stm.cgi?eventname=1Frost"
 NAMES = ("one", "two", "three", "four")
 
@@ -93,7 +93,7 @@ async def test_any_node_lists_shows_changes_and_compares_all_controllers(cluster
     assert "There is no snapshot" in await a.expect_refusal(400, "restore", label="none")
     assert (await a.post("send", command=NAME, search=other))["done"] == 1
     assert (await a.post("send", command=NAME, search="missing"))["done"] == 0
-    # Whose life is over is not answered.
+    # A node whose life is over gets a refusal.
     answer = await cluster.members["b"].answer(NodeCall("api", "a", 0, b""))
     assert answer.refusal is not None
     assert answer.refusal["detail"] == "The node a was declared dead."
@@ -158,7 +158,7 @@ async def test_all_or_none_covers_all_nodes(cluster: Cluster) -> None:
     assert statuses == {**dict.fromkeys(NAMES, 424), "old": 404}
     assert (await a.post("send", command=NAME, all_or_none=1))["done"] == 5
     assert set(output_names(cluster)) == {"Pump"}
-    # Where all of them are here, it is one step.
+    # If this node has all of them, it is one step.
     own = min(cluster.names("a"))
     answer = await a.post("send", command="stm.cgi?oname=0Fan", all_or_none=1, name=own)
     assert (answer["done"], await a.get("rollouts")) == (
@@ -231,7 +231,7 @@ async def test_failed_controller_is_retried_by_its_node_from_any_node(
         cluster.members["b"]._changed.set()
         await until(lambda: b.roster.knows(other))
         assert (await a.get(""))["can_start"] == [other]
-        # The outcome is that of a new try.
+        # The outcome is that of the new attempt.
         reasons[0] = "It is still broken."
         answer = await a.post("start", name=f"{here},{other}")
         assert answer["results"] == [
@@ -291,7 +291,7 @@ async def test_controllers_of_other_nodes_can_be_changed_and_removed(
     await a.post("send", command=NAME)
     assert (await a.post("restore", label="before"))["done"] == 4
     assert set(output_names(cluster)) == {""}
-    # Taken again of one of them, it is that one's alone.
+    # A snapshot taken again of one controller contains that controller only.
     await a.post("snapshot", label="before", name=other)
     answer = await a.post("restore", label="before")
     assert sum(one["status"] == 200 for one in answer["results"]) == 1
@@ -357,7 +357,7 @@ async def test_page_of_a_node_shows_controllers_of_all_nodes(
     assert view["node"]["controllers"] == 4
     # A look in between finds nothing new, and says that it is still there.
     while (chunk := await anext(stream)) != b": still here\n\n":
-        # Batches a second go down by themselves.
+        # The rate of batches falls automatically.
         assert message_in(chunk).keys() == {"cluster"}
     await a.post("send", command="outs.cgi?out0=1", name=other)
     change = message_in(await _not_idle(stream))
@@ -378,7 +378,7 @@ async def test_page_of_a_node_shows_controllers_of_all_nodes(
         assert isinstance(looked, StreamReply)
         assert message_in(await anext(looked.chunks))["order"] == sorted(names)
         await looked.chunks.aclose()
-    # A node that is asked no more stops looking.
+    # A node without requests stops looking.
     await until(lambda: not cluster.asked["b"].web.index._watching)
 
 
@@ -415,7 +415,7 @@ async def test_node_of_an_older_version_is_reported_as_silent(
     refused = {one["name"]: one for one in report["results"] if one["status"] != 200}
     assert refused.keys() == far
     assert all(one["detail"].startswith(older) for one in refused.values())
-    # What is not understood of an answer is not pretended, either.
+    # An answer that is not understood counts as unknown, too.
     cluster._doors["b"].inner.answer = _answer_of_another_program
     assert (await headers_of(a, "list"))[SILENT_NODES] == "b"
     report = await a.post("tag", tag="all", add="y")
@@ -500,7 +500,7 @@ async def test_unanswered_change_is_reported_as_not_known(
 async def test_moving_controller_is_renamed_and_tagged_at_its_new_owner(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The node that is asked has let it go, and who has lost it does not write its record."""
+    """The node that gets the request has released it, and must not write its record."""
     a, b, other = cluster.asked["a"], cluster.nodes["b"], there(cluster)
     member = b.members[other]
     real = cluster.members["a"].locate
@@ -522,7 +522,7 @@ async def test_moving_controller_is_renamed_and_tagged_at_its_new_owner(
     for work in (b.tag([member], ["y"], []), b.rename(member, "new"), b.remove([member])):
         with pytest.raises(Moved):
             await work
-    # Not even where it does not know yet.
+    # Not even before it knows that.
     member.state = member.parts
     for work in (b.tag([member], ["y"], []), b.registry.remove([member.number])):
         with pytest.raises(Moved):
@@ -593,7 +593,7 @@ async def test_commands_list_all_nodes_and_name_silent_ones(
         with closing(CommandLineClient(url, None, None)) as client:
             await asyncio.to_thread(list_controllers, client, False, {"name": []})
         output = capsys.readouterr()
-        # Once, although the time zone is asked for, too.
+        # Once, although the time zone is requested, too.
         assert output.err.count("their part is missing, since they do not answer: b") == 1
         assert "Node b does not answer." in output.out
     finally:

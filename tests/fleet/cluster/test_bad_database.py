@@ -1,4 +1,4 @@
-"""A node with a database that it cannot use: one sentence, and nothing was done anywhere."""
+"""A node with a database that it cannot use: one message, and nothing was done anywhere."""
 
 import asyncio
 import socket
@@ -40,7 +40,7 @@ def read_rows(address: str) -> object:
 
 
 def refusal(address: str, key_path: Path) -> str:
-    """Open a node that is refused; return the sentence."""
+    """Open a node that is refused; return the message."""
     with pytest.raises(ErrorForPeople) as refused:
         asyncio.run(open_cluster(address, NODE, key_path))
     sentence = str(refused.value)
@@ -89,7 +89,7 @@ _ALL = "SELECT, INSERT, UPDATE, DELETE ON TABLE"
 
 @contextmanager
 def role_with_all_rights(address: str) -> Iterator[psycopg.Connection]:
-    """A role `guest` that may do with the tables what a node does, and who can take it away."""
+    """A role `guest` with the rights of a node, and a connection that can revoke them."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS guest")
         connection.execute("CREATE ROLE guest LOGIN")

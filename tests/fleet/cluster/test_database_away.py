@@ -26,7 +26,7 @@ SHORT_LEASE_S = 1.0
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """A server that is stopped, which others must not share."""
+    """A server of its own, since the test stops it."""
     with postgres_server() as server:
         yield server
 
@@ -54,7 +54,7 @@ async def goes(server: PostgresServer, cluster: Cluster) -> None:
     give(cluster, SHORT_LEASE_S)
     await asyncio.to_thread(server.stop)
     await until(lambda: all(one.is_in_doubt for one in leases(cluster)))
-    # On a busy machine a short one runs out also while the database is there.
+    # On a busy machine a short lease runs out also while the database is there.
     give(cluster, LEASE_S)
 
 

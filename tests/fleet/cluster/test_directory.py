@@ -1,4 +1,4 @@
-"""The directory: where a controller is, and waiting until it is somewhere."""
+"""The directory: the node of a controller, and waiting for one."""
 
 import asyncio
 

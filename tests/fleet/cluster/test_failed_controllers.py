@@ -26,7 +26,7 @@ async def cluster(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Clu
 
 @asynccontextmanager
 async def fail_at_b(cluster: Cluster) -> AsyncIterator[str]:
-    """Have something else use the port of a controller of b, and b start that again."""
+    """Occupy the port of a controller of b, and let b restart that controller."""
     b, name, port = cluster.nodes["b"], min(cluster.names("b")), free_port()
     b.roster.retry_s = 1000.0
     await b.door.listen(HOME, 0)

@@ -99,7 +99,7 @@ async def test_present_life_writes_records(lives: TwoLives) -> None:
     assert controllers[0][1] == "other"
     assert snapshots == [("new", ONE, 1.0, 8)]
     assert [job[0] for job in jobs] == [6]
-    # What is gone already, as after a connection that broke, is not missed.
+    # What is gone already, as after a broken connection, is ignored.
     await lives.registry.remove_job(5)
     await lives.registry.remove([ONE])
     assert lives.rows()[:2] == [[], []]

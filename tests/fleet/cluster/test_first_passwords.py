@@ -1,4 +1,4 @@
-"""Passwords where nodes share a database: the first ones, and what a node's folder says of them."""
+"""Passwords of nodes that share a database: first passwords, and those set in a folder."""
 
 import asyncio
 import io
@@ -65,7 +65,7 @@ async def test_passwd_changes_the_administrator_of_nodes_that_share_a_database(
             while status == 200:
                 status = await south.request_status(first)
         assert (status, await south.request_status(NEW)) == (401, 200)
-        # The folder is another one, the node is not.
+        # It is the same node with another folder.
         sources = Sources(None, {}, {"data": str(data)})
         with pytest.raises(PasswordRefused, match="The node south is running; stop it first"):
             await change_password(sources, None, True, None, database, "south")

@@ -1,4 +1,4 @@
-"""Doors across nodes: any node answers for any controller, wherever it is and goes."""
+"""Doors across nodes: any node serves any controller, wherever it is and moves."""
 
 import asyncio
 import socket
@@ -134,7 +134,7 @@ async def test_kept_connection_can_reach_other_controllers() -> None:
                 assert answer.body == f"gh-{number} at {owner}"
             # A request without a name is for the node, not for the controller of the connection.
             assert (await ask(client, "/", HOME)).status == 503
-            # The node that it is joined to leads to no third one.
+            # The node that it is joined to does not forward to a third node.
             answer = await ask(client, "/", "gh-4.localhost")
             assert answer.status == 421
             assert await client[0].read() == b""
@@ -342,7 +342,7 @@ async def test_request_is_held_until_a_node_has_the_controller() -> None:
         body = b"x" * 100_000
         port = nodes["a"].port
         async with connection_to(HOME, port) as one, connection_to(HOME, port) as other:
-            for owner in "ab":  # led to another node, and answered by this one
+            for owner in "ab":  # forwarded to another node, and answered by this node
                 asking = [
                     asyncio.create_task(ask(one, "/", GH)),
                     asyncio.create_task(ask(other, "/", GH, "POST", body)),
@@ -383,7 +383,7 @@ async def test_request_without_an_owner_is_refused_after_three_seconds() -> None
                 assert "Nothing was done" in answer.body
             answer = await ask(client, "/", GH, "POST", b"x" * 5000)
             assert answer.status == 503
-        # An owner that does not answer, one that is not there, and one with another key.
+        # An owner that does not answer, a missing owner, and one with another key.
         deaf = socket.create_server((HOME, 0))
         strange = JoinedNode("c", b"another key", 1.0)
         await strange.start()

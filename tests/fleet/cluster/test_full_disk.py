@@ -29,7 +29,7 @@ FULL = "The disk of the database is full. Nothing was changed; try again when it
 
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
-    """A disk of a few megabytes, which takes root and a kernel that lets it mount."""
+    """A disk of a few megabytes, which requires root and a kernel that lets it mount."""
     if os.getuid() != 0:
         pytest.skip("only root can mount a small disk")
     folder = Path(tempfile.mkdtemp(prefix="pgd"))
@@ -104,11 +104,11 @@ async def test_changes_are_refused_while_the_disk_of_the_database_is_full(
             assert (await rename_outcome(cluster, "before")).status == 200
             planned = await cluster.asked["a"].post("rollout/plan", command=NEW_NAME, groups="rest")
             filler = fill(small_disk)
-            # The first snapshot of all takes a page that is not there yet.
+            # The very first snapshot needs a new page.
             assert await cluster.asked["a"].expect_refusal(507, "snapshot", label="full") == FULL
             rollout = await wait_until_held_up(cluster, planned["job"]["id"])
             assert (rollout["why"], rollout["done"]) == (FULL, 0)
-            # Pages have room for some changes yet.
+            # Existing pages have room for some changes.
             for number in range(2000):
                 answer = await rename_outcome(cluster, f"full{number}")
                 if answer.status != 200:

@@ -1,4 +1,4 @@
-"""The inner port: nodes of the fleet are let in, strangers are not, whatever they have heard."""
+"""The inner port: it accepts nodes of the fleet, and rejects strangers with recorded bytes."""
 
 import asyncio
 import hmac
@@ -116,7 +116,7 @@ def test_header_without_directions_gets_an_answer_without_directions() -> None:
     hello = handshake.read(CHALLENGE, header)
     reply = handshake.verdict(Verdict.ACCEPTED, hello)
     assert reply[1:] == hmac.digest(key, header[-PROOF_BYTES:] + reply[:1], "sha256")
-    # The one that it asks of a newer program gets a verdict that has a direction.
+    # A newer program requests a verdict with a direction, and gets it.
     directed = handshake.verdict(
         Verdict.ACCEPTED, handshake.read(CHALLENGE, header_of(NAMED, RANDOM, FOR_B))
     )
@@ -154,7 +154,7 @@ async def test_stranger_at_the_inner_port_reaches_no_controller_and_learns_nothi
         standing = await nodes.put("gh-1", "b")
         request = b"GET / HTTP/1.1\r\nHost: gh-1.localhost\r\n\r\n"
         foreign = Handshake(b"another", "b").header(CHALLENGE, OF_CLIENT, "gh-1", "b")
-        # One that was heard on the way to the same node: its challenge has gone by.
+        # A header recorded on the way to the same node: its challenge is outdated.
         heard = Handshake(KEY, "b").header(CHALLENGE, OF_CLIENT, "gh-1", "b")
         local = SIGNATURE + b"\x20\0\0\0"
         long = SIGNATURE + b"\x21\x11\xff\xff"
@@ -164,7 +164,7 @@ async def test_stranger_at_the_inner_port_reaches_no_controller_and_learns_nothi
         ):
             assert await exchange_with_b(nodes, *pieces) == b""
         assert standing.requests == []
-        # One line a minute for all of it, without what was sent.
+        # One line a minute for all of them, without the bytes that were sent.
         lines = [record.message for record in caplog.records]
         assert len(lines) == 1
         assert "rejected a connection from 127.0.0.1 to the inner port" in lines[0]

@@ -46,7 +46,7 @@ async def three_nodes(
 
 
 class MortalNode:
-    """A node that dies at one of the things it does: from then on it does nothing."""
+    """A node that dies at one of its steps, and does nothing from then on."""
 
     def __init__(self, cluster: Cluster, name: str, moment: int, *, is_last_done: bool) -> None:
         self.died = asyncio.Event()
@@ -108,7 +108,7 @@ async def changes_by_fleet(node: LoopNode) -> Counter[str]:
 async def kill_at(
     postgres: PostgresServer, folder: Path, moment: int, *, is_last_done: bool
 ) -> bool:
-    """Kill the node that was asked for a change, ask another one, and look what was done."""
+    """Kill the node that got a change, ask another node, and check what was done."""
     async with three_nodes(postgres, folder) as cluster:
         mortal = MortalNode(cluster, "a", moment, is_last_done=is_last_done)
         has_died = await dies_while_sending(cluster, mortal, TOGGLE)

@@ -1,4 +1,4 @@
-"""What hinders a node, by its lease: that it cannot know, or that it knows it is over."""
+"""What a lease forbids a node: while it is in doubt, and when it is over."""
 
 from leverframe.fleet.cluster.lease import NodeLease
 from leverframe.host.controller.hooks import Hindrance

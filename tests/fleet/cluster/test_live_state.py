@@ -47,7 +47,7 @@ def act(controller: Controller, *actions: Action) -> None:
 
 
 def let_run(controller: Controller) -> None:
-    """Let be on what no start would bring back."""
+    """Switch on what no start would restore."""
     assert controller.board.bench is not None
     controller.board.bench.set_readings({"DS1": 21.5})
     act(controller, Pulse(0, 600), Switch("OUT1", 1), Switch("EVENT1", 1))
@@ -128,7 +128,7 @@ async def test_updated_node_resumes_its_controllers_or_logs_why_not(
 
 
 async def dies(cluster: Cluster, name: str) -> None:
-    """Let a node stand still as if it had been killed, and the others notice."""
+    """Halt a node as if it had been killed, until the others notice."""
     for task in cluster.members[name]._tasks:
         task.cancel()
     with open_database(cluster.database) as connection:
@@ -180,7 +180,7 @@ async def test_owner_saves_changed_state_and_the_rest_at_intervals(
 
 
 def check_live_is_fenced(connection: Connection, number: int) -> None:
-    """Who does not have a controller any more saves nothing of it, and takes nothing."""
+    """A node that has lost a controller neither saves nor takes its live state."""
     own = Claim("a", 1)
     assert len(take_live(connection, own, [number])) == 1
     live = {number: SavedLive(b"{}", 2.0, time.monotonic())}
@@ -225,7 +225,7 @@ async def test_controller_that_cannot_be_released_keeps_running(
     await cluster.join("a")
     (member,) = await cluster.nodes["a"].add(new("one"))
     let_run(controller_of(cluster, "a"))
-    # What gives controllers up also starts them, one after the other: here it is done by hand.
+    # The same task releases and starts controllers: here it is done by hand.
     node = cluster.members["a"]
     await until(lambda: bool(node._placed))
     acting = node._tasks[1]

@@ -212,7 +212,7 @@ async def test_moved_controller_shows_its_charts_journal_and_audit(
     await ask_controller(cluster, "a", "/outs.cgi", "out0=1")
     await ask_controller(cluster, "a", "/stm.cgi", "oname=0Pump")
     async with asyncio.timeout(PATIENCE_S):
-        # A value is recorded by the millisecond, and asked for up to the present one.
+        # Values are recorded by the millisecond, and requested up to the present one.
         while (await read_records(cluster, "a"))[0][-1] != 1:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
     values, journal, causes, audit = await read_records(cluster, "a")

@@ -71,7 +71,7 @@ def test_lost_node_loses_no_acknowledged_change(
         while count_saved_pulses(database) < COUNT:
             assert time.monotonic() < saved
             time.sleep(0.05)
-        # Who asks for a history has all of it written.
+        # A request for a history writes all of it.
         recorded = outputs_of(port, names)
         assert [course[-1] for course in recorded] == [1] * COUNT
         os.kill(first.pid, how)

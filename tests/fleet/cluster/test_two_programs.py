@@ -42,7 +42,7 @@ NEXT_VERSION = "99.0.0"
 
 
 def next_release(folder: Path, protocol: int = PROTOCOL) -> Path:
-    """Make the source of the next release."""
+    """Write the source of the next release."""
     package = folder / "leverframe"
     # With what is compiled, which holds for all files but those that are edited here; not with what
     # tools/measure.py has rewritten.
@@ -73,7 +73,7 @@ class UpdatedNodes:
         self.ports: dict[str, int] = {}
 
     def start(self, name: str, source: Path) -> None:
-        """Start a node in the place of what ran by its name."""
+        """Start a node in place of the process with its name."""
         self.stop(name)
         self._lives[name] = ExitStack()
         node = running(name, self._database, self._folder, source)
@@ -127,7 +127,7 @@ class Counting:
             thread.join()
 
     def _count(self, name: str) -> None:
-        # A connection for each takes more of the processor than what is asked for.
+        # A connection per request needs more of the processor than the request.
         while not self._over.wait(0.2):
             for port in tuple(self._nodes.ports.values()):
                 self.asked[name] += 1
@@ -193,7 +193,7 @@ def test_nodes_are_updated_and_rolled_back_one_by_one_under_load(
         stored = int(str(name_of(nodes.ports["a"], name)).rpartition("v")[2])
         # What was not acknowledged may be stored, too.
         assert clients.last[name] <= stored <= clients.asked[name]
-        # They have gone from node to node five times, and have never been started again.
+        # They have moved between nodes five times, and were never restarted.
         assert "<out>100000</out>" in ask_controller(nodes.ports["b"], name, "/outs.cgi").text
 
 
@@ -223,7 +223,7 @@ def test_node_without_the_new_protocol_is_named(
     # Requests of clients reach the owner as before.
     for value, port in enumerate(nodes.ports.values(), 1):
         assert all(set_name(port, name, value) for name in NAMES)
-    # What the older one asks the newer one understands.
+    # The newer node understands the older one.
     assert {status for status, _ in nodes.send("a", 1).values()} == {200}
     with within(DEADLINES["step"].hold_s):
         results = nodes.send("b", 2)

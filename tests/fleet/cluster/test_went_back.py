@@ -25,7 +25,7 @@ PROBLEM = "database went back"
 
 
 class Backup:
-    """A dump of a database, as an operator takes and restores it."""
+    """A dump of a database, as an operator creates and restores it."""
 
     def __init__(self, server: PostgresServer, address: str) -> None:
         self._server = server
@@ -77,7 +77,7 @@ async def test_restored_backup_from_before_the_present_life_is_reported(
         await notices(cluster, name)
     # No node has begun another life, which would have hidden it.
     assert epochs(cluster) == {"a": 1}
-    # Started again, as the sentence says, a node accepts what is there.
+    # Restarted, as the message says, a node accepts the present state.
     await cluster.leave("b")
     await cluster.join("b")
     assert cluster.members["b"].why_not() is None

@@ -1,4 +1,4 @@
-"""What nodes say to each other, byte by byte: programs of two versions run side by side."""
+"""Calls between nodes, byte by byte: nodes of two versions run side by side."""
 
 import json
 from contextlib import suppress
@@ -17,7 +17,7 @@ from leverframe.fleet.scopes import ApiAnswer, ApiCall
 from tests.fleet.loop_node import loop_node
 
 NOTED = Path(__file__).parents[2] / "fixtures" / "node_calls.json"
-#: What is asked and answered by each name of a call.
+#: Question and answer of each call, by its name.
 CALLS: dict[str, tuple[Any, Any]] = {
     "api": (ApiCall, ApiAnswer),
     "job.findings": (FindingsCall, dict[int, Findings]),
@@ -62,7 +62,7 @@ WHAT_TO_DO = (
 
 
 def describe_calls() -> dict[str, Any]:
-    """Describe all calls and answers, without the texts for people."""
+    """Describe all calls and answers, without the texts for users."""
     envelope = {"call": NodeCall, "answer": CallAnswer}
     names = [*envelope, *(f"{what} {part}" for what in CALLS for part in ("call", "answer"))]
     types = [*envelope.values(), *(one for both in CALLS.values() for one in both)]

@@ -1,4 +1,4 @@
-"""Runs faults many times and prints the table: `python -m tests.fleet.faults --fault all`."""
+"""Inflict faults many times and print the table: `python -m tests.fleet.faults --fault all`."""
 
 import argparse
 import asyncio
@@ -29,9 +29,9 @@ FAULTS: dict[str, Fault] = {
 #: How often each is inflicted by default; what a standby behind has lost is lost only once.
 ROUNDS = {"kill": 10, ASYNCHRONOUS: 1}
 ROUNDS_OF_OTHERS = 2
-#: Between two faults everything is well for so long.
+#: The pause between two faults.
 CALM_S = 1.0
-#: So soon a change is acknowledged again that was asked for after the fault.
+#: The longest time until a change after the fault is acknowledged.
 SERVED_WITHIN_S = {"kill": 2.5}
 
 

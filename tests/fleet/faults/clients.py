@@ -42,7 +42,7 @@ class GivenUp(Struct, frozen=True):
 
 
 class Promise(Struct, frozen=True):
-    """A message that must be stored, and when its client was at it, by the machine's clock."""
+    """A message that must be stored, and when its client was sending it, by the machine's clock."""
 
     since: float
     until: float
@@ -74,7 +74,7 @@ class CountedChanges(Struct):
 
 
 class DoorClient:
-    """One connection by whichever door is open, or by one door alone.
+    """One connection through any open door, or through one door alone.
 
     Without the name of a controller it asks a node itself.
     """
@@ -111,7 +111,7 @@ class DoorClient:
                 await asyncio.sleep(0.05)
 
     async def ask(self, target: str, method: str = "GET", body: bytes = b"") -> DoorAnswer:
-        """Raise Gone where there is no answer: it may have been done."""
+        """Raise Gone if there is no answer: it may have been done."""
         await self.connect()
         assert self._streams is not None
         reader, writer = self._streams

@@ -9,11 +9,11 @@ _CHUNK_BYTES = 1 << 16
 
 
 class DatabaseProxy:
-    """Listens on loopback and leads to the socket of a server."""
+    """Listens on loopback and forwards to the socket of a server."""
 
     def __init__(self, server: PostgresServer) -> None:
         self.port = free_port()
-        #: Where new connections lead to.
+        #: The server of new connections.
         self.server = server
         #: Of the connections from now on; those that were broken off have one of their own.
         self._whole = asyncio.Event()
@@ -29,7 +29,7 @@ class DatabaseProxy:
         self._server: asyncio.Server | None = None
 
     def address(self, database: str) -> str:
-        """Lead an address that names the socket through here."""
+        """Return an address of the server that leads through this proxy."""
         words = [word for word in database.split() if not word.startswith("host=")]
         return " ".join([f"host=127.0.0.1 port={self.port}", *words])
 

@@ -23,7 +23,7 @@ _EXAMPLES = 3
 
 
 class Verdict(Struct):
-    """Figures of a run; what must not be is in the ledger."""
+    """Figures of a run; violations are in the ledger."""
 
     acknowledged: int = 0
     lost: int = 0
@@ -45,7 +45,7 @@ def judge(
     *,
     may_lose: bool = False,
 ) -> Verdict:
-    """Compare everything; where the database has lost its newest state only that is counted."""
+    """Compare everything; if the database may lose its newest state, count what is lost."""
     witness, verdict = Witness(fleet), Verdict()
     hangs = {node.port: node.hangs for node in fleet.nodes.values()}
     for place in _PLACES:
@@ -113,8 +113,8 @@ def overtaken(
 ) -> set[int]:
     """Return the changes that came after later ones and were allowed to.
 
-    Who gives a request up and asks elsewhere cannot take back the bytes: they are in the buffers of
-    the door, which may hang, or of the owner. That the client has closed its end does not make them
+    A client that gives up a request and asks elsewhere cannot take back the bytes: they are in the
+    buffers of the door, which may hang, or of the owner. That the client has closed its end does not make them
     void, since HTTP allows to close it behind a request and to wait for the answer. So a request
     without any answer may be carried out as long as it is under way, and no longer: until the door
     has woken, and then until door and owner have given up looking for the controller. One that was

@@ -15,7 +15,7 @@ from tests.soak.controller import Gone
 from tests.stopwatch import delay_s
 
 DATABASE, NODE = "database", "node"
-#: How long things stay away, by the clock of a cluster whose times are not shortened.
+#: How long faults last, by the clock of a cluster whose times are not shortened.
 FROZEN_NODE_S, CUT_OFF_S, AWAY_S = 10.0, 12.0, 9.0
 #: Direct requests to a node that wakes up are tried for so long.
 DIRECT_S = 2.0
@@ -204,7 +204,7 @@ async def _before(scene: FaultScene) -> Before:
 
 async def _without_database(scene: FaultScene, before: Before, seconds: float) -> dict[str, float]:
     """Look for so long how regularly outputs are switched; return the longest gaps, less the time
-    in which nodes, or who looks, were kept from running.
+    in which nodes, or this process, were kept from running.
 
     When the leases have run out every node is asked for what it then refuses.
     """

@@ -38,7 +38,7 @@ class NodeProcess:
         self.port = free_port()
         self.data = folder / name
         self.log = folder / f"{name}.log"
-        #: Is it worth asking? Not one that was killed or frozen.
+        #: Whether clients should use it: not if it was killed or frozen.
         self.is_open = False
         self.hangs: list[Hang] = []
         config = folder / f"{name}.toml"
@@ -77,7 +77,7 @@ class NodeProcess:
             await self._process.wait()
 
     async def stop(self) -> int:
-        """End it in order; return its status."""
+        """Stop it in order; return its exit status."""
         self.is_open = False
         assert self._process is not None
         self._process.terminate()
@@ -102,7 +102,7 @@ class NodeProcess:
 
 class LeavingClient(Protocol):
     def leave(self, port: int) -> None:
-        """Give a connection up that was made there."""
+        """Close the connection to that door."""
 
 
 class FaultedFleet:

@@ -17,7 +17,7 @@ _WENT_BACK = "was rolled back"
 async def promote_standby(scene: FaultScene) -> None:
     """Kill the primary for good; the synchronous standby has everything that was acknowledged.
 
-    The place of the one that is gone is for the next standby.
+    The former primary becomes the next standby.
     """
     with scene.ledger.fault(DATABASE):
         await asyncio.to_thread(scene.server.stop, "immediate")
@@ -32,11 +32,11 @@ async def promote_standby(scene: FaultScene) -> None:
 async def promote_standby_behind(scene: FaultScene) -> None:
     """Promote a standby that lacks the newest changes: every node notices, reports and refuses.
 
-    Started again, as the sentence says, they accept what is there.
+    Restarted, as the message says, they accept the present state.
     """
     with scene.ledger.fault(DATABASE):
         await asyncio.to_thread(scene.standby.stop)
-        # What is acknowledged from now on the standby will not have heard of.
+        # The standby does not have what is acknowledged from now on.
         await scene.wait_until_served(scene.clients, time.monotonic())
         await asyncio.to_thread(scene.server.stop, "immediate")
         await asyncio.to_thread(scene.standby.start)
@@ -45,7 +45,7 @@ async def promote_standby_behind(scene: FaultScene) -> None:
         since = time.monotonic()
         for node in scene.fleet.nodes.values():
             await _wait_until_noticed(scene, node, since)
-        # One door leads to the other, so both must know.
+        # A door forwards to the other, so both must know.
         for node in scene.fleet.nodes.values():
             await _require_refusals(scene, node)
         await asyncio.gather(*(_start_again(scene, one) for one in scene.fleet.nodes.values()))
@@ -81,7 +81,7 @@ async def _wait_until_noticed(scene: FaultScene, node: NodeProcess, since: float
 
 
 async def _require_refusals(scene: FaultScene, node: NodeProcess) -> None:
-    """Look that a node does nothing for its controllers, and says why."""
+    """Check that a node refuses requests for its controllers, with the reason."""
     for name in scene.names_of(node):
         asking = DoorClient(scene.fleet, name, scene.dice, node.port)
         answer = await asking.ask("/outs.cgi?out4=1")

@@ -1,4 +1,4 @@
-"""A fleet under load: nodes, their database, clients that count, and who receives the messages."""
+"""A fleet under load: nodes, their database, clients that count, and the receiver of messages."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ class Size(Struct, frozen=True):
 
     nodes: int = 3
     controllers: int = 30
-    #: So many of them, the last ones, are left alone by bulk changes.
+    #: The number of controllers, the last ones, without bulk changes.
     untagged: int = 0
     #: Between two changes of the same controller.
     pause_s: float = 0.1
@@ -76,13 +76,13 @@ class FaultScene:
         self.ledger = ledger
         self.size = size
         self.seed = seed
-        #: For what is inflicted, and for whatever else is left to chance.
+        #: Random numbers for the faults, and for everything else.
         self.chance, self.dice = Random(seed), Random(seed + 1)
         self.clients: dict[str, CountingClient] = {}
         self.untagged: list[str] = []
         #: Are controllers moved now and then?
         self.is_moving = False
-        #: Times that were measured, by what they are.
+        #: Measured times, by their name.
         self.measured: defaultdict[str, list[float]] = defaultdict(list)
         #: Messages by controller and number.
         self.arrived: Counter[tuple[str, int]] = Counter()
@@ -109,7 +109,7 @@ class FaultScene:
         return self._standby
 
     def change_servers(self) -> None:
-        """Take the standby for the primary from now on, and the other way round."""
+        """Swap the standby and the primary from now on."""
         self.server, self._standby = self.standby, self.server
         self.proxy.server = self.server
 
@@ -162,7 +162,7 @@ class FaultScene:
 
     async def post(self, what: str) -> dict[str, object]:
         """Ask a node for something that concerns many controllers; raise Gone without an answer,
-        or with one that says why not."""
+        or with a refusal."""
         client = DoorClient(self.fleet, "", self.dice)
         try:
             answer = await client.ask(f"/api/fleet/{what}", "POST")
@@ -230,7 +230,7 @@ class FaultScene:
         return found
 
     async def switch_times(self, names: Collection[str], over: asyncio.Event) -> dict[str, float]:
-        """Look at controllers until it is over; return the longest time between two switches."""
+        """Watch controllers until it is over; return the longest time between two switches."""
         times: dict[str, set[float]] = {name: set() for name in names}
 
         async def look(name: str) -> None:

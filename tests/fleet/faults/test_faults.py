@@ -15,7 +15,7 @@ from tests.soak.ledger import Ledger
 SHORT = Size(nodes=2, controllers=8, untagged=2, pause_s=0.05, message_every=4, shorten=1 / 3)
 
 
-#: On a machine that is too busy for leases of a second a test fails before the whole run is ended.
+#: On a machine too busy for leases of a second, a test fails before the whole run is ended.
 LONGEST_S = 100.0
 OF_DATABASE = {"restart", "crash", "away", "freeze", "promote"}
 OF_WAY = {"cut", "break off"}

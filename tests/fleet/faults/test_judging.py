@@ -1,4 +1,4 @@
-"""The checker of the faults itself: which order of changes it takes, and which not."""
+"""The checker of the faults itself: which orders of changes it accepts, and which not."""
 
 from pathlib import Path
 

@@ -97,7 +97,7 @@ class SeenRow(Struct, frozen=True):
 
     @property
     def audited_numbers(self) -> list[int] | None:
-        """Return what an entry of the audit trail says the numbers became, if it does."""
+        """Return the new numbers by an entry of the audit trail, if it has them."""
         assert self.value is not None
         entry = json.decode(json.decode(self.value, type=str), type=AuditEntry)
         return next((change.new for change in entry.changes if change.path == _NUMBERS), None)
@@ -137,7 +137,7 @@ def list_moved(fleet: FaultedFleet, since: float) -> set[str]:
 
 
 class Witness:
-    """All that was seen, read at the end."""
+    """All rows of the witness, read at the end."""
 
     def __init__(self, fleet: FaultedFleet) -> None:
         self.numbers = _rows(fleet, "number")
