@@ -1,7 +1,7 @@
 """Nodes of two releases of the program on one database, as while they are updated one by one.
 
 The next release is this program with another version number, one more migration, and, if a test
-says so, a language between nodes that this one does not speak.
+says so, a protocol between nodes that this release does not know.
 """
 
 import shutil

@@ -114,12 +114,12 @@ def overtaken(
     """Return the changes that came after later ones and were allowed to.
 
     A client that gives up a request and asks elsewhere cannot take back the bytes: they are in the
-    buffers of the door, which may hang, or of the owner. That the client has closed its end does not make them
-    void, since HTTP allows to close it behind a request and to wait for the answer. So a request
-    without any answer may be carried out as long as it is under way, and no longer: until the door
-    has woken, and then until door and owner have given up looking for the controller. One that was
-    answered, with whatever, is never carried out later: an owner that has lost the controller
-    refuses it, and a batch in doubt is made void before the next one is written.
+    buffers of the door, which may hang, or of the owner. A client that has closed its end does not
+    cancel them: HTTP allows closing it behind a request and waiting for the answer. So a request
+    without any answer may be carried out while it is under way, and no longer: until the door has
+    resumed, and then until door and owner have given up looking for the controller. An answered
+    request is never carried out later: an owner that has lost the controller refuses it, and a
+    batch in doubt is cancelled before the next one is written.
     """
     late: set[int] = set()
     newest = 0
