@@ -1,4 +1,4 @@
-"""The fleet file: what it makes, and mistakes told by name and line while the others start."""
+"""The fleet file: what it creates, and mistakes shown by name and line while the rest starts."""
 
 import socket
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def read(folder: Path, text: str, **files: str) -> FleetFile:
     return read_fleet(Sources(folder / "fleet.toml", {}, {}))
 
 
-async def test_the_controllers_of_a_file_start_as_it_says(tmp_path: Path) -> None:
+async def test_controllers_start_as_the_fleet_file_says(tmp_path: Path) -> None:
     fleet = read(tmp_path, GOOD, cellar=CELLAR)
     assert (fleet.config.port, fleet.mistakes) == (8090, [])
     async with loop_node() as node:
@@ -51,7 +51,7 @@ async def test_the_controllers_of_a_file_start_as_it_says(tmp_path: Path) -> Non
         assert node.member("cellar").controller.engine.settings.outputs[0].name == "Pump"
 
 
-async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
+async def test_fleet_file_applies_at_the_next_start_and_settings_stay(
     tmp_path: Path,
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
@@ -174,14 +174,14 @@ async def test_port_in_use_is_reported_and_the_others_start(tmp_path: Path) -> N
         taken = node.node.door.port
         text = f'[[controllers]]\nname = "a"\nport = {taken}\n[[controllers]]\nname = "b"\n'
         fleet = read(tmp_path, text)
-        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 3: " in message
-        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in message
+        (problem,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 3: " in problem
+        assert f": a failed to start: port {taken} of 127.0.0.1 cannot be used" in problem
         assert [one["name"] for one in await node.get("list")] == ["b"]
-        assert (await node.get(""))["not_started"] == [message]
+        assert (await node.get(""))["not_started"] == [problem]
 
 
-async def test_those_beside_one_that_cannot_be_are_made_together(
+async def test_controllers_beside_a_failed_one_are_created_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = '[[controllers]]\nname = "gh-{n}"\ncount = 20\n[[controllers]]\nname = "a"\nport = '
@@ -191,13 +191,13 @@ async def test_those_beside_one_that_cannot_be_are_made_together(
         batches = []
         add = node.node.add
 
-        async def counted(new: Sequence[NewController]) -> list[Member]:
+        async def count_and_add(new: Sequence[NewController]) -> list[Member]:
             batches.append(len(new))
             return await add(new)
 
-        monkeypatch.setattr(node.node, "add", counted)
-        (message,) = await start_controllers(node.web, fleet.controllers, as_json=False)
-        assert "fleet.toml, line 6: a failed to start: port " in message
+        monkeypatch.setattr(node.node, "add", count_and_add)
+        (problem,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert "fleet.toml, line 6: a failed to start: port " in problem
         assert batches == [20]
 
 
@@ -211,12 +211,12 @@ async def test_port_taken_since_then_is_reported_at_the_next_start(tmp_path: Pat
     with socket.create_server(("127.0.0.1", port)):
         async with loop_node(lane) as again:
             await again.node.door.listen("127.0.0.1", 0)
-            (message,) = await start_controllers(again.web, fleet.controllers, as_json=False)
-            assert "fleet.toml, line 3: " in message
-            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in message
+            (problem,) = await start_controllers(again.web, fleet.controllers, as_json=False)
+            assert "fleet.toml, line 3: " in problem
+            assert f": a failed to start: port {port} of 127.0.0.1 cannot be used" in problem
             assert [one["name"] for one in await again.get("list")] == ["b"]
             overview = await again.get("")
-            assert overview["not_started"] == overview["troubles"] == [message]
+            assert overview["not_started"] == overview["troubles"] == [problem]
 
 
 async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_path: Path) -> None:
@@ -227,12 +227,12 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
         await node.post("add", name="added", address="127.0.0.3")
     async with loop_node(lane) as again:
         after = read(tmp_path, text.format(3)).controllers
-        (message,) = await start_controllers(again.web, after, as_json=False)
+        (problem,) = await start_controllers(again.web, after, as_json=False)
         sentence = "a runs without its own address and port: a cannot have 127.0.0.3: added has it."
-        assert message.endswith(f"fleet.toml, line 3: {sentence}")
+        assert problem.endswith(f"fleet.toml, line 3: {sentence}")
         assert [one["address"] for one in await again.get("list")] == [None, "127.0.0.3"]
         overview = await again.get("")
-        assert (overview["not_started"], overview["troubles"]) == ([], [message])
+        assert (overview["not_started"], overview["troubles"]) == ([], [problem])
         await again.post("add", name="third")
 
 
@@ -245,7 +245,7 @@ async def test_address_of_an_added_controller_is_reported_at_the_next_start(tmp_
         ("at = 3\n", "fleet.toml, line 1: Unknown key at. Did you mean data?"),
     ],
 )
-def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
+def test_mistake_in_node_keys_refuses_the_fleet_file(
     text: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadConfiguration, match=".") as refused:
@@ -266,18 +266,18 @@ def test_running_a_scenario_names_the_simulate_command(
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-async def test_the_first_password_of_a_files_controllers_is_shown_once(
+async def test_first_password_of_file_controllers_is_shown_once(
     as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
-    for message in (True, False):
+    for is_first in (True, False):
         async with loop_node(lane, host="0.0.0.0") as node:
             await start_controllers(node.web, fleet.controllers, as_json=as_json)
             assert node.member("attic").controller.engine.settings.access.required
-        assert ("password" in capsys.readouterr().out) is message
+        assert ("password" in capsys.readouterr().out) is is_first
 
 
-def test_how_often_live_state_is_saved_is_checked(tmp_path: Path) -> None:
+def test_interval_of_live_state_is_checked(tmp_path: Path) -> None:
     text = '[cluster]\ndatabase = "dbname=fleet"\nlive_state_every = {}\n'
     fleet = read(tmp_path, text.format(1))
     assert fleet.cluster is not None

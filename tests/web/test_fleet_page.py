@@ -436,7 +436,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         row(page, "pump").locator(".tenant a").click()
         expect(page.locator("tbody tr")).to_have_count(1)
         # Who changed what, of all and of one account; a tenant sees only its own.
-        site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluPump&name=pump"))
+        site.ask(fleet.post("zulu-chief", "send?command=stm.cgi?oname=0ZuluPump&name=pump"))
         page.locator(".views a").nth(2).click()
         changes = page.locator(".changes li")
         expect(changes.first).to_contain_text("Output 0 · Name: “” → “ZuluPump”")
@@ -444,7 +444,7 @@ def test_a_user_of_a_tenant_sees_its_controllers_and_switches(
         # The cause is shown as everywhere, by word, glyph and colour.
         expect(changes.first.locator(".cause-hand svg")).to_be_visible()
         # Also changes made while the page is open.
-        site.ask(fleet.done("zulu-chief", "send?command=stm.cgi?oname=0ZuluMill&name=pump"))
+        site.ask(fleet.post("zulu-chief", "send?command=stm.cgi?oname=0ZuluMill&name=pump"))
         expect(changes.first).to_contain_text("“ZuluPump” → “ZuluMill”")
         # Those of the tenant that was looked for, until all are.
         expect(page.locator("[data-names=boiler]")).to_have_count(0)

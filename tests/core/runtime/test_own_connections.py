@@ -36,7 +36,7 @@ from leverframe.storage.store import MemoryStore
 from tests.cases import for_each
 from tests.core.runtime.test_channels import carry_out, perform
 from tests.core.runtime.test_targets import own_network_addresses
-from tests.fleet.cluster.joined_doors import HOME, joined_nodes
+from tests.fleet.cluster.joined_doors import HOME, join_nodes
 from tests.fleet.http_client import ask, ask_once
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.notify.broker import until
@@ -121,7 +121,7 @@ def test_another_node_learns_that_a_client_is_a_controller_of_this_one() -> None
 
 
 async def test_another_node_sees_ours_as_one() -> None:
-    async with joined_nodes() as nodes:
+    async with join_nodes() as nodes:
         standing = await nodes.put("gh-1", "b")
         streams = await asyncio.open_connection(sock=await connect_socket(HOME, nodes["a"].port))
         assert (await ask(streams, "/", "gh-1.localhost")).status == 200

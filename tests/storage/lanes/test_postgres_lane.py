@@ -157,7 +157,7 @@ async def lane_through_proxy(
     way = proxy.address(address)
     lane = await asyncio.to_thread(PostgresLane, way, claim, tmp_path / "fleet.key")
     yield lane, proxy, address
-    proxy.mend()
+    proxy.restore()
     await lane.close()
     await proxy.close()
 
@@ -183,7 +183,7 @@ async def test_a_batch_that_arrives_after_it_was_settled_changes_nothing(
     async with asyncio.timeout(PATIENCE_S):
         while lane.is_unclear:
             await lane.look_again()
-    proxy.mend()
+    proxy.restore()
     await until(lambda: not proxy.is_late)
     await lane.store(1).commit(Changes({"b": 3}))
     stored = await lane.fetch([1])
