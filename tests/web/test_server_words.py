@@ -45,18 +45,18 @@ SHOWN = {
 #: Of a fleet: what stands in a terminal, in files and in metrics, not on its page.
 OF_FLEET_COMMANDS = (
     *("fleet/controller_commands.py", "fleet/operator_commands.py", "fleet/node_commands.py"),
-    *("fleet/operator_commands.py", "fleet/operator_commands.py"),
-    *("fleet/fleet_file.py", "fleet/node_commands.py", "fleet/fleet_file.py"),
-    *("fleet/metrics.py", "fleet/scenario.py"),
-    *("fleet/node_commands.py", "fleet/client.py", "fleet/serve.py", "fleet/operations/table.py"),
-    *("fleet/node_commands.py", "fleet/node_storage.py"),
-    "fleet/fleet_file.py",
+    *("fleet/fleet_file.py", "fleet/metrics.py", "fleet/scenario.py", "fleet/client.py"),
+    *("fleet/serve.py", "fleet/operations/table.py", "fleet/node_storage.py"),
 )
 #: Whose sentences come to others: the command line, the start of the program.
 NOT_FOR_PAGES = (
-    *("servers/sms_commands", "servers/discovery", "exchanges", "reference", "config"),
-    *("maintenance", "units", "recording", "simulation", "command_line", "testing"),
-    *("storage/snapshots", "storage/fleet", "process", *OF_FLEET_COMMANDS),
+    *("server/sms_commands.py", "server/discovery.py", "server/mdns.py"),
+    *("interface/exchange.py", "interface/exchange_comparison.py"),
+    *("host/configuration/", "host/command_line/", "host/maintenance/", "units/", "testing/"),
+    *(f"host/{name}.py" for name in ("api_client", "assembly", "firmware_check", "logs", "ports")),
+    *(f"host/{name}.py" for name in ("reach", "recordings", "scenario", "serve", "services")),
+    *(f"host/{name}.py" for name in ("simulate", "start_version", "terminal", "what_if")),
+    *("storage/snapshots.py", "storage/lanes/", *OF_FLEET_COMMANDS),
 )
 #: Of the commands that make keys and images, and of the start of a node.
 OF_COMMANDS = (
@@ -67,6 +67,9 @@ OF_COMMANDS = (
     "7 holds sealed secrets, which a template cannot pass on.",
     # To clients that send a file in a form, which pages do not.
     "The form cannot be read: ",
+    # Of addresses and plan files that commands name.
+    *("7 is not an address; write", "More than 7 addresses were named"),
+    *("7 has the format 7; this version writes", "7 is not a plan of this version"),
 )
 #: What is allowed: names of the protocols are the same in every language.
 SPOKEN = re.compile(r"[a-z]{4}")
@@ -127,48 +130,28 @@ COMPOSED = {
 }
 #: The parts whose sentences can come to a page, as refusals, troubles, findings or entries.
 PARTS = (
-    *(
-        "commands/plan",
-        "commands/table",
-        "commands/version_change",
-        "controller",
-        "engine",
-        "hardware",
-        "notify",
-    ),
-    *("servers", "storage", "uploads", "wire", "fleet"),
+    *("core/", "devices/", "fleet/", "host/controller/", "interface/plan/", "interface/table/"),
+    *("interface/uploads/", "interface/version_change/", "notify/", "server/", "storage/"),
     # The page of a watch shows what it finds on units, and what became of a plan.
-    *(f"units/{name}.py" for name in ("applying", "client", "live_reading", "plan_making")),
-    *(f"units/{name}.py" for name in ("pulling", "searching", "state_reading", "unit_health")),
-    *(f"units/{name}.py" for name in ("watch_changes", "watch_web", "watcher")),
-    *(f"units/{name}.py" for name in ("changed_login", "mac_addresses", "unit_lock")),
+    *(f"units/{name}.py" for name in ("addresses", "client", "live_values", "plan_runner")),
+    *(f"units/{name}.py" for name in ("planner", "search", "unit_health", "unit_lock")),
+    *(f"units/{name}.py" for name in ("unit_plan", "unit_reader", "watch_changes", "watch_web")),
+    "units/watcher.py",
 )
 #: Where sentences in these parts come to others, or to pages in another way.
 ELSEWHERE = (
     # The pages show these by their kind, in words of their own (`findings`, `journal`, `rules`).
     *("host/controller/findings.py", "core/engine/findings.py", "core/engine/journal.py"),
-    *(
-        "core/engine/rule_advice.py",
-        "core/engine/rule_explanation.py",
-        "core/engine/rule_report.py",
-    ),
+    *(f"core/engine/rule_{name}.py" for name in ("advice", "explanation", "report")),
     # A catalogue, whose texts are tested as fragments.
     "devices/simulated/fault_catalogue.py",
     # Pages that carry their own languages.
     *("server/routes/sign_in.py", "server/routes/sentence_page.py"),
     "fleet/entrance.py",
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
-    *("server/sms_commands.py", "server/mqtt.py", "server/routes/metrics.py"),
-    "server/mqtt.py",
-    "fleet/metrics.py",
-    *(
-        "devices/wire/tftp.py",
-        "docs/_ext/snmp_mib.py",
-        "devices/wire/snmp.py",
-        "server/http/parser.py",
-    ),
+    *("server/sms_commands.py", "server/mqtt.py", "server/routes/metrics.py", "fleet/metrics.py"),
+    *("devices/wire/tftp.py", "devices/wire/snmp.py", "server/http/parser.py"),
     *("server/http/messages.py", "server/http/connection.py"),
-    *("server/routes/sentence_page.py", "server/routes/sign_in.py"),
     # To tests: files of snapshots are taken and loaded by the kit.
     "host/controller/snapshot.py",
     # To programs in `/health`: why keys of the fleet file have no effect.
@@ -178,8 +161,10 @@ ELSEWHERE = (
     *("storage/lanes/node_folder.py", "storage/lanes/postgres_schema.py", *OF_FLEET_COMMANDS),
     "server/http/certificate.py",
 )
-#: Arguments of these are no sentences of pages: logs, descriptions of the interface.
+#: Arguments of these are no sentences of pages: logs, descriptions of the interface, errors of
+#: the program.
 NOT_TOLD = {
+    *("Family", "RuntimeError"),
     *("debug", "info", "warning", "error", "exception", "critical", "Meta", "QueryParameter"),
     *("execute", "executemany"),
 }
@@ -247,6 +232,8 @@ def _walk(path: Path) -> Iterator[tuple[ast.AST, bool]]:
             case ast.Call():
                 can_be_told = can_be_told and _name_of_call(node) not in NOT_TOLD
             case ast.keyword(arg="doc" | "description"):
+                can_be_told = False
+            case ast.AnnAssign(target=ast.Name(id="_GAUGES" | "_COUNTERS")):
                 can_be_told = False
             case ast.Expr(ast.Constant()):
                 can_be_told = False
@@ -380,7 +367,7 @@ def sentences() -> set[str]:
         place = path.relative_to(SOURCES).as_posix()
         if not place.startswith(NOT_FOR_PAGES):
             found.update(_texts_in(path).refusals)
-        if place.startswith(("hardware/", "commands/", "servers/routes/")):
+        if place.startswith(("devices/", "interface/", "server/routes/")):
             found.update(_texts_in(path).notes)
     for place in RETURNED:
         found.update(_list_returned(SOURCES / place))
@@ -418,6 +405,11 @@ def test_every_sentence_is_translated_or_for_another_place() -> None:
     assert len(told) > 150
     wholes = {whole for text in told for whole in COMPOSED.get(text, (text,))}
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
+
+
+def test_every_place_that_is_named_here_exists() -> None:
+    places = {*PARTS, *ELSEWHERE, *NOT_FOR_PAGES, *RETURNED}
+    assert sorted(place for place in places if not (SOURCES / place).exists()) == []
 
 
 def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
