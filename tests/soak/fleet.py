@@ -48,7 +48,7 @@ async def break_off(scene: FaultScene) -> None:
 FAULTS: dict[str, Fault] = {
     **KINDS,
     "stop in order": stop_in_order,
-    "break off": broken_off,
+    "break off": break_off,
     "promote": promote_standby,
 }
 

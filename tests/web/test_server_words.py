@@ -50,10 +50,13 @@ OF_FLEET_COMMANDS = (
 )
 #: Whose sentences come to others: the command line, the start of the program.
 NOT_FOR_PAGES = (
-    *("server/sms_commands", "server/discovery", "interface/exchange", "testing", "units"),
-    *("host/command_line", "host/configuration", "host/maintenance"),
-    *(f"host/{path.name}" for path in (SOURCES / "host").glob("*.py")),
-    *("storage/snapshots", "storage/lanes", *OF_FLEET_COMMANDS),
+    *("server/sms_commands.py", "server/discovery.py", "server/mdns.py"),
+    *("interface/exchange.py", "interface/exchange_comparison.py"),
+    *("host/configuration/", "host/command_line/", "host/maintenance/", "units/", "testing/"),
+    *(f"host/{name}.py" for name in ("api_client", "assembly", "firmware_check", "logs", "ports")),
+    *(f"host/{name}.py" for name in ("reach", "recordings", "scenario", "serve", "services")),
+    *(f"host/{name}.py" for name in ("simulate", "start_version", "terminal", "what_if")),
+    *("storage/snapshots.py", "storage/lanes/", *OF_FLEET_COMMANDS),
 )
 #: Of the commands that make keys and images, and of the start of a node.
 OF_COMMANDS = (
@@ -66,6 +69,9 @@ OF_COMMANDS = (
     *("More than 7 addresses were named", "7 is not an address", "7: interrupted."),
     # To clients that send a file in a form, which pages do not.
     "The form cannot be read: ",
+    # Of addresses and plan files that commands name.
+    *("7 is not an address; write", "More than 7 addresses were named"),
+    *("7 has the format 7; this version writes", "7 is not a plan of this version"),
 )
 #: What is allowed: names of the protocols are the same in every language.
 SPOKEN = re.compile(r"[a-z]{4}")
@@ -126,19 +132,19 @@ COMPOSED = {
 }
 #: The parts whose sentences can come to a page, as refusals, troubles, findings or entries.
 PARTS = (
-    *("interface/plan", "interface/table", "interface/uploads", "interface/version_change"),
-    *("host/controller", "core/engine", "devices", "notify", "server", "storage", "fleet"),
+    *("core/", "devices/", "fleet/", "host/controller/", "interface/plan/", "interface/table/"),
+    *("interface/uploads/", "interface/version_change/", "notify/", "server/", "storage/"),
     # The page of a watch shows what it finds on units, and what became of a plan.
     *(f"units/{name}.py" for name in ("addresses", "client", "live_values", "plan_runner")),
     *(f"units/{name}.py" for name in ("planner", "search", "unit_health", "unit_lock")),
-    *(f"units/{name}.py" for name in ("unit_reader", "watch_changes", "watch_web", "watcher")),
+    *(f"units/{name}.py" for name in ("unit_plan", "unit_reader", "watch_changes", "watch_web")),
+    "units/watcher.py",
 )
 #: Where sentences in these parts come to others, or to pages in another way.
 ELSEWHERE = (
     # The pages show these by their kind, in words of their own (`findings`, `journal`, `rules`).
     *("host/controller/findings.py", "core/engine/findings.py", "core/engine/journal.py"),
-    *("core/engine/rule_advice.py", "core/engine/rule_explanation.py"),
-    "core/engine/rule_report.py",
+    *(f"core/engine/rule_{name}.py" for name in ("advice", "explanation", "report")),
     # A catalogue, whose texts are tested as fragments.
     "devices/simulated/fault_catalogue.py",
     # Pages that carry their own languages.
@@ -147,7 +153,7 @@ ELSEWHERE = (
     # To who starts the program: what its configuration says of the board.
     "devices/wiring.py",
     # To programs: answers by SMS, MQTT and TFTP, metrics, the MIB, broken HTTP.
-    *("server/sms_commands.py", "server/mqtt.py", "server/routes/metrics.py"),
+    *("server/sms_commands.py", "server/mqtt.py", "server/routes/metrics.py", "fleet/metrics.py"),
     *("devices/wire/tftp.py", "devices/wire/snmp.py", "server/http/parser.py"),
     *("server/http/messages.py", "server/http/connection.py"),
     # To tests: files of snapshots are taken and loaded by the kit.
@@ -159,8 +165,10 @@ ELSEWHERE = (
     *("storage/lanes/node_folder.py", "storage/lanes/postgres_schema.py", *OF_FLEET_COMMANDS),
     "server/http/certificate.py",
 )
-#: Arguments of these are no sentences of pages: logs, descriptions of the interface.
+#: Arguments of these are no sentences of pages: logs, descriptions of the interface, errors of
+#: the program.
 NOT_SHOWN = {
+    *("Family", "RuntimeError"),
     *("debug", "info", "warning", "error", "exception", "critical", "Meta", "QueryParameter"),
     *("execute", "executemany", "Family"),
 }
@@ -229,8 +237,7 @@ def _walk(path: Path) -> Iterator[tuple[ast.AST, bool]]:
                 is_shown = is_shown and _name_of_call(node) not in NOT_SHOWN
             case ast.keyword(arg="doc" | "description"):
                 is_shown = False
-            # Metrics of units.
-            case ast.AnnAssign(annotation=ast.Name(id="_Figures")):
+            case ast.AnnAssign(target=ast.Name(id="_GAUGES" | "_COUNTERS")):
                 is_shown = False
             case ast.Expr(ast.Constant()):
                 is_shown = False
@@ -403,6 +410,11 @@ def test_every_sentence_is_translated_or_for_another_place() -> None:
     assert len(texts) > 150
     wholes = {whole for text in texts for whole in COMPOSED.get(text, (text,))}
     assert sorted(one for one in wholes if not any(p.fullmatch(one) for p in known)) == []
+
+
+def test_every_place_that_is_named_here_exists() -> None:
+    places = {*PARTS, *ELSEWHERE, *NOT_FOR_PAGES, *RETURNED}
+    assert sorted(place for place in places if not (SOURCES / place).exists()) == []
 
 
 def test_a_new_sentence_would_be_found(tmp_path: Path) -> None:
