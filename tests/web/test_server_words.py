@@ -283,7 +283,7 @@ def _list_returned(path: Path) -> Iterator[str]:
     for node, _ in _walk(path):
         if isinstance(node, ast.Return) and node.value is not None:
             text = _text(node.value)
-            if text is not None:
+            if text is not None and " " in text and "charset=" not in text:
                 yield text
 
 
