@@ -132,8 +132,8 @@ class FleetStory:
         one = self._choose()
         async with one.lock:
             for place in (CHANGES, MESSAGES, DIRECT):
-                told = one.changes[place]
-                if told.last and told.last not in told.acknowledged:
+                message = one.changes[place]
+                if message.last and message.last not in message.acknowledged:
                     # What is not known may be in the controller and not in its backup.
                     raise Gone
             backup = await one.client.ask("/dev_settings.bin")
