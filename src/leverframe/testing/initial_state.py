@@ -94,7 +94,7 @@ def _write_parameter(name: str, value: Any) -> str:
 # What a twin begins with: the parameters of a test, or a saved snapshot.
 #
 # Settings are given by path, or are those of a backup, a unit file, a recording, or of a unit,
-# which is read as `leverframe unit pull` reads it: politely, and never written to.
+# which is read as by `leverframe unit pull`, at a limited rate, and never changed.
 
 #: Keys that backups have at their top, and unit files never.
 BACKUP_KEYS = {"hw", "sw", "settings"}
