@@ -194,7 +194,8 @@ def test_the_command_line_moves_in_and_out_also_without_a_history(
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 0
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 2
     assert (
-        "A controller named cellar exists already; choose another name with --name." in capsys.readouterr().err
+        "A controller named cellar exists already; choose another name with --name."
+        in capsys.readouterr().err
     )
     assert carry_out(["fleet", "release", "cellar", "--to", str(out), "--data", str(data)]) == 0
     assert f"leverframe run --data {out}" in capsys.readouterr().out
