@@ -130,7 +130,7 @@ async def test_failed_move_is_reported_and_changes_nothing(tmp_path: Path) -> No
     with pytest.raises(NoFolder):
         await release_controller(data, "a", tmp_path / "out")
     data.mkdir()
-    with pytest.raises(NoStore, match="specify the data folder of a controller"):
+    with pytest.raises(NoStore, match="data folder of a controller"):
         await adopt_folder(data, tmp_path / "nowhere", None, [])
     with pytest.raises(CannotMove, match="is not a valid name"):
         await adopt_folder(data, own, "Big Name", [])

@@ -41,7 +41,7 @@ class LastGood(Generic[Value]):
         return value
 
 
-# Troubles of the hardware, in sentences for people.
+# Problems of the hardware, as sentences for users.
 #
 # A device that is missing, silent or out of reach is noted by its name where the controller
 # shows such things, and logged once when that begins and once when it is over. Everything else

@@ -19,10 +19,7 @@ from leverframe.core.engine.calls import Notify
 from leverframe.core.engine.journal import Cause, Fact
 from leverframe.core.settings import Email, Gsm, HttpClient, Mqtt, Snmp
 
-# Messages and the interface of channels, with what every channel needs: TLS trust, and problems
-# as sentences.
-
-# Troubles with a server, as sentences for people.
+# Problems with a server, as sentences for users.
 #
 # Libraries wrap the cause in errors of their own; what counts is at the bottom. Nothing that was
 # sent becomes part of a sentence.

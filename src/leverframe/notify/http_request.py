@@ -1,6 +1,6 @@
 """One HTTP request of a message: to the address that was checked, with a login if it is asked for.
 
-Loaded with the first request only and beside the loop, by `http_call.py`. It knows servers and
+Loaded with the first request only and beside the loop, by `http.py`. It knows servers and
 statuses, and nothing of slots and settings.
 """
 

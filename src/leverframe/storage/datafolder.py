@@ -185,6 +185,8 @@ def refuse_controller(path: Path) -> None:
 def folder_with_store(path: Path) -> DataFolder:
     """Return the folder of a controller that has run there."""
     _refuse_node(path)
+    if not path.exists():
+        raise NoStore(f"The folder {path} does not exist. Specify the data folder of a controller.")
     if not (path / STORE_NAME).exists():
         raise NoStore(f"{path} contains no store; specify the data folder of a controller.")
     return DataFolder(path)

@@ -1,6 +1,6 @@
 """A controller in the process of the test, on real sockets and virtual time.
 
-All of them live on one event loop in a thread of its own (`loop_thread.py`). What one remembers is
+All of them live on one event loop in a thread of its own (`LoopThread`). What one remembers is
 in memory, and nothing leaves it: messages are kept in its outbox.
 """
 

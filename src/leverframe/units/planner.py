@@ -1,4 +1,4 @@
-"""An in-memory twin of a unit without a port, for trying a plan."""
+"""Make plans for units, and verify them on an in-memory twin without a port."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager

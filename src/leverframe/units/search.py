@@ -1,4 +1,4 @@
-"""Units that announce themselves in the network: by the maker's UDP request, and by mDNS.
+"""Find units: those that announce themselves by UDP or mDNS, and those at named addresses.
 
 Only the request is sent, never the bytes that start a bootloader. Answers come from strangers:
 invalid answers are ignored.

@@ -123,8 +123,8 @@ MISTAKES = [
         "software version of other hardware",
         "run --hw 3.0 --sw 1.75",
         2,
-        "leverframe: --hw: Software 1.75 does not exist for HW 3.0. The newest "
-        "version for it is 1.58a.",
+        "leverframe: --hw: Software 1.75 does not exist for HW 3.0. The newest version "
+        "for it is 1.58a.",
     ),
     (
         "unknown time zone",
@@ -231,7 +231,7 @@ MISTAKES = [
         "missing data folder",
         "what-if --data none --commands commands.txt",
         2,
-        "leverframe: none contains no store; specify the data folder of a controller.",
+        "leverframe: The folder none does not exist. Specify the data folder of a controller.",
     ),
     (
         "URL with a wrong scheme",
@@ -401,7 +401,7 @@ MISTAKES = [
         "unknown backup format",
         "backup create x.txt",
         2,
-        "leverframe: data contains no store; specify the data folder of a controller.",
+        "leverframe: The folder data does not exist. Specify the data folder of a controller.",
     ),
     (
         "unknown label",
@@ -413,7 +413,7 @@ MISTAKES = [
         "missing data folder to check",
         "data check --data none",
         2,
-        "leverframe: none contains no store; specify the data folder of a controller.",
+        "leverframe: The folder none does not exist. Specify the data folder of a controller.",
     ),
     (
         "missing folder of pages",
@@ -456,8 +456,8 @@ MISTAKES = [
         "no node",
         "fleet list --node http://127.0.0.1:9",
         2,
-        "leverframe: http://127.0.0.1:9 does not answer: Connection refused. "
-        "Start a node with `leverframe fleet run`, or set its address with --node.",
+        "leverframe: http://127.0.0.1:9 does not answer: Connection refused. Start a "
+        "node with `leverframe fleet run`, or set its address with --node.",
     ),
     (
         "bad URL of a node",

@@ -15,9 +15,9 @@ from leverframe.core.engine.timers import Key
 from leverframe.core.labels import DIGITAL_INPUTS, level
 from leverframe.core.settings import DigitalInput, Settings
 
-# What the journal says of digital inputs: that a contact opened or closed.
+# Journal entries of digital inputs: a contact opened or closed.
 #
-# People want to read when the door opened. A contact that bounces or counts would push everything
+# Users want to read when the door opened. A contact that bounces or counts would push everything
 # else out of the journal, so only the first few changes in a row are reported one by one; later
 # changes are counted and reported together, at growing intervals. After a quiet time each change
 # is reported again.

@@ -1,11 +1,11 @@
-"""Findings: what is not as it should be, from the settings and the state alone.
+"""Findings: deviations between the settings and the state.
 
-A finding names a difference between what was wanted and what is: an output that a hand keeps from
-what its rule wants, mail to be sent without a server, a sensor that fell silent. Parts around the
+A finding names a difference between what is wanted and what is: an output that is switched by hand
+against its rule, mail to be sent without a server, a sensor that fell silent. Parts around the
 engine have findings of their own (`host/controller/findings.py`).
 
-A finding is data: its kind is the sentence, in every language, and `label` and `figures` are what
-stands in it. All of these are found by looking: nothing is added to what the engine does.
+A finding is data: its kind is the sentence, in every language, and `label` and `figures` fill it.
+Findings only read the state: they add nothing to the work of the engine.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The bytes of a status file as keys and values, whichever unit sent them."""
+"""Read status files of any unit: their bytes as keys and values, and the settings they show."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
