@@ -37,7 +37,7 @@ from leverframe.testing import LoopTwin, faults
 from tests.devices.modbus_ports import connect_modbus
 from tests.devices.waiting import until
 from tests.notify.post_office import PostOffice, ScriptedChannel
-from tests.notify.test_mqtt import PREFIX, on_broker, tell
+from tests.notify.test_mqtt import PREFIX, on_broker, send_command
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
 from tests.server.discovery.test_discovery import ASKED, Client
@@ -119,7 +119,7 @@ async def test_discovery(twin: LoopTwin) -> None:
 async def test_snmp() -> None:
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
     controller = built.controller
-    await tell(controller, "snmp=1*watch*")
+    await send_command(controller, "snmp=1*watch*")
     agent = await connect_snmp(built, Config(snmp_port=0))
     place = f"127.0.0.1:{controller.open_ports()['snmp']}"
 
@@ -143,7 +143,7 @@ async def test_snmp() -> None:
 async def test_modbus_tcp() -> None:
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
     controller = built.controller
-    await tell(controller, "modbuson=1")
+    await send_command(controller, "modbuson=1")
     services = await connect_modbus(controller)
     port = controller.open_ports()["modbus"]
     read_one = bytes.fromhex("000100000006010300000001")
@@ -345,7 +345,7 @@ async def test_the_outbox_follows_the_power_of_its_controller() -> None:
     port = server.sockets[0].getsockname()[1]
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC, sending=sending)
     try:
-        await tell(built.controller, f"http1=http%3A%2F%2F127.0.0.1%3A{port}%2Falarm")
+        await send_command(built.controller, f"http1=http%3A%2F%2F127.0.0.1%3A{port}%2Falarm")
         address = f"http://127.0.0.1:{port}/alarm"
         built.controller.on_notify(Notify("http", 1, True, "test", text=address))
         async with asyncio.timeout(PATIENCE_S):
@@ -381,7 +381,7 @@ async def test_the_serial_port() -> None:
     controller, heard = built.controller, bytearray()
     asyncio.get_running_loop().add_reader(ours, lambda: heard.extend(os.read(ours, 1000)))
     try:
-        await tell(controller, "usart_sensor=3")
+        await send_command(controller, "usart_sensor=3")
         await until(lambda: serial_sensors.SDS011_WAKE in heard)
         cut_power(controller)
         await controller.advance(OFF_S / 2)
