@@ -244,7 +244,7 @@ async def test_mdns() -> None:
     announcer.set_power(False)  # nothing is announced yet
     announcer.start([HERE], {})
     try:
-        await browser.seen(ServiceStateChange.Added, "attic-")
+        await browser.wait_for(ServiceStateChange.Added, "attic-")
         announcer.set_power(False)
         # A listener that has not heard of it before.
         stranger = AsyncZeroconf(interfaces=[HERE])

@@ -231,7 +231,9 @@ async def test_while_the_disk_hangs_commands_beyond_a_bound_are_refused_in_their
         await until(lambda: len(listener.of(f"{PREFIX}/cmdr")) == 6)
         answers = listener.of(f"{PREFIX}/cmdr")
         assert answers[:3] == ["1"] * 3
-        assert all("Nothing was done; send it again" in answer for answer in answers[3:])
+        assert all(
+            "The command was not carried out; send it again" in answer for answer in answers[3:]
+        )
         assert controller.engine.settings.pwm[1].duty == 13
         await broker.publish(f"{PREFIX}/cmd", "pwmd=120")
         await until(lambda: controller.engine.settings.pwm[1].duty == 20)

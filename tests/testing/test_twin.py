@@ -353,7 +353,7 @@ def test_settings_are_those_of_a_unit_at_a_url_which_is_only_read(tmp_path: Path
 def test_invalid_initial_state_is_refused_with_the_allowed_kinds() -> None:
     with pytest.raises(BadSettings, match=r"begin with 'int'. Allowed: values by path, a backup"):
         Twin(settings=7)  # type: ignore[arg-type]
-    with pytest.raises(BadAddress, match="without a path"):
+    with pytest.raises(BadAddress, match="must not contain a path"):
         Twin(settings="http://127.0.0.1:1/index.html")
 
 
@@ -548,19 +548,19 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
     ("parameters", "error", "sentence"),
     [
         ({"hw": "4.0"}, UnknownProfile, "Choose one of 3.0"),
-        ({"sw": "9"}, UnknownProfile, "written like 1.36"),
+        ({"sw": "9"}, UnknownProfile, "Write it like 1.36"),
         ({"hw": "3.0", "sw": "1.75"}, UnknownProfile, "Software 1.75 does not exist for HW 3.0"),
-        ({"mac": "1:2"}, BadConfiguration, "six pairs of digits"),
-        ({"name": "x" * 40}, BadConfiguration, "up to 31 letters"),
+        ({"mac": "1:2"}, BadConfiguration, "six pairs of hexadecimal digits"),
+        ({"name": "x" * 40}, BadConfiguration, "at most 31 characters"),
         ({"timezone": "Mars/Base"}, BadConfiguration, "use a name such as Europe/Warsaw"),
         ({"start": "tomorrow"}, BadMoment, "write it like 2026-03-29T00:30"),
         (
             {"settings": {"outputs.9.name": "x"}},
             BadSettings,
-            "There is no setting 'outputs.9.name'",
+            "Unknown setting 'outputs.9.name'",
         ),
         ({"settings": {"outputs.0.name": 7}}, BadSettings, "of the wrong type"),
-        ({"settings": "unit.ini"}, BackupRefused, "end it with .toml"),
+        ({"settings": "unit.ini"}, BackupRefused, "end the name with .toml"),
         ({"mqtt": "broker"}, BadSettings, "write it like 127.0.0.1:1883"),
         ({"mqtt": "http://broker:1"}, BadSettings, "mqtt://NAME:PASSWORD"),
         ({"mqtt": "broker:x"}, BadSettings, "write it like 127.0.0.1:1883"),

@@ -103,7 +103,7 @@ def test_empty_value_is_refused_instead_of_selecting_all(
         (f"run --data {FORBIDDEN}/leverframe", "choose another folder with --data"),
         (f"run --data {FORBIDDEN}/leverframe/deep", "choose another folder with --data"),
         ("run --syslog /nowhere", "use /dev/log, HOST or HOST:PORT"),
-        ("run --tls-certificate a --tls-key b", "certificate a and its key b cannot be used"),
+        ("run --tls-certificate a --tls-key b", "certificate a or its key b cannot be used"),
         ("run --data d --firmware-key none.pub", "--firmware-key: "),
         ("run --data d --ca-file none.pem", "--ca-file: "),
         ("commands --hw 9", "3.0, 3.5"),

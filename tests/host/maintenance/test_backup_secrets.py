@@ -77,7 +77,7 @@ def test_the_first_line_of_a_file_is_the_passphrase(folder: Path) -> None:
         (("--passphrase-file", "none"), "cannot be read"),
         (("--passphrase-file", "empty"), "holds no passphrase"),
         (("--passphrase-file", "wrong"), "does not open this backup"),
-        (("--passphrase",), "it is missing"),
+        (("--passphrase",), "the value is missing"),
     ],
 )
 def test_a_choice_that_will_not_do_changes_nothing(

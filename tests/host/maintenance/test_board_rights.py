@@ -90,7 +90,7 @@ def test_device_for_root_fails_as_the_account_of_the_service(
     tried = check(tmp_path, text, "--account", UNPRIVILEGED)
     rows = {line.split()[0]: line for line in tried.stdout.splitlines()}
     assert tried.returncode == 1
-    assert f"This account may not listen on {port}" in rows["serial_port"]
+    assert f"{port} may not be used by this account" in rows["serial_port"]
     assert "This account may not" in rows["PWM1"]
     first, second = (line for line in tried.stdout.splitlines() if line.startswith("slot"))
     assert "answers with wrong checksums" in first

@@ -72,7 +72,7 @@ def test_differences_are_printed_and_set_the_exit_status(
     lines = out.splitlines()
     assert lines[0].startswith("+ Tue 06 Jan 00:00:00  OUT0 on")
     assert lines[1].startswith("+ Tue 06 Jan 00:10:00  OUT0 off")
-    assert "2 entries differ, 2 are the same." in out
+    assert "2 entries differ, 2 are equal." in out
     row = next(line for line in lines if "OUT1" in line)
     assert row.count("2h46m40s") == 2
 
@@ -212,8 +212,8 @@ def test_more_than_can_be_listed_is_counted(
     ("text", "sentence"),
     [
         (b"/outs.cgi?out0=7\n", "Line 1"),
-        (b"hello\n", "Line 1 is no command"),
-        (b"\xff\xfe\n", "no text"),
+        (b"hello\n", "Line 1 is not a command"),
+        (b"\xff\xfe\n", "it is not UTF-8 text"),
         (None, "cannot be read"),
     ],
 )

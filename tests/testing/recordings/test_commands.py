@@ -107,7 +107,7 @@ def test_a_session_is_recorded_and_replayed(tmp_path: Path, run_command: Typed) 
             assert json.loads(output) == {"event": "stopped", "exchanges": 3, "masked": 1}
         done = run_command("replay", str(path), "--against", against(unit.port))
         assert done.returncode == 0, done
-        assert "Not sent: 1, because it held a secret" in done.stdout
+        assert "Not sent: 1, because the recording does not contain their secret" in done.stdout
         assert done.stdout.endswith("2 requests were answered as recorded.\n")
         assert unit.ask("/outs.cgi?out0=0&out5=1")[0] == 200
         done = run_command("replay", str(path), "--against", against(unit.port))
@@ -231,7 +231,7 @@ def test_mistakes_are_reported_in_one_line(tmp_path: Path, run_command: Typed) -
             ("record", unit, "--out", new, "--port", port): "is in use by another program; choose",
             ("record", unit, "--out", f"{new}2", "--port", "-1"): "Port -1 is out of range",
             ("record", unit, "--out", f"{new}3", "--port", "70000"): "Port 70000 is out of range",
-            ("record", unit, "--out", f"{new}4", "--port", "x"): "invalid int value",
+            ("record", unit, "--out", f"{new}4", "--port", "x"): "'x' is not a whole number",
             ("replay", str(there), "--against", unit): "is not a recording",
             ("replay", f"{new}5", "--against", unit): "check the name",
             ("replay", str(there), "--against", unit, "--tolerance", "much"): "like 0.5 or 2%",

@@ -27,7 +27,7 @@ async def url_in(capsys: pytest.CaptureFixture[str]) -> str:
         return "stop with Ctrl+C" in "".join(said)
 
     await until(is_said)
-    return "".join(said).partition("use ")[2].partition("/ ")[0]
+    return "".join(said).partition("Use ")[2].partition("/ ")[0]
 
 
 async def test_a_recording_ends_with_a_signal(
