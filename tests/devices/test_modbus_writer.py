@@ -81,13 +81,13 @@ class Desk:
     def __init__(self) -> None:
         self.module = Module()
         self.troubles: dict[str, str] = {}
-        self.reports: list[tuple[str, str]] = []
+        self.entries: list[tuple[str, str]] = []
         self.changes = 0
         self.reports = WriteReports(lambda: 1000.0, self.count_change)
         self.writer = ModbusWriter(
             self.module.request,
             self.troubles,
-            lambda reason, fact: self.reports.append((reason, str(fact))),
+            lambda reason, fact: self.entries.append((reason, str(fact))),
             self.reports,
         )
 
@@ -123,7 +123,7 @@ def test_value_is_written_read_back_and_reported_with_its_requester() -> None:
         assert desk.module.registers == {100: 215}
         assert desk.outcome == ("written", 215.0)
         assert desk.changes == 2
-        assert desk.reports == [("rule 3", "215 to slot 1 register 100: written and read back")]
+        assert desk.entries == [("rule 3", "215 to slot 1 register 100: written and read back")]
         assert desk.troubles == {}
 
     at_a_desk(scenario)
@@ -166,7 +166,7 @@ def test_unreadable_register_counts_as_written_and_is_reported() -> None:
         desk.module.read_fault = refusal_of(2)
         await desk.write(7, is_asked=True)
         assert desk.outcome == ("not read back", None)
-        assert "not read back: the heat pump refuses" in desk.reports[-1][1]
+        assert "not read back: the heat pump refuses" in desk.entries[-1][1]
         assert desk.troubles == {}
 
     at_a_desk(scenario)
@@ -194,7 +194,7 @@ def test_a_module_that_stays_silent_is_given_up_after_a_few_attempts_and_stays_a
         assert len(desk.module.requests) == attempts
         assert desk.outcome == ("failed", None)
         assert desk.troubles[PLACE].endswith(f"Given up after {attempts} attempts.")
-        assert desk.reports[-1][1].startswith("215 to slot 1 register 100: the heat pump does not")
+        assert desk.entries[-1][1].startswith("215 to slot 1 register 100: the heat pump does not")
         await asyncio.sleep(1000.0)
         assert len(desk.module.requests) == attempts
 
@@ -243,7 +243,7 @@ def test_a_rule_that_flutters_writes_once_a_second_and_the_newest_value() -> Non
         await last
         assert len(desk.module.writes) <= 100 * 0.05 / PACE_S + 2
         assert desk.module.registers == {100: 99}
-        assert len(desk.reports) == 100
+        assert len(desk.entries) == 100
 
     at_a_desk(scenario)
 
@@ -258,7 +258,7 @@ def test_a_newer_value_ends_the_attempts_for_an_older_one() -> None:
         await older
         assert asyncio.get_running_loop().time() - began <= PACE_S
         assert desk.module.registers == {100: 2}
-        assert "a newer value for the same register replaced it" in desk.reports[0][1]
+        assert "a newer value for the same register replaced it" in desk.entries[0][1]
 
     at_a_desk(scenario)
 

@@ -34,7 +34,7 @@ class Freezer:
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if self._is_frozen:
-            self._report(f"{name} in {threading.current_thread().name}")
+            self._write_line(f"{name} in {threading.current_thread().name}")
             raise ImportError(f"{name} is wanted too late")
         return None
 
@@ -45,19 +45,19 @@ class Freezer:
                 # Zones are small tables of the machine; one is read when it is chosen. Where it
                 # cannot be opened, the command fails and nothing is changed.
                 return
-            self._report(f"{arguments[0]} opened on the event loop")
+            self._write_line(f"{arguments[0]} opened on the event loop")
 
     def freeze_when_loaded(self) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not all(function.cache_info().currsize for function in LOADED):
             if time.monotonic() > deadline:
-                self._report("not loaded in time")
+                self._write_line("not loaded in time")
                 return
             time.sleep(0.01)
         self._is_frozen = True
-        self._report(FROZEN)
+        self._write_line(FROZEN)
 
-    def _report(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
         print(line, file=self._report, flush=True)
 
 

@@ -91,7 +91,7 @@ def test_a_chunk_with_other_bytes_is_found_and_does_not_keep_the_rest_from_being
     path = tmp_path / "history.db"
     with closing(ChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
         compactor = Compactor(chunk_store, BOUNDS)
-        fill(compactor, [(START + n, float(n % 9)) for n in range(30)], at_once=10)
+        fill(compactor, [(START + n, float(n % 9)) for n in range(30)], batch=10)
     assert check_file(path) == 3
     with closing(connect(path)) as connection:
         connection.execute("UPDATE chunk SET data = x'0102' WHERE id = 2")

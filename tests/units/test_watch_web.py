@@ -237,7 +237,7 @@ async def test_a_plan_names_what_the_unit_does_not_show(tmp_path: Path) -> None:
         secrets = KnownSecrets({"MAIL": "new words"})
         return load_unit_file(file, profile=profile, secrets=secrets)
 
-    async with web_bench(load_wanted={"cellar": load_wanted}) as (bench, twin):
+    async with web_bench(wanted={"cellar": load_wanted}) as (bench, twin):
         await twin.acommand("/stm.cgi?em4=oldwords")
         plan = await bench.json("/api/units/plan?unit=cellar", "POST")
         unseen = {"path": "email.password", "fate": "set", "value": "***", "is_lost": True}

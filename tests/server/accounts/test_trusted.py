@@ -158,7 +158,7 @@ def test_no_network_is_trusted_by_default(caplog: pytest.LogCaptureFixture) -> N
     "network",
     ["192.168.7.9/24", "home", "", "127.0.0.1", "0.0.0.0/0", "::/0", "::1", "::ffff:127.0.0.1"],
 )
-def test_what_is_no_network_or_holds_this_machine_is_refused(network: str) -> None:
+def test_invalid_network_or_one_with_this_machine_is_refused(network: str) -> None:
     with pytest.raises(BadConfiguration, match=r"trusted: .*192\.168\.[17]\.0/24"):
         read_config(None, {"trusted": [network]})
 

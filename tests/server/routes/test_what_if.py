@@ -78,7 +78,7 @@ async def test_plants_of_the_board_run_in_both_futures(twin: LoopTwin) -> None:
         ("", "/post.cgi?wwwfileupload x", 400, "file"),
     ],
 )
-async def test_what_cannot_be_tried_is_refused(
+async def test_impossible_trial_is_refused(
     twin: LoopTwin, query: str, body: str, status: int, sentence: str
 ) -> None:
     reply = await twin.ask(PATH + query, "POST", body.encode())
