@@ -649,7 +649,7 @@ def test_password_is_typed_or_read_from_standard_input(
     output = fleet("list", "--user", "anna", ends_with=2)
     assert "Password of anna: the value is missing; type it at a terminal" in output
     monkeypatch.setattr("sys.stdin", None)
-    assert "Password of anna: it is missing" in fleet("list", "--user", "anna", ends_with=2)
+    assert "Password of anna: the value is missing" in fleet("list", "--user", "anna", ends_with=2)
     terminal = StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", terminal)

@@ -131,7 +131,9 @@ async def test_template_unsupported_by_a_version_is_refused() -> None:
         problem = await node.expect_refusal(
             409, "add", template(page), name="a", hw="3.0", sw="1.18"
         )
-        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in problem
+        assert (
+            "The template sets ui.user_read_only, which HW 3.0 SW 1.18 does not support." in problem
+        )
         assert "not a backup" in await node.expect_refusal(400, "add", b"{", name="a")
         unknown = template(BackupFile("9.9", "1.0", {}))
         assert "version" in await node.expect_refusal(400, "add", unknown, name="a", hw="3.9")

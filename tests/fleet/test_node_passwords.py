@@ -144,7 +144,7 @@ async def test_passwd_leaves_an_old_store_beside_a_node_unchanged(
     ("account", "of", "sentence"),
     [
         ("bob", None, "The node has no account 'bob'; it has admin. For accounts of a controller"),
-        ("bob", "cellar", "There is no account 'bob'; there are admin, user"),
+        ("bob", "cellar", "Unknown account 'bob'; known accounts: admin, user"),
         (None, "attic", "There is no controller attic in "),
     ],
 )

@@ -35,7 +35,7 @@ def test_sealed_backup_is_refused_as_a_template(
     # No node listens there: the file is refused before any is asked.
     assert main(["fleet", *words.split(), "--node", "http://127.0.0.1:9"]) == 2
     error = capsys.readouterr().err
-    assert "sealed.bin holds sealed secrets, which a template cannot pass on." in error
+    assert "sealed.bin contains encrypted secrets, which a template cannot contain." in error
     assert "leverframe backup convert sealed.bin template.toml --without-secrets" in error
     assert main(["backup", "convert", "sealed.bin", "template.toml", "--without-secrets"]) == 0
     assert "sealed" not in Path("template.toml").read_text(encoding="utf-8")

@@ -436,7 +436,7 @@ async def test_unknown_call_is_reported_as_version_mismatch(cluster: Cluster) ->
         answer = await b.answer(NodeCall(what, "a", 9, content, PROTOCOL))
         assert not answer.is_understood
         assert answer.refusal is not None
-        assert answer.refusal["detail"].startswith("The node b runs another version of the program")
+        assert answer.refusal["detail"].startswith("Node b runs another version")
 
 
 async def test_silent_node_is_named_and_its_controllers_are_unknown(
@@ -582,19 +582,19 @@ async def test_commands_list_all_nodes_and_name_silent_ones(
         assert "node" in listed
         assert "b has 2 controllers left" in await run(drain_node, "b", undo=False)
         assert "runs, drained" in await run(list_nodes, False)
-        assert "b takes its share again" in await run(drain_node, "b", undo=True)
+        assert "b accepts controllers again." in await run(drain_node, "b", undo=True)
         await cluster.wait_for_counts(2, 2)
-        assert "one goes to b." in await run(move_controller, "one", "b")
+        assert "one moves to b." in await run(move_controller, "one", "b")
         assert "one may run on any node." in await run(move_controller, "one", None)
         assert '"is_drained":false' in await run(list_nodes, True)
-        with pytest.raises(ErrorForPeople, match="no node 'b' that has ended"):
+        with pytest.raises(ErrorForPeople, match="no stopped node 'b'"):
             await run(forget_node, "b")
         await cluster._doors["b"].inner.close()
         with closing(CommandLineClient(url, None, None)) as client:
             await asyncio.to_thread(list_controllers, client, False, {"name": []})
         output = capsys.readouterr()
         # Once, although the time zone is requested, too.
-        assert output.err.count("their part is missing, since they do not answer: b") == 1
+        assert output.err.count("incomplete result, no answer from: b") == 1
         assert "Node b does not answer." in output.out
     finally:
         await door.stop(0.1)

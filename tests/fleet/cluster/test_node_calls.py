@@ -101,7 +101,7 @@ async def test_unreached_node_did_nothing_and_silent_node_may_have(
     with pytest.raises(SilentNode, match="Node b does not answer"):
         await ask(nodes)
     # One line a minute, besides that of the fault.
-    assert sum("the node b cannot be asked" in one.message for one in caplog.records) == 1
+    assert sum("node b cannot be called" in one.message for one in caplog.records) == 1
 
 
 def says_no_number(one: Any, **changed: Any) -> Any:
