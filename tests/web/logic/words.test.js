@@ -150,14 +150,14 @@ test("what the server says is shown in the language of the pages", async () => {
     "lamp with slave ID 3 does not answer; check its unit ID, and the gateway if there is one.";
   assert.match(words.serverText(`M1: ${module}`), /^M1: lamp d’adresse 3 ne répond pas ;/);
   // Of a node: what stands before a sentence is told around it.
-  const start = "/etc/fleet.toml, line 6: b: b.tags must be a list of texts, not 'north'.";
+  const start = "/etc/fleet.toml, line 6: b: b.tags must be a list of strings, not 'north'.";
   assert.equal(
     words.serverText(start),
-    "/etc/fleet.toml, ligne 6 : b: b.tags doit être une liste de textes, et non 'north'.",
+    "/etc/fleet.toml, ligne 6 : b: b.tags doit être une liste de chaînes, et non 'north'.",
   );
   assert.equal(
     words.serverText("north: gh-1 failed to start: This tenant is gone."),
-    "north: gh-1 ne démarre pas : Ce locataire n’existe plus.",
+    "north: gh-1 n’a pas pu démarrer : Ce locataire n’existe plus.",
   );
   // Parts and findings, as a roll-out that stopped tells them.
   await words.fetchWords("parts");
