@@ -180,7 +180,7 @@ def test_read_only_account_sees_no_module_setup(twin: ServedTwin, open_page: Ope
     twin.get("/stm.cgi?modbusmapping=" + "*".join(["20", *["00"] * 29]))
     page = open_page("things?thing=SLOT2")
     sign_in_as_user(page, twin)
-    expect(drawer(page).locator(".finding")).to_contain_text("never answered")
+    expect(drawer(page).locator(".finding")).to_contain_text("has not answered yet")
     expect(drawer(page)).not_to_contain_text("not set up yet")
 
 

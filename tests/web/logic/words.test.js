@@ -153,11 +153,11 @@ test("what the server says is shown in the language of the pages", async () => {
   const start = "/etc/fleet.toml, line 6: b: b.tags must be a list of strings, not 'north'.";
   assert.equal(
     words.serverText(start),
-    "/etc/fleet.toml, ligne 6 : b: b.tags doit être une liste de textes, et non 'north'.",
+    "/etc/fleet.toml, ligne 6 : b: b.tags doit être une liste de chaînes, et non 'north'.",
   );
   assert.equal(
     words.serverText("north: gh-1 failed to start: This tenant is gone."),
-    "north: gh-1 ne démarre pas : Ce locataire n’existe plus.",
+    "north: gh-1 n’a pas pu démarrer : Ce locataire n’existe plus.",
   );
   // Parts and findings, as a stopped roll-out shows them.
   await words.fetchWords("parts");
