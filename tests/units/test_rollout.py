@@ -51,7 +51,7 @@ async def test_a_canary_that_fails_stops_the_rest(batch: int) -> None:
     bench = Bench("b")
     results = await roll_out(UNITS, bench.apply, canaries=UNITS[:2], batch=batch)
     assert bench.begun == ["a", "b"]
-    assert outcome(results) == {"a": "", "b": "b failed", **dict.fromkeys("cdef", "not begun")}
+    assert outcome(results) == {"a": "", "b": "b failed", **dict.fromkeys("cdef", "not started")}
     assert [one.is_begun for one in results] == [True, True, *[False] * 4]
 
 
@@ -107,4 +107,4 @@ async def test_canaries_that_are_not_the_first_units_are_done_before_them() -> N
     bench = Bench("d")
     results = await roll_out(MIXED, bench.apply, canaries=choose_canaries(MIXED, "versions"))
     assert bench.begun == ["a", "b", "d"]
-    assert outcome(results) == {"a": "", "b": "", "d": "d failed", "c": "not begun"}
+    assert outcome(results) == {"a": "", "b": "", "d": "d failed", "c": "not started"}

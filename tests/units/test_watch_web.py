@@ -253,7 +253,7 @@ async def test_another_unit_at_the_address_is_neither_compared_nor_changed(tmp_p
             for what in ("diff", "plan"):
                 refused = await bench.ask(f"/api/units/{what}?unit=cellar", "POST", **signed)
                 assert refused.status == 409
-                assert b"has the MAC address 02:00:00:00:00:01, not" in refused.body
+                assert b"its MAC address is 02:00:00:00:00:01, not" in refused.body
             await bench.json("/api/units/pull?unit=cellar", "POST", **signed)
         health = bench.bench.watcher.health["cellar"]
         assert "02:00:00:00:00:01" in health.troubles["pull"]

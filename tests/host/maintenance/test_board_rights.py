@@ -91,7 +91,7 @@ def test_device_for_root_fails_as_the_account_of_the_service(
     rows = {line.split()[0]: line for line in tried.stdout.splitlines()}
     assert tried.returncode == 1
     assert f"{port} may not be used by this account" in rows["serial_port"]
-    assert "This account may not" in rows["PWM1"]
+    assert "may not be used by this account" in rows["PWM1"]
     first, second = (line for line in tried.stdout.splitlines() if line.startswith("slot"))
     assert "answers with wrong checksums" in first
     assert "not on the bus; check its wires." in second
@@ -108,7 +108,9 @@ def test_a_sensor_that_may_not_be_read_is_a_matter_of_rights(
     next(tree.root.rglob("w1_slave")).chmod(0o600)
     text = f'[board]\nkind = "linux"\nsysfs = "{tree.root}"\n[board.onewire]\n'
     assert "20.0 °C" in check(tmp_path, text).stdout
-    assert "This account may not" in check(tmp_path, text, "--account", UNPRIVILEGED).stdout
+    assert (
+        "may not be used by this account" in check(tmp_path, text, "--account", UNPRIVILEGED).stdout
+    )
 
 
 @pytest.mark.parametrize(

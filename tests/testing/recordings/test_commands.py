@@ -108,7 +108,7 @@ def test_a_session_is_recorded_and_replayed(tmp_path: Path, run_command: Typed) 
         done = run_command("replay", str(path), "--against", against(unit.port))
         assert done.returncode == 0, done
         assert "Not sent: 1, because the recording does not contain their secret" in done.stdout
-        assert done.stdout.endswith("2 requests were answered as recorded.\n")
+        assert done.stdout.endswith("All 2 requests got the recorded answers.\n")
         assert unit.ask("/outs.cgi?out0=0&out5=1")[0] == 200
         done = run_command("replay", str(path), "--against", against(unit.port))
         assert done.returncode == 1
@@ -234,7 +234,14 @@ def test_mistakes_are_reported_in_one_line(tmp_path: Path, run_command: Typed) -
             ("record", unit, "--out", f"{new}4", "--port", "x"): "'x' is not a whole number",
             ("replay", str(there), "--against", unit): "is not a recording",
             ("replay", f"{new}5", "--against", unit): "check the name",
-            ("replay", str(there), "--against", unit, "--tolerance", "much"): "like 0.5 or 2%",
+            (
+                "replay",
+                str(there),
+                "--against",
+                unit,
+                "--tolerance",
+                "much",
+            ): "such as 0.5 or a percentage such as 2%",
         }
         for arguments, why in mistakes.items():
             done = run_command(*arguments)
