@@ -221,7 +221,7 @@ def test_file_that_is_no_journal_is_refused_and_stops_no_unit(
     assert run("apply", "first.toml", fleet[0].url, "--yes") == 0
     (JOURNALS / "broken.jsonl").write_text("{}\n")
     assert run("rollback", JOURNALS, "--yes") == 2
-    assert "broken.jsonl is no journal of a change." in capsys.readouterr().err
+    assert "broken.jsonl is not the journal of a change." in capsys.readouterr().err
     assert names(fleet[0]) == ["", ""]
     Path("elsewhere.jsonl").write_bytes(journals()[0].read_bytes())
     assert run("rollback", journals()[0], "elsewhere.jsonl", "--yes") == 2

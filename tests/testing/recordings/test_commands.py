@@ -113,7 +113,7 @@ def test_a_session_is_recorded_and_replayed(tmp_path: Path, run_command: Typed) 
         done = run_command("replay", str(path), "--against", against(unit.port))
         assert done.returncode == 1
         assert "1. GET /outs.cgi?out0=1: out was 100000, is 100001\n" in done.stdout
-        assert done.stdout.endswith("2 of 2 requests were answered otherwise than recorded.\n")
+        assert done.stdout.endswith("2 of 2 requests got different answers.\n")
         done = run_command("replay", str(path), "--against", against(unit.port), "--json")
         assert done.returncode == 1
         *found, sums = lines_of(done.stdout)
