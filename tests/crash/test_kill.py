@@ -34,7 +34,7 @@ def test_no_waiting_message_is_lost_when_the_process_is_killed(
 
 
 @pytest.mark.thorough
-def test_a_controller_killed_at_any_step_of_an_update_starts_as_the_old_or_the_new_version(
+def test_controller_killed_during_an_update_starts_as_the_old_or_the_new_version(
     tmp_path: Path,
 ) -> None:
     *before, during, after = update_kill(tmp_path)

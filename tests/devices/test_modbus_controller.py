@@ -13,7 +13,7 @@ from .virtual_loop import run_virtually
 from .waiting import until
 
 
-def test_commands_choose_a_module_and_the_state_shows_its_readings_and_their_absence() -> None:
+def test_state_shows_readings_of_the_configured_module_and_their_absence() -> None:
     async def scenario() -> None:
         twin = await LoopTwin.start()
         controller, bus = twin.controller, SimulatedBus(s12=2305)

@@ -183,7 +183,7 @@ def test_a_trouble_begins_at_the_moment_at_which_readings_become_absent(module: 
     run_virtually(scenario())
 
 
-def test_registers_that_alone_are_not_answered_are_a_trouble_once_they_are_absent() -> None:
+def test_unanswered_registers_are_a_trouble_once_absent() -> None:
     async def scenario() -> None:
         bench = Bench(SimulatedBus(s7=100), slots(("DTSU666", 7)))
         await asyncio.sleep(60.0)
@@ -334,7 +334,7 @@ def test_last_reading_of_a_busy_module_counts_until_it_is_too_old(code: int) -> 
 
 
 @pytest.mark.parametrize("answer_s", [pytest.param(0.03, marks=pytest.mark.thorough), 0.2])
-def test_one_silent_module_of_three_leaves_the_others_nine_tenths_of_their_rate(
+def test_silent_module_leaves_two_others_nine_tenths_of_their_rate(
     answer_s: float,
 ) -> None:
     rates: dict[bool, Counter[int]] = {}
@@ -436,7 +436,7 @@ def test_neighbouring_registers_of_a_custom_device_are_read_together() -> None:
     run_virtually(scenario())
 
 
-def test_a_device_that_lacks_a_register_is_asked_for_its_neighbours_one_by_one() -> None:
+def test_device_that_lacks_a_register_is_polled_register_by_register() -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s9=55)
         bus.missing = {102}

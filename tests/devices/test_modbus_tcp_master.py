@@ -103,7 +103,7 @@ async def test_further_types_are_described_by_a_command_and_read(gateway: str) -
     await twin.controller.stop()
 
 
-async def test_a_slot_with_an_address_is_written_there_and_the_others_by_the_simulated_board(
+async def test_slot_with_an_address_is_written_there_and_other_slots_by_the_simulated_board(
     gateway: str,
 ) -> None:
     twin = await LoopTwin.start()

@@ -186,7 +186,7 @@ def test_write_of_a_rule_to_a_silent_module_is_retried_and_reported() -> None:
     at_a_desk(scenario)
 
 
-def test_a_module_that_stays_silent_is_given_up_after_a_few_attempts_and_stays_a_trouble() -> None:
+def test_silent_module_fails_after_a_few_attempts_and_stays_a_trouble() -> None:
     async def scenario(desk: Desk) -> None:
         desk.module.faults = deque([SILENT] * 100)
         await desk.write(215)

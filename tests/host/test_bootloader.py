@@ -25,7 +25,7 @@ def put(port: int, image: Path) -> str:
 
 
 @pytest.mark.needs_program("tftp")
-def test_without_a_key_the_bootloader_starts_and_refuses_images_with_a_sentence(
+def test_bootloader_without_a_key_starts_and_refuses_images_with_the_reason(
     tmp_path: Path,
 ) -> None:
     image = tmp_path / "new.img"

@@ -30,7 +30,7 @@ async def test_parts_are_closed_in_reverse_order_even_if_one_fails() -> None:
     assert ended == ["third", "second", "first"]
 
 
-async def test_a_host_without_ports_answers_by_its_handlers_which_go_outward_as_asked() -> None:
+async def test_host_without_ports_answers_by_its_handlers() -> None:
     host = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
     paths: list[str] = []
 

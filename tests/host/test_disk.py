@@ -169,7 +169,7 @@ def fail_to_start(data: Path, *options: str) -> str:
 
 @pytest.mark.thorough
 @only_root_can_mount
-def test_a_disk_that_becomes_read_only_stops_changes_only_also_of_the_next_start(
+def test_disk_that_becomes_read_only_stops_only_changes_even_after_a_restart(
     tmp_path: Path,
 ) -> None:
     data = tmp_path / "data"
@@ -273,7 +273,7 @@ def read_troubles(process: ControllerProcess) -> dict[str, str]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("damage", [flip, cut, Path.unlink])
-def test_a_store_damaged_under_a_running_process_takes_no_change_and_is_set_aside(
+def test_store_damaged_under_a_running_process_refuses_changes_and_is_set_aside(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     with controller_process(tmp_path) as process:
@@ -299,7 +299,7 @@ def test_a_store_damaged_under_a_running_process_takes_no_change_and_is_set_asid
     assert (tmp_path / "data" / "damaged-1").exists()
 
 
-def test_a_log_removed_under_a_running_process_costs_nothing_that_was_acknowledged(
+def test_log_removed_under_a_running_process_loses_no_acknowledged_change(
     tmp_path: Path,
 ) -> None:
     with controller_process(tmp_path) as process:

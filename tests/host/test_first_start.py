@@ -58,7 +58,7 @@ def test_a_loopback_address_is_open_without_accounts(tmp_path: Path) -> None:
         assert process.ask("/outs.cgi?out0=1")[0] == 200
 
 
-def test_any_other_address_makes_an_administrator_whose_password_is_shown_once(
+def test_network_address_creates_an_administrator_whose_password_is_shown_once(
     tmp_path: Path,
 ) -> None:
     with controller_process(tmp_path, *EVERYWHERE) as process:

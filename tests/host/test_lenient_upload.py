@@ -14,7 +14,7 @@ SITE = pack_site({"index.html": b"<title>Cellar</title>", "noise.bin": os.urando
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("options", "status"), [((), 413), (("--lenient",), 200)])
-def test_a_large_site_is_taken_at_doubled_slashes_by_a_lenient_controller_only(
+def test_only_a_lenient_controller_accepts_a_large_site_at_doubled_slashes(
     tmp_path: Path, options: tuple[str, ...], status: int
 ) -> None:
     with controller_process(tmp_path, *options) as process:

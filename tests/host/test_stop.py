@@ -32,7 +32,7 @@ async def list_changed_paths(store: MemoryStore) -> list[str]:
     return [change["path"] for entry in entries for change in entry["changes"]]
 
 
-async def test_a_part_that_cannot_be_closed_does_not_keep_the_controller_from_its_end(
+async def test_part_that_cannot_be_closed_does_not_block_the_stop(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store = MemoryStore()

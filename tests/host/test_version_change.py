@@ -39,7 +39,7 @@ async def test_settings_that_the_other_version_lacks_are_reported() -> None:
     assert [change["path"] for change in changed["changes"]] == ["profile.hw", "profile.sw"]
 
 
-async def test_a_state_that_the_version_between_did_not_remember_switches_nothing_on() -> None:
+async def test_state_unknown_to_the_version_between_switches_nothing_on() -> None:
     store = MemoryStore()
     new = await start_twin(store, "3.9", "1.75")
     await new.ok("/outs.cgi?roafs=01")
@@ -203,7 +203,7 @@ async def test_a_start_reads_the_store_once_unless_its_version_is_new(
     folder.close()
 
 
-async def test_settings_that_cannot_be_converted_do_not_keep_a_controller_from_starting() -> None:
+async def test_settings_that_cannot_be_converted_do_not_block_the_start() -> None:
     store = MemoryStore()
     first = await start_twin(store)
     await first.ok("/stm.cgi?oname=0Pump")

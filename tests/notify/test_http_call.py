@@ -216,7 +216,7 @@ async def test_a_refused_login_waits_and_goes_out_when_it_is_corrected(
     assert sent["state"] == "sent"
 
 
-async def test_another_server_in_the_settings_does_not_get_what_waits_for_the_old_one(
+async def test_new_server_does_not_receive_calls_queued_for_the_old_one(
     office: PostOffice, peer: HttpPeer
 ) -> None:
     request(office, f"127.0.0.1:{free_port()}/then?token=canary")

@@ -214,7 +214,7 @@ class HangingStore(MemoryStore):
         await super().write(rows)
 
 
-async def test_while_the_disk_hangs_commands_beyond_a_bound_are_refused_in_their_turn(
+async def test_commands_beyond_the_limit_are_refused_in_order_while_the_disk_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = HangingStore()
@@ -245,7 +245,7 @@ async def test_the_lock_of_the_outputs_holds_for_mqtt(tmp_path: Path) -> None:
         assert controller.engine.values["OUT0"] == 0
 
 
-async def test_a_command_that_the_broker_kept_is_not_carried_out_at_every_connection(
+async def test_retained_command_is_not_carried_out_at_every_connection(
     tmp_path: Path,
 ) -> None:
     async with on_broker(tmp_path) as (controller, broker, listener):
@@ -672,7 +672,7 @@ async def test_a_broker_that_lets_few_messages_be_under_way_gets_all_in_order(
         await broker.kill()
 
 
-async def test_a_node_that_may_have_lost_the_controller_publishes_nothing_until_it_knows(
+async def test_node_that_may_have_lost_the_controller_publishes_nothing(
     tmp_path: Path,
 ) -> None:
     held: list[str] = []
@@ -689,7 +689,7 @@ async def test_a_node_that_may_have_lost_the_controller_publishes_nothing_until_
         await listener.until_last(f"{PREFIX}/OUT0", "1")
 
 
-async def test_a_node_that_may_have_lost_the_controller_does_not_throw_out_who_has_it(
+async def test_node_that_may_have_lost_the_controller_does_not_disconnect_its_owner(
     tmp_path: Path,
 ) -> None:
     broker = Broker(tmp_path)

@@ -81,7 +81,7 @@ async def test_a_failure_is_tried_again_and_holds_up_the_ones_behind_it(
     assert (first["attempts"], first["problem"]) == (3, None)
 
 
-async def test_a_node_that_may_have_lost_the_controller_tries_nothing_until_it_knows(
+async def test_node_that_may_have_lost_the_controller_sends_nothing(
     bell: Bell, channel: ScriptedChannel
 ) -> None:
     held = ["Another node may have it."]
@@ -152,7 +152,7 @@ class SnappishChannel(ScriptedChannel):
 
 
 @pytest.mark.parametrize("fault", [PASSING, TimeoutError(), OSError("broken off")], ids=repr)
-async def test_an_attempt_that_fails_while_it_is_interrupted_does_not_hold_up_the_end(
+async def test_attempt_that_fails_during_its_interruption_does_not_delay_the_end(
     bell: Bell, fault: Exception
 ) -> None:
     channel = SnappishChannel(bell, fault)

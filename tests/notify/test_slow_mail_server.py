@@ -141,7 +141,7 @@ async def test_a_server_that_is_slow_after_the_final_dot_gets_each_mail_once(
 
 
 @pytest.mark.parametrize("how", ["late", "cut"])
-async def test_a_mail_without_an_answer_to_its_end_is_uncertain_and_keeps_its_message_id(
+async def test_mail_without_a_final_answer_is_uncertain_and_keeps_its_message_id(
     bell: Bell, certificates: Certificates, how: str
 ) -> None:
     store = MemoryStore()
@@ -162,7 +162,7 @@ async def test_a_mail_without_an_answer_to_its_end_is_uncertain_and_keeps_its_me
     assert set(again) == {first}
 
 
-async def test_a_stop_after_the_final_dot_leaves_the_mail_uncertain_with_its_message_id(
+async def test_stop_after_the_final_dot_leaves_the_mail_uncertain_with_its_message_id(
     bell: Bell, certificates: Certificates
 ) -> None:
     store = MemoryStore()

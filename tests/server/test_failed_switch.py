@@ -15,7 +15,7 @@ IMPOSSIBLE = "no\0host"
 
 
 @pytest.mark.parametrize("switch", ["snmp.enabled", "modbus_tcp.enabled"])
-async def test_a_server_that_failed_to_start_fails_for_the_one_who_switched_it_and_is_closed(
+async def test_failed_start_of_a_server_is_reported_to_its_requester_and_closes_it(
     switch: str,
 ) -> None:
     controller = (await LoopTwin.start()).controller

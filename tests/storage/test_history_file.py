@@ -85,7 +85,7 @@ def test_a_file_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
         ChunkStore(path, BOUNDS.max_bytes)
 
 
-def test_a_chunk_with_other_bytes_is_found_and_does_not_keep_the_rest_from_being_read(
+def test_damaged_chunk_is_found_and_the_rest_is_read(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "history.db"
@@ -231,7 +231,7 @@ class WatchedHistory(MemoryHistory):
         self.handed_over.set()
 
 
-async def test_values_are_handed_over_together_after_a_while_without_being_asked_for() -> None:
+async def test_values_are_handed_over_together_without_a_request() -> None:
     worker = WatchedHistory()
     recorder = HistoryRecorder(worker, SystemClock(), gather_s=0.01)
     for second in range(10):

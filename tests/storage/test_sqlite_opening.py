@@ -121,7 +121,7 @@ def test_a_migration_that_fails_leaves_the_format_before_it() -> None:
     connection.close()
 
 
-async def test_a_store_is_copied_before_its_format_changes_and_the_copy_is_the_way_back(
+async def test_store_is_copied_before_its_format_changes_and_restored_from_the_copy(
     tmp_path: Path,
 ) -> None:
     path = database_from_dump(FIRST_FORMAT, tmp_path / "store.db")

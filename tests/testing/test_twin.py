@@ -154,7 +154,7 @@ def test_time_passes_until_a_condition_holds(twin: Twin) -> None:
         twin.until("DSX >= 3")
 
 
-def test_conditions_have_names_and_are_joined_and_a_wrong_one_says_what_is_allowed(
+def test_conditions_have_names_and_an_invalid_one_is_refused_with_the_allowed_ones(
     twin: Twin,
 ) -> None:
     twin.command("stm.cgi?oname=0Pump", "outs.cgi?ortime=0600", "outs.cgi?out0=1&out1=1")

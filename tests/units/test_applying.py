@@ -103,7 +103,7 @@ async def test_a_plan_leads_a_unit_to_the_wanted_settings(tmp_path: Path, is_rea
     ("number", "fate"),
     some_of([*product(range(1, 11), ["killed before", "killed after"])][1:]),
 )
-async def test_a_change_that_is_killed_at_any_step_ends_in_the_same_state_when_resumed(
+async def test_change_killed_at_any_step_ends_in_the_same_state_when_resumed(
     tmp_path: Path, number: int, fate: str
 ) -> None:
     async with start_scripted_twin(OLD, before(OLD), is_real=number % 3 == 0) as unit:
@@ -122,7 +122,7 @@ async def test_a_change_that_is_killed_at_any_step_ends_in_the_same_state_when_r
 
 
 @pytest.mark.parametrize("fate", ["lost", "dropped"])
-async def test_a_lost_answer_is_looked_into_and_the_step_sent_again_only_where_it_is_needed(
+async def test_step_with_a_lost_answer_is_sent_again_only_if_needed(
     tmp_path: Path, fate: str
 ) -> None:
     async with start_scripted_twin(NEW, before(NEW)) as unit:

@@ -65,7 +65,7 @@ def journals() -> list[Path]:
     return sorted(JOURNALS.glob("*.jsonl"))
 
 
-def test_a_password_that_was_replaced_is_named_by_the_plan_and_listed_by_the_rollback(
+def test_replaced_password_is_named_by_the_plan_and_listed_by_the_rollback(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twin = fleet[0]
@@ -125,7 +125,7 @@ def test_applying_what_a_plan_does_not_reach_in_full_ends_with_1(
             assert names(twin) == [name, ""]
 
 
-def test_a_rule_is_restored_although_the_unit_hides_a_part_of_it_which_is_listed(
+def test_partly_hidden_rule_is_restored_and_its_hidden_part_listed(
     old_twin: Twin, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old_twin.reset()
@@ -143,7 +143,7 @@ def test_a_rule_is_restored_although_the_unit_hides_a_part_of_it_which_is_listed
     assert status == (1 if listed else 0)
 
 
-def test_a_folder_is_rolled_back_with_one_command_and_a_unit_that_is_gone_stops_no_other(
+def test_folder_is_rolled_back_with_one_command_despite_a_missing_unit(
     fleet: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
     urls = [twin.url for twin in fleet]

@@ -72,7 +72,7 @@ def test_a_name_that_is_none_refuses_the_whole_list(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["10.0.0.0/8", "10.0.0.0-10.255.255.255"])
 def test_excessive_number_of_addresses_is_refused(name: str) -> None:
-    with pytest.raises(BadAddressList, match=f"More than {MAX_ADDRESSES:,} addresses"):
+    with pytest.raises(BadAddressList, match=f"{MAX_ADDRESSES:,}"):
         addresses_from_names([name])
 
 

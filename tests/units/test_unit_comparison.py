@@ -152,7 +152,7 @@ def test_places_of_schedule_entries_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("target", [OLDER, HW30], ids=str)
-def test_the_same_settings_in_two_versions_differ_only_by_what_one_cannot_hold(
+def test_same_settings_in_two_versions_differ_only_by_unsupported_ones(
     target: Profile,
 ) -> None:
     settings = random_settings(NEWEST, Random(7), 60)

@@ -63,7 +63,7 @@ def write_inventory(front: PlainFront, mac: str) -> None:
     )
 
 
-def test_a_unit_with_another_mac_than_the_inventory_lists_gets_no_plan_and_no_command(
+def test_unit_with_an_unexpected_mac_address_receives_no_plan_and_no_command(
     front: PlainFront, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_inventory(front, OTHER_MAC)
@@ -102,7 +102,7 @@ def test_a_unit_that_was_swapped_since_the_plan_gets_nothing(
         ),
     ],
 )
-def test_a_unit_that_is_swapped_in_the_middle_gets_none_of_the_steps_that_are_left(
+def test_unit_swapped_during_a_plan_receives_none_of_the_remaining_steps(
     front: PlainFront,
     twin: Twin,
     other: Twin,
@@ -172,7 +172,7 @@ password = { env = "KEEPER" }
 
 
 @pytest.mark.parametrize("is_real", [True, pytest.param(False, marks=pytest.mark.thorough)])
-def test_switching_sign_in_on_for_an_open_unit_is_read_back_with_the_new_account(
+def test_sign_in_switched_on_for_an_open_unit_is_read_back_with_the_new_account(
     front: PlainFront,
     twin: Twin,
     capsys: pytest.CaptureFixture[str],
@@ -198,7 +198,7 @@ def test_switching_sign_in_on_for_an_open_unit_is_read_back_with_the_new_account
     assert (access.required, access.admin.name, names(twin)) == (False, "admin", ["", ""])
 
 
-def test_sign_in_is_not_switched_on_where_nothing_could_be_read_back_after_that(
+def test_sign_in_is_not_switched_on_if_the_unit_could_not_be_read_afterwards(
     front: PlainFront, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("sign-in.toml").write_text("[access]\nrequired = true\n")
@@ -221,7 +221,7 @@ with unit_held(read_plans(Path("plan.json"))[0], Path("locks")):
 """
 
 
-def test_a_unit_that_another_process_changes_is_refused_until_that_ends_or_is_killed(
+def test_unit_in_use_by_another_process_is_refused_until_that_process_ends(
     front: PlainFront,
 ) -> None:
     assert run("plan", "names.toml", front.url, "--out", "plan.json") == 0

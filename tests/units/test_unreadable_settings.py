@@ -111,7 +111,7 @@ RULES = """
         ),
     ],
 )
-async def test_plan_for_hardware_30_names_the_off_delays_that_it_touches_and_no_other_changes(
+async def test_plan_for_hardware_30_names_only_the_off_delays_that_it_touches(
     tmp_path: Path, old: str, new: str, lines: list[str], after: list[int]
 ) -> None:
     text = RULES.replace(old, new)

@@ -86,7 +86,7 @@ def of_certificate(twin: ServedTwin, folder: Path) -> list[Case]:
 
 
 @pytest.mark.thorough
-def test_every_finding_is_seen_within_a_second_and_gone_within_a_second_of_its_repair(
+def test_every_finding_appears_and_disappears_within_a_second(
     serve: Serve, open_page: OpenPage, tmp_path: Path
 ) -> None:
     sending = serve(sending=Sending(capture=False))

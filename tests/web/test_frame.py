@@ -78,7 +78,7 @@ def test_colours_follow_the_system_until_they_are_chosen(open_page: OpenPage) ->
 
 
 @pytest.mark.thorough
-def test_an_unknown_address_leads_back_none_opens_the_status_and_back_goes_through_the_pages(
+def test_unknown_address_leads_back_and_an_empty_one_opens_the_status(
     open_page: OpenPage,
 ) -> None:
     page = open_page("cellar")
@@ -113,7 +113,7 @@ def leave_with_a_change(page: Page) -> None:
     expect(page.get_by_role("dialog")).to_contain_text("Unsaved changes")
 
 
-def test_unsaved_changes_are_asked_about_and_are_kept_left_or_saved_on_the_way(
+def test_unsaved_changes_need_a_choice_before_leaving_the_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("system")

@@ -11,7 +11,7 @@ from tools.looks import HREFS, pages_of
 pytestmark = pytest.mark.needs_program("chromium")
 
 
-def test_a_picture_is_taken_of_every_page_of_the_navigation_and_of_every_list_of_things(
+def test_every_page_and_list_of_things_has_a_picture(
     open_page: OpenPage,
 ) -> None:
     page = open_page("more")

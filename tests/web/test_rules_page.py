@@ -81,7 +81,7 @@ def test_rule_row_shows_its_state_opens_closes_and_moves(
 
 
 @pytest.mark.thorough
-def test_a_heating_rule_with_a_night_window_takes_few_clicks_and_goes_with_its_window(
+def test_heating_rule_with_a_night_window_needs_few_clicks_and_is_removed_with_its_window(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.set_readings(DS1=17)

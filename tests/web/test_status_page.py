@@ -148,7 +148,7 @@ def test_foreign_changes_show_within_a_second_and_absent_readings_show_since_whe
     expect(page.locator(".glance .findings")).to_contain_text("Thermometer 1 no longer responds.")
 
 
-def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_repair(
+def test_finding_shows_within_a_second_where_to_repair_it_and_disappears_with_the_repair(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status", language="pl")

@@ -119,7 +119,7 @@ def test_a_new_display_time_counts_from_the_last_action() -> None:
     assert bench.due_in() is None
 
 
-def test_a_screen_that_is_withdrawn_while_shown_gives_way_to_the_first_active_one() -> None:
+def test_withdrawn_screen_is_replaced_by_the_first_active_one() -> None:
     bench = Bench(TWO_SCREENS)
     bench.engine.display.next_screen(BY_TEST)
     bench.set(oled__screens__2__active=False)

@@ -332,7 +332,7 @@ def test_a_kept_power_is_shown_until_it_is_measured_and_counts_nothing() -> None
     assert bench.values["POWER1"] is None
 
 
-def test_a_kept_power_whose_source_does_not_come_back_is_absent_after_a_minute() -> None:
+def test_stored_power_without_its_source_is_absent_after_a_minute() -> None:
     bench = Measuring(MODULE | REMEMBER, remembered={"power.0": 2.5})
     bench.wait(59)
     assert bench.values["POWER1"] == 2.5

@@ -23,7 +23,7 @@ def values_written_to_module(bench: Bench) -> list[float]:
     return [effect.value for effect in bench.effects(WriteModbus)]
 
 
-def test_a_rule_writes_one_value_when_it_begins_to_act_and_another_when_it_ceases() -> None:
+def test_rule_writes_one_value_at_its_start_and_another_at_its_end() -> None:
     bench = bench_with_write()
     bench.sense(DS1=WARM)
     assert bench.effects(WriteModbus) == [

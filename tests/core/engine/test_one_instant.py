@@ -137,7 +137,7 @@ def test_a_ping_that_was_never_sent_does_not_time_out() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_deadline_set_in_the_past_is_due_immediately_and_time_does_not_run_backwards() -> None:
+def test_past_deadline_is_due_immediately_and_time_does_not_run_backwards() -> None:
     bench = Bench()
     bench.engine.machine.timers.set(("outputs", "delay", 1), bench.now - 0.1)
     bench.oversleep(0.1)

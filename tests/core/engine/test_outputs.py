@@ -455,7 +455,7 @@ def test_return_time_also_ends_an_on_phase() -> None:
     assert states_by_second(bench, 10) == "11000110001"
 
 
-def test_periodic_switching_wins_over_the_start_delay_and_the_remembered_state() -> None:
+def test_periodic_switching_overrides_start_delay_and_remembered_state() -> None:
     changes = {
         **periodic(2, 2),
         "outputs.0.remember": True,

@@ -216,7 +216,7 @@ def test_a_regulator_that_ends_leaves_the_duty_at_0_after_the_change_time() -> N
     assert bench.due_in() is None
 
 
-def test_a_duty_that_is_set_after_the_regulator_counts_also_if_it_was_set_before() -> None:
+def test_duty_set_after_the_regulator_counts_even_if_unchanged() -> None:
     bench = heater(kp=1000)
     bench.set(pid__enabled=False)
     assert duty(bench) == 0
@@ -236,7 +236,7 @@ def test_a_new_change_time_on_the_way_to_0_leads_to_0_too() -> None:
     assert duty(bench) == 0
 
 
-def test_a_heater_whose_regulator_a_rule_ends_heats_no_more_and_again_when_it_begins() -> None:
+def test_heater_stops_and_resumes_with_the_regulator_of_a_rule() -> None:
     enables = Rule(source="EVENT1", reference=1, action="ENABLE PID", enabled=True)
     bench = heater(kp=1000, **{"pid.enabled": False, "rules": (enables,)})
     bench.switch_on("EVENT1")

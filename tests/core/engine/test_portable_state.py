@@ -252,7 +252,7 @@ def test_a_few_entries_of_the_journal_are_enough_and_numbers_continue() -> None:
     assert engine.machine.log(bench.engine.machine.mover("OUT0"), state.journal[1][0][2]) == 6
 
 
-def test_a_ping_whose_answer_is_lost_in_the_move_is_repeated_and_does_not_fail() -> None:
+def test_ping_with_a_lost_answer_is_repeated_after_the_move() -> None:
     guarded = WatchdogEntry(
         enabled=True, host="router", output="OUT0", failures=1, timeout=2, interval=10, length=5
     )

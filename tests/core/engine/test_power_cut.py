@@ -121,7 +121,7 @@ def test_a_heater_whose_sensor_does_not_come_back_goes_off_after_a_minute() -> N
     assert bench.values["OUT0"] == 0, "judged from scratch"
 
 
-def test_an_overheated_heater_is_not_switched_on_because_its_sensor_does_not_come_back() -> None:
+def test_overheated_heater_stays_off_if_its_sensor_does_not_return() -> None:
     bench = bench_with(rule(reference=80.0, value=0))
     bench.sense(DS1=90.0)
     power_cut(bench)

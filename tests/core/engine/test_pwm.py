@@ -144,7 +144,7 @@ def test_the_duty_also_moves_down() -> None:
     assert bench.engine.pwm.duty(0) == 0
 
 
-def test_a_new_duty_during_a_move_starts_from_where_it_is_and_takes_the_whole_time() -> None:
+def test_new_duty_during_a_ramp_starts_from_the_present_value_and_needs_the_full_time() -> None:
     bench = Bench({"pwm.0.duty": 0, "pwm.0.change_time": 10})
     bench.set(pwm__0__duty=100)
     bench.wait(6)

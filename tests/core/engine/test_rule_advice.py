@@ -306,7 +306,7 @@ def test_a_timer_and_a_latch_are_no_loops() -> None:
     assert kinds(latch) == []
 
 
-def test_a_loop_goes_through_event_variables_and_only_while_its_other_sources_allow() -> None:
+def test_loop_through_event_variables_needs_its_other_sources() -> None:
     there = rule(operator="AND", source2="EVENT1", reference2=0.0, action="EVENT2", value=1)
     back = digital("EVENT2", 1, action="EVENT1", value=1)
     assert kinds(there, back) == [("loop", (1, 2))]

@@ -57,7 +57,7 @@ def test_thresholds_are_decimal_numbers() -> None:
 
 
 @for_each(("compare", "reference", "level"), [(">=", 1, 1), (">=", 0, 0), ("<", 1, 0), ("<", 0, 0)])
-def test_a_digital_source_is_compared_as_the_document_says_and_without_hysteresis(
+def test_digital_source_is_compared_as_documented_without_hysteresis(
     compare: str, reference: int, level: int
 ) -> None:
     digital = rule(source="EVENT1", compare=compare, reference=reference, hysteresis=1.0)
@@ -292,7 +292,7 @@ def test_the_deactivation_follows_after_the_off_delay() -> None:
     assert bench.values["OUT0"] == 0
 
 
-def test_a_delay_starts_when_the_condition_changes_and_not_again_while_it_holds() -> None:
+def test_delay_starts_only_when_the_condition_changes() -> None:
     bench = bench_with(rule(on_delay=10), DS1=WARM)
     bench.wait(5)
     bench.sense(DS1=WARM + 1)

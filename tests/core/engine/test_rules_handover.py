@@ -148,7 +148,7 @@ def test_periodic_switching_that_a_rule_ends_leaves_the_output_off(phase_s: int)
     assert bench.output_pins[0] is False
 
 
-def test_periodic_switching_that_a_command_ended_is_not_ended_once_more_by_the_rule() -> None:
+def test_periodic_switching_ended_by_a_command_is_not_ended_again_by_the_rule() -> None:
     bench = blinking(by("EVENT1", action="AutoSwitch OUT0"))
     bench.switch_on("EVENT1")
     bench.do(FollowSetting("AutoSwitch OUT0"))

@@ -39,7 +39,7 @@ def test_of_two_permanent_rules_on_one_output_the_later_wins_without_a_loop() ->
     assert not any("rule loop" in line for line in bench.history())
 
 
-def test_an_earlier_permanent_rule_has_its_way_when_a_later_one_undoes_nothing() -> None:
+def test_earlier_permanent_rule_prevails_if_a_later_one_undoes_nothing() -> None:
     later = rule(source="DS2", value=0, mode=1, permanent=True)
     bench = bench_with(rule(value=1, permanent=True), later, DS1=WARM, DS2=WARM)
     assert bench.values["OUT0"] == 0
@@ -68,7 +68,7 @@ def test_a_permanent_rule_holds_nothing_before_it_acted() -> None:
     assert bench.values["OUT0"] == 1
 
 
-def test_a_permanent_rule_holds_nothing_during_its_off_delay_but_again_after_it() -> None:
+def test_permanent_rule_holds_nothing_during_its_off_delay() -> None:
     bench = bench_with(rule(permanent=True, off_delay=10), DS1=WARM)
     bench.sense(DS1=COOL)
     bench.switch_off("OUT0")

@@ -204,7 +204,7 @@ def test_a_periodic_entry_continues_when_the_clock_is_set_back_by_hours() -> Non
     assert clock.runs() == ["Mon 02.06. 12:10:00", "Mon 02.06. 05:10:00"]
 
 
-def test_a_periodic_entry_does_not_repeat_a_run_when_the_clock_is_set_back_a_little() -> None:
+def test_periodic_entry_does_not_repeat_a_run_after_a_small_clock_change() -> None:
     clock = Clockwork(at("2025-06-02 12:00"), entry(10 * MINUTE, periodic=True))
     clock.pass_time(10 * MINUTE)
     clock.set_clock(at("2025-06-02 12:09:58"))

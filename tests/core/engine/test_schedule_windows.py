@@ -54,7 +54,7 @@ def test_no_rule_acts_at_a_start_against_a_window_that_is_open() -> None:
     assert bench.history() == ["schedule Night: EVENT3 on"]
 
 
-def test_a_window_follows_its_entries_when_they_change_and_closes_when_they_go() -> None:
+def test_window_follows_changes_of_its_entries_and_closes_with_them() -> None:
     bench = bench_with()
     bench.set_clock(START_WALL + 23 * HOUR)
     begins, ends = night()
@@ -102,7 +102,7 @@ def test_hours_of_every_form_are_a_window(begin: int, end: int, days: tuple[str,
 
 
 @for_each("rules", [(), (Rule(source="EVENT3", reference=1.0, action="OUT1", enabled=True),)])
-def test_weekday_entries_of_a_variable_act_at_their_time_and_not_when_they_are_saved(
+def test_weekday_entries_of_a_variable_act_only_at_their_time(
     rules: tuple[Rule, ...],
 ) -> None:
     bench = bench_with(rules=rules)

@@ -64,7 +64,7 @@ def test_a_doubled_marker_leaves_single_percent_signs_alone() -> None:
     assert render("a%20b%0141=%%0141", VALUES, NEWEST, "%%") == "a%20b%0141=26.3"
 
 
-def test_on_the_display_an_exclamation_mark_is_the_per_cent_sign_it_was_sent_for() -> None:
+def test_display_shows_an_exclamation_mark_as_a_per_cent_sign() -> None:
     assert render_line("load 50 !, !!, !99999", VALUES, NEWEST) == "load 50 %, %%, %99999"
 
 
@@ -105,7 +105,7 @@ def alarm(action: str, **more: Any) -> Bench:
     return Bench({"rules": (rule,), **paths})
 
 
-def test_activation_and_deactivation_have_texts_of_their_own_with_the_value_of_the_moment() -> None:
+def test_activation_and_deactivation_have_separate_texts_with_the_current_value() -> None:
     bench = alarm(
         "SMS2", gsm__sms__1__on_text="Hot: %0181 C", gsm__sms__1__off_text="Fine: %0181 C"
     )

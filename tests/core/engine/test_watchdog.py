@@ -205,7 +205,7 @@ def test_an_email_goes_out_when_the_entry_says_so(email: bool) -> None:
     assert [replace(sent, cause=None) for sent in bench.effects(Notify)] == expected
 
 
-def test_the_entry_gives_up_when_it_fails_after_as_many_restarts_as_are_allowed() -> None:
+def test_watchdog_stops_after_the_allowed_number_of_restarts() -> None:
     bench = bench_with(entry(limit=2))
     bench.wait(1000)
     assert state(bench) == ("given up", 2, 2)

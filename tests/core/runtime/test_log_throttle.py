@@ -25,7 +25,7 @@ def throttle(clock: HandClock) -> LogThrottle:
     return LogThrottle(logging.getLogger("throttled"), clock)
 
 
-def test_one_line_a_minute_per_source_and_the_next_says_how_many_were_left_out(
+def test_each_source_logs_one_line_a_minute_with_the_number_omitted(
     throttle: LogThrottle, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(100):

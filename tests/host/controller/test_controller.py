@@ -179,7 +179,7 @@ async def test_the_log_shows_what_a_request_changed_but_no_secret() -> None:
     assert not any("canary" in text for text in texts)
 
 
-async def test_a_watcher_that_fails_is_not_the_fault_of_a_change_nor_of_other_watchers(
+async def test_failing_watcher_affects_neither_the_change_nor_other_watchers(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     twin = await LoopTwin.start()

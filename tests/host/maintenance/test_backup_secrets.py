@@ -80,7 +80,7 @@ def test_the_first_line_of_a_file_is_the_passphrase(folder: Path) -> None:
         (("--passphrase",), "the value is missing"),
     ],
 )
-def test_a_choice_that_will_not_do_changes_nothing(
+def test_invalid_choice_changes_nothing(
     options: tuple[str, ...], why: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("empty").write_text("\n", encoding="utf-8")
@@ -109,7 +109,7 @@ def test_a_conversion_can_leave_the_secrets_out() -> None:
     assert file.settings == read(Path("sealed.bin")).settings
 
 
-def test_a_sealed_file_of_an_earlier_version_names_no_secrets_and_is_asked_about_all_the_same(
+def test_sealed_file_of_an_earlier_version_needs_a_choice_without_naming_secrets(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     file = read(Path("sealed.bin"))

@@ -163,7 +163,8 @@ def test_a_missing_folder_is_a_mistake_and_nothing_is_made(
     assert run(task, mistyped) == 2
     output = capsys.readouterr()
     assert output.out == ""
-    assert f"{mistyped} does not exist." in output.err
+    sentences = f"{mistyped}; name the", f"{mistyped} does not exist. Create it, or name another"
+    assert any(sentence in output.err for sentence in sentences)
     assert output.err.count("\n") == 1
     assert not mistyped.exists()
 

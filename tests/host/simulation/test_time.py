@@ -214,7 +214,7 @@ async def test_setting_the_clock_over_an_entry_leaves_pin_and_state_agreed() -> 
     assert board.levels[1] == 0.5  # type: ignore[attr-defined]
 
 
-async def test_a_restart_at_the_same_moment_as_a_switching_leaves_pin_and_state_agreed() -> None:
+async def test_pin_and_state_agree_after_a_restart_during_a_switching() -> None:
     twin = await twin_at("2026-06-01 05:00")
     # Action 18 restarts the controller; OUT0 is switched on at that very second.
     await schedule(twin, f"18*1*{6 * HOUR_S}", f"0*1*{6 * HOUR_S}")

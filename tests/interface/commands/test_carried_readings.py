@@ -236,14 +236,14 @@ def test_an_output_whose_memory_is_lost_stays_off_at_startup() -> None:
 # --- what was changed in between -----------------------------------------------------------------
 
 
-def test_a_regulator_that_was_changed_in_between_is_not_mixed_with_the_earlier_one() -> None:
+def test_changed_regulator_is_not_mixed_with_the_earlier_one() -> None:
     there = change_version(make_settings(NEW, pid=replace(REGULATOR, source="POWER6")), NEW, ELDER)
     other = replace(there.settings.pid, kp=5)
     changed = with_value(there.settings, "pid", other)
     assert change_version(changed, ELDER, NEW, there.earlier).settings.pid == other
 
 
-def test_a_module_reading_that_was_changed_in_between_is_not_mixed_with_the_earlier_one() -> None:
+def test_changed_module_reading_is_not_mixed_with_the_earlier_one() -> None:
     path = "modbus_devices.0.readings.3"
     tree = with_value(defaults(NEW), path, replace(METER, divisor=10000))
     there = change_version(tree, NEW, LATER)
@@ -252,7 +252,7 @@ def test_a_module_reading_that_was_changed_in_between_is_not_mixed_with_the_earl
     assert back.settings == with_value(defaults(NEW), path, replace(METER, divisor=1))
 
 
-def test_a_rule_made_in_between_does_not_act_on_a_reading_that_comes_back_as_another() -> None:
+def test_rule_added_in_between_does_not_act_on_a_different_restored_reading() -> None:
     there = change_version(make_settings(NEW, differentials__0__first="POWER6"), NEW, ELDER)
     changed = with_value(there.settings, "rules", (RULE,))
     changed = with_value(changed, "pid", replace(REGULATOR, source="DIFF1"))

@@ -124,7 +124,7 @@ def test_the_single_mail_of_old_hardware_is_the_first_of_four() -> None:
     assert convert(there.settings, NEW, OLD).settings.rules == (mail,)
 
 
-def test_a_rule_of_which_the_version_does_not_know_source_or_action_is_left_out() -> None:
+def test_rule_with_a_source_or_action_unknown_to_the_version_is_omitted() -> None:
     gone = Rule(source="POWER6"), Rule(action="eMail 3")
     restored = convert(with_rules(NEW, gone[0], Rule(action="OUT5"), gone[1]), NEW, OLD)
     assert restored.settings.rules == (Rule(action="OUT5"),)

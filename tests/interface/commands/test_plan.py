@@ -106,7 +106,7 @@ async def test_a_plan_leads_from_any_settings_to_any_others(
 
 
 @pytest.mark.parametrize(("source", "target"), some_of([*permutations(FIVE, 2)]), ids=str)
-async def test_settings_of_another_version_are_reached_as_far_as_they_can_be_carried_over(
+async def test_settings_of_another_version_are_planned_as_far_as_supported(
     source: Profile, target: Profile
 ) -> None:
     _, wanted = random_pair(source, REAL_UNIT_ROWS, 2)
@@ -124,7 +124,7 @@ async def test_settings_of_another_version_are_reached_as_far_as_they_can_be_car
 
 
 @for_each("profile", FIVE, ids=str)
-def test_a_plan_for_a_real_unit_has_only_commands_of_real_units_and_switches_nothing(
+def test_plan_for_a_real_unit_has_only_its_commands_and_switches_nothing(
     profile: Profile,
 ) -> None:
     _, wanted = random_pair(profile, TABLE, 4)
@@ -165,7 +165,7 @@ def test_rule_is_off_only_while_it_is_written_and_changes_after_what_it_needs() 
     assert targets(plan_between(NEW, now, wanted, rows=TABLE))[-1] == f"/inpa.cgi?{written}"
 
 
-def test_a_rule_is_named_by_a_command_of_ours_and_an_unread_name_is_left_alone() -> None:
+def test_rule_is_named_by_an_own_command_and_an_unread_name_is_left_alone() -> None:
     now, named = (with_values(NEW, rules=(Rule(name=name),)) for name in ("", "50 % & more"))
     plan = plan_between(NEW, now, named, rows=TABLE)
     assert targets(plan) == ["/inpa.cgi?rulename=0*50%20%25%20%26%20more"]
@@ -210,7 +210,7 @@ def test_a_rule_that_does_not_change_is_left_alone() -> None:
     assert targets(plan) == ["/inpa.cgi?eventon=1*0", "/inpa.cgi?eventdel=1"]
 
 
-def test_a_rule_that_the_version_cannot_hold_keeps_its_place_disabled_and_is_listed() -> None:
+def test_unsupported_rule_keeps_its_place_disabled_and_is_listed() -> None:
     impossible = Rule(source="DIFF6", action="OUT0", enabled=True)
     wanted = with_values(OLD, rules=(impossible, Rule(source="DS2", enabled=True)))
     plan = plan_between(OLD, defaults(OLD), wanted)
@@ -254,7 +254,7 @@ def test_accounts_come_last() -> None:
     assert last.startswith("/stm.cgi?auth=")
 
 
-def test_a_password_is_sent_where_it_is_given_and_listed_where_only_its_hash_is() -> None:
+def test_given_password_is_sent_and_hashed_password_is_listed() -> None:
     wanted = with_values(
         NEW,
         access__admin=StoredAccount("admin", "a new password"),
@@ -307,7 +307,7 @@ def test_readings_of_modbus_devices_that_could_not_be_read_are_all_sent() -> Non
     assert [request.body.count("&m") for request in saved] == [30] * 5
 
 
-def test_a_command_that_would_set_what_could_not_be_read_is_not_sent_and_says_so() -> None:
+def test_command_that_would_set_unread_settings_is_reported_and_not_sent() -> None:
     wanted = with_values(NEW, watchdog__0__host="router.example")
     plan = plan_between(NEW, defaults(NEW), wanted, unread=["watchdog"], named=["watchdog.0.host"])
     (left,) = plan.unreachable

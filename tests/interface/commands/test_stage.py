@@ -125,7 +125,7 @@ def test_locked_outputs_that_switch_periodically_keep_their_times(times: str) ->
     perform(on, "/outs.cgi?atout=2*5")
 
 
-def test_the_lock_leaves_alone_what_ends_periodic_switching_and_the_return_time() -> None:
+def test_lock_does_not_stop_the_end_of_periodic_switching_and_return_time() -> None:
     on = stage(output_flags__lock=True, outputs__1__periodic=True, outputs__1__return_time=9)
     perform(on, "/outs.cgi?aout=10&ortime=10")
     assert not on.settings.outputs[1].periodic

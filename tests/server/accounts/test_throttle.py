@@ -160,7 +160,7 @@ async def change_accounts(twin: LoopTwin, fields: str) -> None:
     await outstanding.finish()
 
 
-async def test_one_account_cannot_make_the_controller_forget_what_others_have_proven() -> None:
+async def test_one_account_cannot_displace_proven_credentials_of_others() -> None:
     twin = await start_with_accounts()
     proven = basic(*ADMINISTRATOR)
     await twin.ask("/outs.cgi", authorization=proven)

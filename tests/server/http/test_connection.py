@@ -40,7 +40,7 @@ async def test_headers_of_an_earlier_request_do_not_linger() -> None:
         b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
     ],
 )
-async def test_the_connection_is_closed_after_the_reply_where_the_client_will_have_it_so(
+async def test_connection_is_closed_after_the_reply_on_request_of_the_client(
     request_bytes: bytes,
 ) -> None:
     async with serving(path_as_text) as running:

@@ -55,7 +55,7 @@ def test_only_known_communities_pass(version: int) -> None:
     assert not library.get(v3_message(b"", 4))
 
 
-def test_only_the_user_passes_authenticated_and_private_and_who_asks_who_is_there() -> None:
+def test_only_authenticated_private_users_and_discovery_requests_pass() -> None:
     library = Library(WITH_USER)
     assert library.get(v3_message(b"keeper"))
     assert library.get(v3_message(b"", 4))

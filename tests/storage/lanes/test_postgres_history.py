@@ -269,7 +269,7 @@ async def test_no_gap_is_before_what_is_left_of_a_run_that_has_recorded_somethin
     assert await history_with_ends.raw("DS2") == "[(1.0, 4.0), (9.0, nan)]"
 
 
-async def test_the_gap_after_a_run_that_was_killed_is_before_what_the_next_one_leaves(
+async def test_gap_after_a_killed_run_precedes_the_entries_of_the_next_run(
     database: HistoryDatabase, history_with_ends: LeftHistory
 ) -> None:
     killed = database.history(BOUNDS)
@@ -352,7 +352,7 @@ async def test_last_moments_that_cannot_be_recorded_now_are_recorded_later(
     assert await history_with_ends.raw() == "[(1.0, 1.0), (5.0, nan)]"
 
 
-async def test_last_moments_that_a_program_of_before_has_left_alone_are_recorded_later(
+async def test_last_moments_left_by_an_earlier_program_are_recorded_later(
     database: HistoryDatabase, history_with_ends: LeftHistory
 ) -> None:
     await history_with_ends.leave(sample(1), ended=5)

@@ -207,7 +207,7 @@ async def test_pending_write_of_a_former_life_is_not_written_by_the_next(
     assert (await lane.fetch([1]))[1].settings == {"a": 1}
 
 
-async def test_messages_that_were_fetched_need_no_database_when_the_controller_starts(
+async def test_fetched_messages_need_no_database_at_the_start_of_the_controller(
     lane: PostgresLane, own_server: PostgresServer
 ) -> None:
     await lane.store(1).commit(Changes(messages={1: {"text": "x"}}))
