@@ -136,7 +136,10 @@ async def test_controller_removed_during_an_outage_is_stopped(
         connection.execute("DELETE FROM controller WHERE number = %s", (member.number,))
         notify_nodes(connection)
     await until(lambda: member.has_left)
-    assert "removed while the database was away, and stopped now: one" in caplog.text
+    assert (
+        "stopped controllers that were removed while the database was unreachable: one"
+        in caplog.text
+    )
     await until(lambda: cluster.names("a") | cluster.names("b") == {"two"})
 
 

@@ -50,7 +50,7 @@ def next_release(folder: Path, protocol: int = PROTOCOL) -> Path:
     _edit(package / "__init__.py", f'"{leverframe.__version__}"', f'"{NEXT_VERSION}"')
     calls = package / "fleet" / "cluster" / "node_calls.py"
     _edit(calls, f"\nPROTOCOL = {PROTOCOL}\n", f"\nPROTOCOL = {protocol}\n")
-    migrations = package / "storage" / "fleet" / "postgres_migrations"
+    migrations = package / "storage" / "lanes" / "postgres_migrations"
     (migrations / "999_next.sql").write_text(
         "ALTER TABLE controller ADD COLUMN of_next text NOT NULL DEFAULT 'nothing';\n"
     )
