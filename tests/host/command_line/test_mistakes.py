@@ -401,7 +401,7 @@ MISTAKES = [
         "unknown backup format",
         "backup create x.txt",
         2,
-        "leverframe: The folder data does not exist. Specify the data folder of a controller.",
+        "leverframe: data contains no store; specify the data folder of a controller.",
     ),
     (
         "unknown label",
