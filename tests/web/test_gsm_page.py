@@ -40,7 +40,7 @@ def test_the_modem_is_shown_and_answers_commands_when_it_does(
     expect(modem).to_contain_text("weak: move the antenna")
 
     page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.get_by_role("alert")).to_contain_text("At least 1 letter")
+    expect(page.get_by_role("alert")).to_contain_text("At least 1 character")
     page.get_by_label("Command", exact=True).fill("AT+CSQ")
     page.keyboard.press("Enter")
     expect(page.locator(".answer")).to_contain_text("> AT+CSQ")

@@ -71,7 +71,7 @@ def test_a_page_whose_script_is_lost_says_so_and_comes_with_a_reload(
     with page.expect_event("requestfailed", partial(is_for, "/app.js")):
         page.reload(wait_until="commit")
     page.evaluate("document.getAnimations().forEach((one) => one.finish())")
-    expect(notice.get_by_text("This page has not come whole.")).to_be_visible()
+    expect(notice.get_by_text("This page did not load completely.")).to_be_visible()
     notice.get_by_role("link", name="Rechargez-la").click()
     comes_in_time(page.locator(".connection[data-kind=live]"))
     expect(notice).to_be_hidden()
